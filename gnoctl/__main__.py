@@ -64,7 +64,6 @@ def _dispatch(words: list[str]) -> int:
 
     if (status := quick.run(words)) is not None:
         return status
-    _prefer_light_imports()
     if words == ["--version"]:
         from gnod import __version__
 
@@ -118,20 +117,6 @@ def _encode_output() -> None:
             sys.stdout.reconfigure(errors="replace")
         else:
             sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
-
-
-def _prefer_light_imports() -> None:
-    """Import msgspec without `typing_extensions`.
-
-    msgspec needs three names from there, which `typing` has since Python 3.11; `typing_extensions` imports `inspect`
-    and takes 12 ms, a fifth of the start-up time."""
-    if "typing_extensions" in sys.modules or "msgspec" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        del sys.modules["typing_extensions"]
 
 
 if __name__ == "__main__":

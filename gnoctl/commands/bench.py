@@ -12,10 +12,7 @@ from gnoctl.command import SHARED, Options, command
 from gnoctl.options import argument, option, specs
 
 # As gnod.evaluate has them: a test compares.
-MODES = (
-    "lexical|vector|hybrid|hybrid-rrf|hybrid-half|hybrid-no-expand|hybrid-no-lex|hybrid-no-vec|hybrid-no-hyde|"
-    "hybrid-no-strong|hybrid-no-rerank|hybrid-no-floor"
-)
+MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"
 
 
 def _model(flag: str, help: str) -> object:
@@ -92,8 +89,10 @@ def bench(options: BenchOptions) -> NoReturn:
     document.
 
     Hybrid queries run without a time limit, and query variants are generated beforehand, so the figures show what each
-    stage contributes; with --budget a query runs as in the daemon. The other modes are compared with hybrid query by
-    query; a * marks significant differences. Collections learn as `gnoctl tune` does it.
+    stage contributes; with --budget a query runs as in the daemon. The modes hybrid-rrf, hybrid-no-expand,
+    hybrid-no-rerank and hybrid-no-floor are hybrid with that option of `gnoctl query`; --ablation measures all. The
+    other modes are compared with hybrid query by query; a * marks significant differences. Collections learn as
+    `gnoctl tune` does it.
 
     Examples:
       gnoctl bench collections/scifact

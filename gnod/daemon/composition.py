@@ -60,7 +60,6 @@ from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
 from gnod.services.embedding import EmbeddingService
 from gnod.services.endpoints import EndpointReport
-from gnod.services.fingerprints import StoredFingerprints
 from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.ocr import OcrBacklog
@@ -83,6 +82,7 @@ from gnod.store.health import damage
 from gnod.store.postings.builder import Builder
 from gnod.store.postings.following import Following
 from gnod.store.postings.versions import Postings, folder_of
+from gnod.store.vectors.fingerprints import StoredFingerprints
 from gnod.sync.freshness import FreshnessService
 from gnod.sync.scheduler import SyncScheduler
 

@@ -12,10 +12,10 @@ from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
 from gnod.pipeline import hybrid, lexical, vector
 from gnod.pipeline.budget import Backoff, Stage, ThroughputEstimate
-from gnod.pipeline.expansion.expander import LIMIT_S, Expander, Expansion
+from gnod.pipeline.expansion.expander import Expander
 from gnod.pipeline.hybrid import SearchDependencies, SearchOptions
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import Kind, parse_clauses, parse_query
+from gnod.pipeline.query import parse_clauses, parse_query
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Database
 from gnod.store.documents.filters import Filters
@@ -51,12 +51,10 @@ class Mode(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """A change to the hybrid query. `needs`: the role of the model without which the change has no effect. `without`:
-    variants of this kind are dropped from the expansion."""
+    """A change to the hybrid query. `needs`: the role of the model without which the change has no effect."""
 
     options: SearchOptions = SearchOptions()
     needs: str | None = None
-    without: Kind | None = None
 
     def mode(self) -> Mode:
         roles = {"embed": True, "expand": self.options.expand, "rerank": self.options.rerank}
@@ -70,12 +68,7 @@ class Variant(NamedTuple):
 VARIANTS: Mapping[str, Variant] = {
     BASELINE: Variant(),
     "hybrid-rrf": Variant(SearchOptions(method="rrf")),
-    "hybrid-half": Variant(SearchOptions(method="half")),
     "hybrid-no-expand": Variant(SearchOptions(expand=False), needs="expand"),
-    "hybrid-no-lex": Variant(needs="expand", without="lex"),
-    "hybrid-no-vec": Variant(needs="expand", without="vec"),
-    "hybrid-no-hyde": Variant(needs="expand", without="hyde"),
-    "hybrid-no-strong": Variant(SearchOptions(skip_strong=False), needs="expand"),
     "hybrid-no-rerank": Variant(SearchOptions(rerank=False), needs="rerank"),
     "hybrid-no-floor": Variant(SearchOptions(floor=False), needs="rerank"),
 }
@@ -108,7 +101,7 @@ def _vector(index: Index, _budget_s: float | None) -> Retriever:
 def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever:
     models = _models(index)
     options = variant.options._replace(budget_s=budget_s or UNBOUNDED_S)
-    dependencies = search_dependencies(index.database, models, variant.without)
+    dependencies = search_dependencies(index.database, models)
     unused = {
         *({"expand"} if not (models.generator and options.expand) else ()),
         *({"rerank"} if not (models.reranker and options.rerank) else ()),
@@ -134,33 +127,18 @@ def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], N
         progress(done)
 
 
-class FilteredExpander(Expander):
-    """Drops the variants of one kind."""
-
-    def __init__(self, expander: Expander, dropped: Kind) -> None:
-        self._expander = expander
-        self._dropped = dropped
-
-    async def expand(self, query: str, *, limit_s: float = LIMIT_S) -> Expansion:
-        expansion = await self._expander.expand(query, limit_s=limit_s)
-        return expansion._replace(variants=[each for each in expansion.variants if each.kind != self._dropped])
-
-
-def search_dependencies(
-    database: Database, models: EvaluationModels, without: Kind | None = None
-) -> SearchDependencies:
-    """Return what a hybrid query runs with. `without`: as in Variant."""
+def search_dependencies(database: Database, models: EvaluationModels) -> SearchDependencies:
+    """Return what a hybrid query runs with."""
 
     async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         rows = await models.embedder.texts(queries, passages)
         return QueryVectors({models.uri: rows}, {COLLECTION: models.uri})
 
-    expander = _expander(database, models)
     return SearchDependencies(
         read=database.read,
         nearest=Nearest(),
         embed=embed,
-        expander=(FilteredExpander(expander, without) if without else expander) if expander else _NO_MODEL,
+        expander=_expander(database, models) or _NO_MODEL,
         reranker=models.reranker or _NO_MODEL,
         throughput=ThroughputEstimate(),
         backoff=Backoff(),

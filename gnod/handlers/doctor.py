@@ -49,7 +49,7 @@ _PACKAGES = [
     ("lingua-language-detector", "language detection", True),
     ("llama-cpp-python", "semantic search, reranking and answers", True),
     ("tokenizers", "semantic search with models like BERT", True),
-    ("numkong", "semantic search over many vectors", False),
+    ("simsimd", "semantic search over many vectors", False),
     ("huggingface-hub", "downloads from the Hugging Face hub", True),
     ("cryptography", "memories", False),
     ("keyring", "the key of the memories", False),

@@ -18,16 +18,6 @@ _CONTAINERS = (
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def container_of(path: str) -> str | None:
-    """Return the file on disk that has a member's path; None for other paths.
-
-    >>> container_of("mail/a.zip!/b.zip!/c.md"), container_of("a.md")
-    ('mail/a.zip', None)
-    """
-    container, separator, _ = path.partition(SEPARATOR)
-    return container if separator else None
-
-
 def may_have_members(path: str) -> bool:
     return path.lower().endswith(_CONTAINERS)
 

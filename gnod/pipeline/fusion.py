@@ -153,15 +153,9 @@ def convex(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> C
     return _combined(lists, trust, share)
 
 
-def half(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> Combined:
-    """Weight both retrievers equally: a baseline for evaluation."""
-    return _combined(lists, trust, lambda _: 0.5)
-
-
 METHODS: Mapping[str, Callable[[Sequence[Evidence], Order, Mapping[int, Trust]], Combined]] = {
     "convex": convex,
     "rrf": reciprocal_ranks,
-    "half": half,
 }
 
 

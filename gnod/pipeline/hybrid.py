@@ -73,8 +73,8 @@ class SearchDependencies(NamedTuple):
 
 class SearchOptions(NamedTuple):
     """`candidates`: how many documents the reranker may read. `budget_s` bounds the stages that need a model. `floor`:
-    a text with the query's own words keeps a minimum score in reranking. `skip_strong`: no expansion where the best
-    document by keyword stands out. `method`: a key of gnod.pipeline.fusion.METHODS."""
+    a text with the query's own words keeps a minimum score in reranking. `method`: a key of
+    gnod.pipeline.fusion.METHODS."""
 
     limit: int = 10
     min_score: float = 0.0
@@ -82,7 +82,6 @@ class SearchOptions(NamedTuple):
     expand: bool = True
     rerank: bool = True
     floor: bool = True
-    skip_strong: bool = True
     method: str = "convex"
     budget_s: float = BUDGET_S
 
@@ -268,7 +267,7 @@ class _Search:
             raise Skipped("the query itself says what to search")
         if isinstance(expander, Unavailable):
             raise Skipped(expander.reason)
-        if self._options.skip_strong and any(is_strong(survey) for _, survey in words):
+        if any(is_strong(survey) for _, survey in words):
             raise Skipped("skipped_strong: the best document by keyword stands out")
         limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * self._reranks()
         if limit_s > 0 and backoff.skips(limit_s):

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
-import numkong
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from gnod.pipeline import signs
@@ -292,6 +292,6 @@ def _quantised(query: Floats) -> Quantised:
 def _multiply(rows: NDArray[np.number], scales: Floats, query: Quantised, into: Floats) -> None:
     """Write the products of int8 rows and a query."""
     values, scale = query
-    into[:] = np.asarray(numkong.cdist(values, rows, metric="dot"))[0]
+    into[:] = np.asarray(simsimd.cdist(values, rows, "dot"))[0]
     into *= scales
     into *= scale

@@ -9,10 +9,13 @@ from pathlib import Path
 import apsw
 
 from gnod.analysis import terms
+from gnod.errors import NewerDatabase
 from gnod.store import schema
 from gnod.store.health.faults import INDEX
 
 TOKENIZER = "gnod-terms"
+# The newest format of FTS5's own tables that gnod can read (SQLite 3.42).
+_FULLTEXT_FORMAT = 5
 
 _log = logging.getLogger(__name__)
 
@@ -681,14 +684,36 @@ def migrate(connection: apsw.Connection, path: Path, up_to: int | None = None) -
     if 0 < before < SCHEMA_VERSION:
         rows = int(connection.execute("SELECT count(*) FROM documents").get)
         _report("index.upgrading", before, {"documents": rows})
-    schema.run(connection, MIGRATIONS[: up_to or SCHEMA_VERSION], before, on_first=record_tokenizer)
+    schema.run(connection, MIGRATIONS[: up_to or SCHEMA_VERSION], before, on_first=_on_first)
     if 0 < before < SCHEMA_VERSION:
         _report("index.upgraded", before, {"took_ms": round((time.monotonic() - started) * 1000)})
 
 
 def refuse_newer(connection: apsw.Connection, path: Path) -> int:
-    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for an invalid version."""
-    return schema.refuse_newer(connection, path, INDEX, SCHEMA_VERSION)
+    """Return the version of the schema. Raises NewerDatabase, also for the full text of a newer SQLite, and
+    DatabaseCorrupt for an invalid version."""
+    version = schema.refuse_newer(connection, path, INDEX, SCHEMA_VERSION)
+    if version:
+        _refuse_newer_fulltext(connection)
+    return version
+
+
+def _on_first(connection: apsw.Connection) -> None:
+    record_tokenizer(connection)
+    _refuse_newer_fulltext(connection)
+
+
+def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
+    """FTS5 keeps the lengths of documents in tables of its own, which gnod reads."""
+    try:
+        found = connection.execute("SELECT v FROM documents_fts_config WHERE k = 'version'").get
+    except apsw.SQLError:  # the table is missing: the check of the index reports that
+        return
+    if isinstance(found, int) and found > _FULLTEXT_FORMAT:
+        raise NewerDatabase(
+            f"SQLite {apsw.sqlite_lib_version()} is not supported: it stores full text in format {found}, and gnod "
+            f"reads formats up to {_FULLTEXT_FORMAT}; upgrade gnod, or install an older version of the package apsw"
+        )
 
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:

@@ -21,7 +21,7 @@ from tests.terminal import Terminal
 Spawn = Callable[..., subprocess.Popen[str]]
 
 HEAVY = {
-    *("typer", "click", "rich", "asyncio", "dataclasses", "inspect", "subprocess"),
+    *("typer", "click", "rich", "asyncio", "dataclasses", "subprocess"),
     *(
         "shutil",
         "logging",
@@ -66,7 +66,7 @@ def test_a_plain_search_imports_no_msgspec(words: list[str], daemon: FakeDaemon)
     daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "query")}
     imported = _imported(words)
     assert "json" in imported
-    assert not (HEAVY - {"json"} | {"msgspec", "pathlib", "gnod.errors"}) & imported
+    assert not (HEAVY - {"json"} | {"msgspec", "inspect", "pathlib", "gnod.errors"}) & imported
 
 
 def test_ctrl_c_cancels_the_request(daemon: FakeDaemon, spawn: Spawn) -> None:

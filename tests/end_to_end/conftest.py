@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.remembered import configure, forget_all, give_keyring
 from tests.machine import Machine, temporary_machine
 
 
@@ -59,3 +60,19 @@ def busy() -> Iterator[Machine]:
         (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
         machine.ok("init", str(machine.notes), "--name", "notes")
         yield machine
+
+
+@pytest.fixture(scope="module")
+def remembering() -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        give_keyring(machine)
+        configure(machine)
+        machine.ok("daemon", "start")
+        yield machine
+
+
+@pytest.fixture
+def keeper(remembering: Machine) -> Iterator[Machine]:
+    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
+    yield remembering
+    forget_all(remembering)

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tests.end_to_end.remembered import configure, forget_all, give_keyring
 from tests.end_to_end.test_mcp_server import agent, refused, said
-from tests.machine import Machine, temporary_machine
+from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 TOOLS = ["memory_search", "memory_deep_search", "memory_retrieve", "memory_store", "memory_forget"]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Machine]:
-    with temporary_machine() as machine:
-        give_keyring(machine)
-        configure(machine)
-        machine.ok("daemon", "start")
-        yield machine
-
-
-@pytest.fixture
-def keeper(shared: Machine) -> Iterator[Machine]:
-    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
-    yield shared
-    forget_all(shared)
 
 
 async def test_descriptions_of_the_tools(keeper: Machine) -> None:

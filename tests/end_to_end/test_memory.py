@@ -18,7 +18,6 @@ import pytest
 from tests.end_to_end.remembered import (
     MEMORIES,
     configure,
-    forget_all,
     give_keyring,
     holding,
     piped,
@@ -43,22 +42,6 @@ def filled(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
         machine.ok("daemon", "start")
         store_all(machine)
         yield machine
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Machine]:
-    with temporary_machine() as machine:
-        give_keyring(machine)
-        configure(machine)
-        machine.ok("daemon", "start")
-        yield machine
-
-
-@pytest.fixture
-def keeper(shared: Machine) -> Iterator[Machine]:
-    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
-    yield shared
-    forget_all(shared)
 
 
 @pytest.fixture

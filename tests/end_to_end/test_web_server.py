@@ -192,25 +192,17 @@ def test_every_answer_has_the_headers(site: Site) -> None:
 @pytest.mark.parametrize(
     ("status", "change"),
     [
-        (421, {"host": "evil.example"}),
         (421, {"host": "localhost:{port}"}),
-        (421, {"host": "127.0.0.1"}),
-        (403, {"origin": None}),
-        (403, {"origin": "http://evil.example"}),
         (403, {"origin": "http://localhost:{port}"}),
-        (403, {"origin": "null"}),
-        (403, {"cookie": None}),
         (403, {"cookie": "gno-{port}=" + "0" * 64}),
         (403, {"sec_fetch_site": "cross-site"}),
-        (403, {"sec_fetch_site": "same-site"}),
-        (415, {"content_type": None}),
         (415, {"content_type": "text/plain"}),
-        (415, {"content_type": "application/x-www-form-urlencoded"}),
         (413, {"content_length": str(MAX_BODY_BYTES + 1)}),
         (200, {}),
     ],
 )
 def test_requests_of_others_are_refused(site: Site, status: int, change: dict[str, str | None]) -> None:
+    """One of each kind: tests/web/test_security.py has the others."""
     port = site.host.partition(":")[2]
     headers = {name: value and value.replace("{port}", port) for name, value in change.items()}
     for path in ("/api/rpc/search.list", "/api/rpc/index.status"):

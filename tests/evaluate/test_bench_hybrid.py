@@ -12,11 +12,8 @@ from typing import Any
 import pytest
 
 from gnod.evaluate import command
-from gnod.evaluate.modes import FilteredExpander
 from gnod.models.files import ModelFiles
 from gnod.pipeline import fusion
-from gnod.pipeline.expansion.expander import Expander, Expansion
-from gnod.pipeline.query import Subquery
 from tests.evaluate import tiny
 from tests.models import tiny_embedder
 from tests.models.tiny_ranker import SEED, CrossEncoder
@@ -53,18 +50,18 @@ def _by_mode(printed: str) -> dict[str, dict[str, Any]]:
 
 
 def test_fusion_methods_are_compared(measured: Callable[..., tuple[int, str, str]]) -> None:
-    status, out, _ = measured("--mode=hybrid", "--mode=hybrid-rrf", "--mode=hybrid-half", "--json")
+    status, out, _ = measured("--mode=hybrid", "--mode=hybrid-rrf", "--json")
     runs = _by_mode(out)
-    assert (status, list(runs)) == (0, ["hybrid", "hybrid-rrf", "hybrid-half"])
+    assert (status, list(runs)) == (0, ["hybrid", "hybrid-rrf"])
     for run in runs.values():
         assert run["refused_queries"] == 1
         assert run["measures"]["R@100"] == 4 / 5, "what has no word of the query is found by meaning"
         assert run["measures"]["nDCG@10"] > tiny.MEASURES["nDCG@10"]
         assert run["model"].startswith("file:")
         assert run.keys().isdisjoint({"expand", "rerank", "budget_s", "cut"})
-    changes = json.loads(out)["contrasts"]
-    assert [each["mode"] for each in changes] == ["hybrid-rrf", "hybrid-half"]
-    assert changes[0].keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
+    [change] = json.loads(out)["contrasts"]
+    assert change["mode"] == "hybrid-rrf"
+    assert change.keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
 
 
 def test_quotes_are_measured_where_a_collection_has_answers(
@@ -156,10 +153,10 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     ranker = CrossEncoder(SEED).write(tmp_path / "tiny.gguf")
     status, out, err = measured("--ablation", f"--rerank=file:{ranker}")
     assert status == 0
-    assert err.startswith("measured without query expansion and without hybrid-no-expand, hybrid-no-lex, hybrid-")
+    assert err.startswith("measured without query expansion and without hybrid-no-expand")
     runs, contrasts, _ = out.split("\n\n", 2)
-    modes = ["hybrid", "hybrid-rrf", "hybrid-half", "hybrid-no-rerank", "hybrid-no-floor"]
-    assert [line.split()[1] for line in runs.splitlines()[1:6]] == modes
+    modes = ["hybrid", "hybrid-rrf", "hybrid-no-rerank", "hybrid-no-floor"]
+    assert [line.split()[1] for line in runs.splitlines()[1:5]] == modes
     assert contrasts.startswith("nDCG@10 against hybrid, query by query. *: significant")
     assert [line.split()[1] for line in contrasts.partition("\n\n")[0].splitlines()[2:]] == modes[1:]
 
@@ -178,27 +175,11 @@ def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[
 
 @pytest.mark.stress
 def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
-    modes = ["--mode=hybrid", "--mode=hybrid-no-expand", "--mode=hybrid-no-lex", "--mode=hybrid-no-hyde"]
+    modes = ["--mode=hybrid", "--mode=hybrid-no-expand"]
     status, out, _ = measured(*modes, f"--expand=file:{smollm_gguf}", "--limit=1", "--json")
     runs = _by_mode(out)
-    assert (status, len(runs)) == (0, 4)
-    assert [bool(run.get("expand")) for run in runs.values()] == [True, False, True, True]
-
-
-async def test_lines_of_one_kind_are_left_out() -> None:
-    lines = [Subquery("lex", "boats"), Subquery("vec", "which boats"), Subquery("hyde", "The boats are here.")]
-
-    class Fixed(Expander):
-        def __init__(self) -> None:
-            """It asks no model."""
-
-        async def expand(self, query: str, *, limit_s: float = 5.0) -> Expansion:
-            assert (query, limit_s) == ("boats?", 2.0)
-            return Expansion(lines, [], "en", cached=True, took_ms=0.0, timed_out=False)
-
-    for kind in ("lex", "vec", "hyde"):
-        found = await FilteredExpander(Fixed(), kind).expand("boats?", limit_s=2.0)
-        assert found.variants == [line for line in lines if line.kind != kind]
+    assert (status, len(runs)) == (0, 2)
+    assert [bool(run.get("expand")) for run in runs.values()] == [True, False]
 
 
 def test_unsuitable_models_are_refused(minilm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:

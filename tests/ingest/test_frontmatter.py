@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import io
+import json
 import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from gnod.ingest import frontmatter
 
@@ -52,9 +55,41 @@ def test_tags(value: object, tags: list[str]) -> None:
     assert frontmatter.tags({"tags": value}) == tags
 
 
-@given(st.text(max_size=200))
+scalars = (
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="&*"), max_size=8)
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.booleans()
+    | st.none()
+    | st.dates()
+)
+blocks = st.dictionaries(
+    st.text("abcé-_ ", min_size=1, max_size=6), scalars | st.lists(scalars, max_size=3), max_size=5
+)
+
+
+@given(
+    st.lists(st.sampled_from(["a: ", "- ", "\n", "  ", "[", "]", "{b: ", "}", '"', "'", "|", "#", "2", "x"])).map(
+        "".join
+    )
+)
 def test_any_block_is_read_or_left(block: str) -> None:
-    frontmatter.parse(f"---\n{block}\n---\nbody\n")
+    text = f"---\nk: {block}\n---\nbody\n"
+    metadata, start = frontmatter.parse(text)
+    assert text[start:].endswith("body\n")
+    assert start or not metadata
+    json.dumps(metadata)
+
+
+@given(blocks)
+def test_any_mapping_is_read(block: dict[str, object]) -> None:
+    stream = io.StringIO()
+    YAML(typ="safe", pure=True).dump(block, stream)
+    text = f"---\n{stream.getvalue()}---\nbody\n"
+    metadata, start = frontmatter.parse(text)
+    assert text[start:] == "body\n"
+    assert metadata.keys() == block.keys()
+    json.dumps(metadata)
 
 
 def test_escapes_as_in_json_are_characters() -> None:

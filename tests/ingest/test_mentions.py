@@ -55,5 +55,6 @@ def test_what_is_a_name() -> None:
 def test_any_name_in_any_text(text: str, name: str) -> None:
     text = text.replace("\0", "")
     for known in names(name, name, [name]):
-        for each in Finder([known]).find(f"{text} {known} {text}", [], is_markdown=False):
-            assert each.name == known
+        found = list(Finder([known]).find(f"{text} {known} {text}", [], is_markdown=False))
+        assert found
+        assert {each.name for each in found} == {known}

@@ -18,7 +18,6 @@ few = settings(max_examples=40)
 
 ids = st.integers(1, 12)
 topics = st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), unique=True)
-some_namespaces = st.sampled_from([None, {1}, {1, 3}, set[int]()])
 change = st.one_of(
     st.tuples(st.just("put"), ids, st.integers(1, 3), topics, st.integers(0, 3)),
     st.tuples(st.just("remove"), ids),

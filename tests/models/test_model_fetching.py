@@ -58,11 +58,6 @@ def own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> ModelFiles:
-    return ModelFiles(tmp_path / "models")
-
-
 async def test_a_file_of_this_machine_is_checked_and_left_where_it_is(files: ModelFiles, tmp_path: Path) -> None:
     path = tmp_path / "mine.gguf"
     data = small_model(path)

@@ -22,11 +22,6 @@ from tests.models.hub_imitation import small_model
 URI = "hf:org/repo/model.gguf"
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> ModelFiles:
-    return ModelFiles(tmp_path / "models")
-
-
 def install(files: ModelFiles, uri: str = URI) -> Installed:
     staged = files.partial_for(uri) / "download"
     staged.parent.mkdir(parents=True)

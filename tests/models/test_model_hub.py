@@ -47,16 +47,6 @@ def hub(model: bytes) -> Iterator[HubImitation]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> ModelFiles:
-    return ModelFiles(tmp_path / "models")
-
-
-@pytest.fixture
-def steps() -> list[FetchProgress]:
-    return []
-
-
-@pytest.fixture
 def fetch(hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]) -> Fetch:
     async def call(uri: str = URI, *, force: bool = False, **network: str) -> Installed:
         environment = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1,localhost", **network}

@@ -50,16 +50,6 @@ def hub(folder: Path) -> Iterator[HubImitation]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> ModelFiles:
-    return ModelFiles(tmp_path / "models")
-
-
-@pytest.fixture
-def steps() -> list[FetchProgress]:
-    return []
-
-
-@pytest.fixture
 def fetch(hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]) -> Fetch:
     async def call(uri: str = URI, *, force: bool = False) -> Installed:
         environment = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1,localhost"}

@@ -242,7 +242,9 @@ def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, after_s: float) -
     "text", ["", " ", "\x00", "\ud800 lone", "🙂" * 900, "日本語の文", "a" * 50_000, "\n\n", "{query}{document}"]
 )
 def test_any_text_has_a_score(tiny: Tiny, text: str) -> None:
-    for score, tokens in tiny.engine.scores(text, [text, "boats"]):
+    found = list(tiny.engine.scores(text, [text, "boats"]))
+    assert len(found) == 2
+    for score, tokens in found:
         assert 0 <= score <= 1
         assert 0 < tokens <= tiny.engine.window
 

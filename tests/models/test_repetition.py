@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.models.repetition import CHARACTERS, REACH, REPEATS, repetition_start
@@ -58,10 +58,17 @@ def test_any_loop_is_found_wherever_the_text_stops(before: str, unit: str, more:
     assert start is None or 0 < start < len(text)
 
 
-@given(st.text(max_size=400))
+units = st.text("ab 1.", max_size=4) | st.text(max_size=8)
+rounds = st.builds(str.__mul__, units, st.sampled_from([1, 1, 2, REPEATS, 40]))
+
+
+@given(st.lists(rounds, max_size=4).map("".join))
+@example("no " * 40)
+@example("a. a. a. 1 " + "b" * 40)
 def test_what_is_cut_is_a_repetition(text: str) -> None:
     start = repetition_start(text)
-    if start is not None:
-        rest = " ".join(text[start:].lower().split())
-        assert any(map(str.isalnum, rest))
-        assert len(text) - start >= CHARACTERS // REPEATS
+    if start is None:
+        return
+    rest = " ".join(text[start:].lower().split())
+    assert any(map(str.isalnum, rest))
+    assert len(text) - start >= CHARACTERS // REPEATS

@@ -91,7 +91,9 @@ def test_quotes_are_exact_and_at_their_lines(texts: list[str], tmp_path_factory:
         sources = {f"{n}.md": f"An otter, once.\n{text}\n" for n, text in enumerate(texts)}
         index.add({path: text for path, text in sources.items() if text})
         for question in ("Where does the otter swim?", "one Title"):
-            for each in quoted(index, question):
+            found = quoted(index, question)
+            assert bool(found) == bool(texts) or question == "one Title"
+            for each in found:
                 lines = sources[each.path].split("\n")[each.line - 1 : each.end_line]
                 assert each.text in "\n".join(lines)
                 assert each.text.split("\n")[0] in lines[0]

@@ -27,7 +27,9 @@ from tests.small_index import SmallIndex
 ANALYZERS = {language: Analyzer(language) for language in SNOWBALL}
 WORDS = [word for words in REAL_WORDS.values() for word in words.split()]
 SEPARATORS = ["-", "_", ".", "'", "/", '"', " -", " ", "日", "\u0301", "ﹰ", "ﷺ"]
-QUERIES = st.lists(st.sampled_from(WORDS) | st.sampled_from(SEPARATORS) | st.text(max_size=8), max_size=8).map("".join)
+QUERIES = st.lists(st.sampled_from(WORDS) | st.sampled_from(SEPARATORS) | st.text(max_size=8), max_size=8).map(
+    "".join
+) | st.text("ab\"-*^:(){}+ \x00'\\日犬", max_size=12)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,7 @@ def check_search(index: SmallIndex, query: str) -> None:
         analyzers = lexical.analyzers_of_index(connection)
         content_words(query, analyzers)
         find_marks(f"some {query} text", lexical.query_terms(parse_text(query), analyzers), analyzers)
+        assert expression.build(parse_clauses(query), analyzers).terms()
         lexical.survey(connection, parse_clauses(query), Filters(), depth=10)
         lexical.search(connection, parse_clauses(query), Filters(), limit=10, prefix_last_term=True)
 

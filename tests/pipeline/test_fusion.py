@@ -160,12 +160,6 @@ def ranked(scores: dict[int, float]) -> dict[int, float]:
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
-def test_the_older_formula_is_the_one_to_measure_by() -> None:
-    found = fused(lexical({1: 8.0, 2: 4.0, 3: 0.0}, 30.0), vector({3: 0.8, 2: 0.6, 1: 0.4}, 0.0), method="half")
-    assert found.vector_share == 0.5
-    assert [each.score for each in found.ranked] == pytest.approx([1.0, 1.0, 1.0])
-
-
 def test_variants_share_the_weight_of_their_kind() -> None:
     found = fused(
         lexical({1: 2.0, 2: 0.0}, 3.0), lexical({2: 7.0, 1: 1.0}, None, VARIANT), vector({1: 0.9, 2: 0.1}, 0.0)

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.pipeline import expression
 from gnod.pipeline.query import Clause, parse_clauses
 from tests.small_index import SmallIndex
 
@@ -46,15 +42,6 @@ def test_faults_have_a_stable_reason(query: str, reason: str) -> None:
     with pytest.raises(QuerySyntaxError) as caught:
         parse_clauses(query)
     assert caught.value.details == {"reason": reason}
-
-
-@given(st.text(max_size=60) | st.text(alphabet="ab\"-*^:(){}+ \x00'\\日犬", max_size=30))
-def test_any_string_is_a_query_or_a_clean_error(query: str) -> None:
-    try:
-        wanted = expression.build(parse_clauses(query), [Analyzer("en"), Analyzer("de")])
-    except QuerySyntaxError:
-        return
-    assert wanted.terms()
 
 
 @pytest.mark.parametrize(

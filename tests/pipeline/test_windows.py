@@ -97,4 +97,4 @@ def test_short_documents_keep_their_scores(small_index: SmallIndex) -> None:
     found = small_index.database.submit_read(
         lambda c: lexical.search(c, parse_clauses("red green"), Filters(), limit=20)
     ).result()
-    assert all("window" not in each.components for each in found.ranked)
+    assert ["window" in each.components for each in found.ranked] == [False] * 20

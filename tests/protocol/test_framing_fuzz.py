@@ -85,10 +85,53 @@ def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:
                 assert type(request.method) is str
 
 
+REPLIES = [
+    jsonrpc.encode_result(1, {"hits": [{"path": "a.md", "score": 0.5}]}),
+    jsonrpc.encode_error("x", ParseError("not valid JSON")),
+    encode_call("$/progress", {"id": 1, "value": {}}),
+]
+
+
 @settings(max_examples=300)
-@given(st.binary(max_size=200) | st.sampled_from(SEEDS))
-def test_the_client_refuses_invalid_replies(payload: bytes) -> None:
+@given(
+    st.binary(max_size=200)
+    | st.builds(lambda reply, number: mutated(reply, random.Random(number)), st.sampled_from(REPLIES), st.integers(0))
+)
+def test_any_bytes_are_a_reply_or_refused(payload: bytes) -> None:
     with contextlib.suppress(ParseError):
+        assert isinstance(jsonrpc.decode_response(payload), jsonrpc.Response)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_the_client_refuses_truncated_replies(reply: bytes) -> None:
+    jsonrpc.decode_response(reply)
+    for length in range(len(reply)):
+        with pytest.raises(ParseError, match="invalid reply from the daemon"):
+            jsonrpc.decode_response(reply[:length])
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"null",
+        b"[]",
+        b'"text"',
+        b"Content-Length: 2",
+        b"\xff\xfe{}",
+        b'{"id":true}',
+        b'{"id":{}}',
+        b'{"id":1,"result":tru}',
+        b'{"id":1,"result":1} x',
+        b'{"id":1,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"id":1,"error":"no"}',
+        b'{"id":1,"error":{"code":1}}',
+        b'{"id":1,"error":{"code":"x","message":"m"}}',
+        b'{"method":1}',
+    ],
+    ids=lambda payload: repr(payload[:30]),
+)
+def test_the_client_refuses_what_is_not_a_reply(payload: bytes) -> None:
+    with pytest.raises(ParseError, match="invalid reply from the daemon"):
         jsonrpc.decode_response(payload)
 
 

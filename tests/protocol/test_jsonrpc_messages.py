@@ -4,8 +4,6 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import UNSET
 
 from gnod.errors import CollectionNotFound, GnoError, InvalidRequest, ParseError
@@ -50,15 +48,6 @@ def test_bad_requests(payload: bytes, expected: type[GnoError], request_id: Requ
         decode_request(payload)
     assert type(caught.value.error) is expected
     assert caught.value.id == request_id
-
-
-@given(st.binary() | st.text().map(str.encode))
-def test_any_bytes_are_a_request_or_a_bad_one(payload: bytes) -> None:
-    try:
-        for member in jsonrpc.split_batch(payload, 64) or [payload]:
-            decode_request(member)
-    except BadRequestError:
-        pass
 
 
 @pytest.mark.parametrize("request_id", [0, 1, -1, 2**63, 10**30, 1.5, "", "1", "😀", None])

@@ -97,7 +97,9 @@ NESTED = {
 @pytest.mark.parametrize("name", NESTED)
 def test_a_million_levels_of_nesting(daemon: OverloadedMachine, name: str) -> None:
     with served_meanwhile(daemon):
-        for answer in daemon.answers(NESTED[name] + b"\n" + PING):
+        answers = daemon.answers(NESTED[name] + b"\n" + PING)
+        assert answers
+        for answer in answers:
             assert answer.get("id") == "ping" or answer["error"]["code"] in (-32700, -32600, LIMIT_EXCEEDED)
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
@@ -25,6 +21,7 @@ from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, documents, writing
 from gnod.store.vectors import vector_rows, vectors
 from tests.small_index import SmallIndex, prepared
+from tests.store.killing import kill_in_the_middle
 from tests.store.test_upgrades import MODEL, SCHEMAS, assert_whole, contents_of, goes_on, old_index, schema
 
 OLD = 20  # the last version with long keys
@@ -207,16 +204,7 @@ def test_a_kill_leaves_the_long_keys(old: Path) -> None:
     database = Database(old)
     before = database.submit_read(seen).result()
     database.close()
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, str(old)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "middle\n"
-        os.kill(child.pid, signal.SIGKILL)
-    finally:
-        child.kill()
-        child.communicate()
+    kill_in_the_middle(script, old)
     database = Database(old)
     assert not database.submit_read(keys.are_short).result()
     assert database.submit_read(seen).result() == before

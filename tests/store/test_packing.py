@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +14,7 @@ from gnod.errors import DatabaseCorrupt
 from gnod.store import packing
 from gnod.store.database import Connection, Database
 from gnod.store.documents import maintenance, texts
+from tests.store.killing import kill_in_the_middle
 
 WORDS = ("harbour", "crane", "tide", "Möwe", "船", "ledger", "invoice", "winter", "signal", "north")
 
@@ -154,16 +151,7 @@ def test_cleanup_compresses_what_was_stored_before_and_a_kill_loses_nothing(tmp_
         "packing.pack = slowly\n"
         "database.submit_maintenance(packing.pack_all).result()\n"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "middle\n"
-        os.kill(child.pid, signal.SIGKILL)
-    finally:
-        child.kill()
-        child.communicate()
+    kill_in_the_middle(script, path)
 
     left = "SELECT count(*) FROM mirrors WHERE packed IS NULL"
     database = Database(path, use_knn=False)

@@ -266,6 +266,24 @@ def test_a_downgrade_is_refused_and_touches_nothing(with_wal: bool, tmp_path: Pa
     assert after == before
 
 
+def test_full_text_in_a_format_of_a_newer_sqlite_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    Database(path).close()
+    for version in (4, 5):  # those that SQLite writes today
+        change(path, f"UPDATE documents_fts_config SET v = {version} WHERE k = 'version'")
+        Database(path).close()
+    change(path, "UPDATE documents_fts_config SET v = 6 WHERE k = 'version'")
+
+    with pytest.raises(NewerDatabase, match=r"SQLite [\d.]+ is not supported: .* format 6, .* up to 5; .*apsw"):
+        Database(path)
+
+
+def change(path: Path, statement: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(statement)
+    connection.close()
+
+
 @pytest.mark.parametrize("value", ["", "seven", "-1", "0", "1.5", "999999999999999999999999"])
 def test_a_version_that_is_none_is_a_sentence(value: str, tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"

@@ -13,6 +13,7 @@ import io
 import re
 import sys
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from gnod.ingest.convert.converter import password_protected
@@ -43,7 +44,6 @@ def through_markitdown(converter: str, data: bytes, *, extension: str, url: str 
     Raises ConversionFailed (timeout, encrypted, corrupt); lets MemoryError and RecursionError pass.
     """
     reader = _converter_class(converter)()
-    from markitdown.__about__ import __version__
     from markitdown._stream_info import StreamInfo
 
     info = StreamInfo(extension="." + extension, charset="utf-8", url=url)
@@ -58,7 +58,9 @@ def through_markitdown(converter: str, data: bytes, *, extension: str, url: str 
     except Exception as error:
         raise _translated(error, extension) from error
     title = " ".join(str(result.title).split()) if result.title else None
-    return Converted(markdown=result.markdown or "", title=title or None, converter=f"markitdown/{__version__}")
+    return Converted(
+        markdown=result.markdown or "", title=title or None, converter=f"markitdown/{version('markitdown')}"
+    )
 
 
 def _translated(error: BaseException, extension: str) -> ConversionFailed:

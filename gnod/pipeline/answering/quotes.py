@@ -25,7 +25,7 @@ from gnod.pipeline import lexical, reranking
 from gnod.pipeline.answering import question_type, sentences
 from gnod.pipeline.answering.question_type import Expected
 from gnod.pipeline.answering.sentences import Kind, Unit
-from gnod.pipeline.answering.sources import Floats, Question, nearness_limit
+from gnod.pipeline.answering.sources import Floats, Question, nearness_limit, question_cosines
 from gnod.pipeline.answering.words import QuestionWord, WordFinder, question_words
 from gnod.pipeline.passages import best_span
 from gnod.store.database import Connection
@@ -229,7 +229,10 @@ class _Reader:
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""
         pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
-        embedded = _Pieces(pieces, self._cosines(uri, pieces))
+        near, nonsense = question_cosines(self._question, uri, pieces)
+        if nonsense is not None:
+            self._nonsense.setdefault(uri, []).append(nonsense)
+        embedded = _Pieces(pieces, near)
         line, counted = 1, 0
         above: dict[tuple[str, int], _Match] = {}
         block = -1
@@ -273,19 +276,6 @@ class _Reader:
     def limits(self) -> dict[str, float]:
         """Return the cosine above which a question is near a text, by model."""
         return {uri: nearness_limit(np.concatenate(rows).max(axis=0)) for uri, rows in self._nonsense.items()}
-
-    def _cosines(self, uri: str, pieces: Sequence[EmbeddedPiece]) -> list[float | None]:
-        query = self._question.vectors.get(uri)
-        found: list[float | None] = [None] * len(pieces)
-        rows = [n for n, each in enumerate(pieces) if each.vector is not None and query is not None]
-        if query is None or not rows:
-            return found
-        matrix = np.stack([vector for n in rows if (vector := pieces[n].vector) is not None])
-        for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
-            found[n] = cosine
-        if (nonsense := self._question.nonsense.get(uri)) is not None:
-            self._nonsense.setdefault(uri, []).append(matrix @ nonsense.T)
-        return found
 
     def _units(self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces) -> list[Unit]:
         """Return the units of a text; of a long one, those around its best places."""

@@ -104,6 +104,22 @@ class _Block(NamedTuple):
         return bool(self.words or self.above) or (self.nearness is not None and self.nearness >= 0)
 
 
+def question_cosines(
+    question: Question, uri: str, pieces: Sequence[EmbeddedPiece]
+) -> tuple[list[float | None], Floats | None]:
+    """Return each piece's cosine with the question, and a row of those with NONSENSE for each piece that has a vector;
+    None without vectors of this model."""
+    found: list[float | None] = [None] * len(pieces)
+    query, nonsense = question.vectors.get(uri), question.nonsense.get(uri)
+    rows = {n: each.vector for n, each in enumerate(pieces) if each.vector is not None}
+    if query is None or not rows:
+        return found, None
+    matrix = np.stack([*rows.values()])
+    for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
+        found[n] = cosine
+    return found, None if nonsense is None else matrix @ nonsense.T
+
+
 def nearness_limit(nonsense: Floats) -> float:
     """Return the cosine from which a question is near a text. `nonsense`: the best cosine of each of NONSENSE."""
     return float(nonsense.mean() + _DEVIATIONS * nonsense.std())
@@ -155,10 +171,13 @@ class _Reader:
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""
         pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
-        cosines = self._cosines(uri, pieces)
+        near, nonsense = question_cosines(self._question, uri, pieces)
+        if nonsense is not None:
+            nearest = nonsense.max(axis=0)
+            self._nonsense[uri] = np.maximum(self._nonsense.get(uri, nearest), nearest)
         title = finder.find(document.title)
         above = {heading: finder.find(heading) | title for heading in {piece.heading for piece in pieces}}
-        for piece, cosine in zip(pieces, cosines, strict=True):
+        for piece, cosine in zip(pieces, near, strict=True):
             for span in cut(text[piece.start : piece.end], _BLOCK_CHARACTERS):
                 start, end = piece.start + span.start, piece.start + span.end
                 words = finder.find(text[start:end])
@@ -171,21 +190,6 @@ class _Reader:
             block if block.nearness is None else block._replace(nearness=block.nearness - limits.get(block.uri, 1.0))
             for block in self._blocks
         ]
-
-    def _cosines(self, uri: str, pieces: Sequence[EmbeddedPiece]) -> list[float | None]:
-        """Return the cosines with the question, and collect those with nonsense."""
-        query = self._question.vectors.get(uri)
-        cosines: list[float | None] = [None] * len(pieces)
-        rows = [n for n, each in enumerate(pieces) if each.vector is not None and query is not None]
-        if query is None or not rows:
-            return cosines
-        matrix = np.stack([vector for n in rows if (vector := pieces[n].vector) is not None])
-        for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
-            cosines[n] = cosine
-        if (nonsense := self._question.nonsense.get(uri)) is not None:
-            nearest = (matrix @ nonsense.T).max(axis=0)
-            self._nonsense[uri] = np.maximum(self._nonsense.get(uri, nearest), nearest)
-        return cosines
 
 
 def _values(blocks: Sequence[_Block], word_count: int, ranks: Mapping[int, float]) -> list[float]:

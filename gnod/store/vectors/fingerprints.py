@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnod.store.database import Connection
+from gnod.store.database import Connection, Database
 from gnod.store.vectors.vector_rows import DTYPE, Vectors
 
 
-def get(connection: Connection, uri: str) -> Vectors | None:
-    stored = connection.execute("SELECT fingerprint FROM endpoints WHERE uri = ?", (uri,)).get
-    return None if stored is None else np.frombuffer(stored, DTYPE)
+class StoredFingerprints:
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
+    async def get(self, uri: str) -> Vectors | None:
+        def work(connection: Connection) -> Vectors | None:
+            stored = connection.execute("SELECT fingerprint FROM endpoints WHERE uri = ?", (uri,)).get
+            return None if stored is None else np.frombuffer(stored, DTYPE)
 
-def put(connection: Connection, uri: str, fingerprint: Vectors) -> None:
-    connection.execute("INSERT OR REPLACE INTO endpoints VALUES (?, ?)", (uri, fingerprint.astype(DTYPE).tobytes()))
+        return await self._database.read(work)
+
+    async def put(self, uri: str, fingerprint: Vectors) -> None:
+        def work(connection: Connection) -> None:
+            row = (uri, fingerprint.astype(DTYPE).tobytes())
+            connection.execute("INSERT OR REPLACE INTO endpoints VALUES (?, ?)", row)
+
+        await self._database.write(work)
 
 
 def forget(connection: Connection, uri: str) -> None:
