@@ -106,6 +106,8 @@ def _protocol() -> str:
             request=framing.MAX_REQUEST_BYTES // 1024**2,
             answer=framing.MAX_MESSAGE_BYTES // 1024**2,
             connections=Limits().connections,
+            in_flight=Limits().in_flight,
+            message_s=Limits().message_timeout_s,
         ),
         "## Methods",
         _table(["method", "result", ""], [_method_row(method) for method in document["methods"]]),
@@ -144,7 +146,14 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
   requests.
 - **Progress**: a request with a `progress_token` receives `$/progress` notifications with this token before its reply.
 - **Errors**: see [errors.md](errors.md). Compare `error.data.kind`; messages may change.
-- **Access**: only the user that runs the daemon can connect."""
+- **Access**: only the user that runs the daemon can connect.
+
+## Limits
+
+- **In flight**: {in_flight} requests of one connection. A further one is refused with `limit_exceeded`; send it again after a reply.
+- **Batch**: {in_flight} requests. A longer one is refused as a whole, with one `limit_exceeded`.
+- **Time**: a message arrives within {message_s:g} s of its first byte, or the daemon disconnects the client.
+"""
 
 
 def _method_row(method: Schema) -> list[str]:
