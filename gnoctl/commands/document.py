@@ -11,6 +11,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import note
 from gnoctl.references import absolute, split
 from gnoctl.shared_options import FormatOptions, print_documents
+from gnoctl.skipped import by_reason
 from gnoctl.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.wording import size
 from gnod.errors import EXIT_VALIDATION
@@ -110,8 +111,8 @@ def multi_get(options: MultiGetOptions) -> int:
     result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
-        for skipped in result.skipped:
-            options.note(f"{skipped.ref}: {skipped.reason}")
+        for line in by_reason(result.skipped):
+            options.note(line)
     return 0 if result.documents or not result.skipped else EXIT_VALIDATION
 
 
@@ -153,6 +154,8 @@ def ls(options: LsOptions) -> None:
     last = options.offset + len(result.documents)
     if not result.total:
         note("No documents" + (f" in {options.scope}" if options.scope else ""))
+    elif not result.documents:
+        note(f"No documents after the first {options.offset:,}: there are {result.total:,}")
     elif last < result.total:
         options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
 

@@ -10,9 +10,11 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from gnod.config.faults import quoted
 from gnod.config.model import Config, contexts_for
-from gnod.errors import GnoError, NotFound, RootUnavailable
+from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.wire_types import entry, location_of, metadata
+from gnod.ingest.links.places import Places
 from gnod.pipeline import references
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
@@ -26,6 +28,9 @@ from gnod.store.documents.documents import Document
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
+_MAX_HEADINGS = 5  # named if a heading is unknown
+
+_FULL = "over what one answer holds: name them in another call, or narrow the glob"
 
 _LONG_READS = READERS // 2
 
@@ -44,11 +49,15 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
         config = configuration.current
 
         def work(connection: Connection) -> wire.DocumentText:
-            document, line, last = references.resolve(connection, params.ref)
+            found = references.resolve(connection, params.ref)
+            line = _line_of(connection, found)
             start = params.start_line or line or 1
-            lines = params.max_lines or (last - start + 1 if last and last >= start else None)
-            text = _text(connection, document, config, start, lines)
-            return replace(text, locations=_locations(document)) if params.locations else text
+            lines = params.max_lines or (found.last - start + 1 if found.last and found.last >= start else None)
+            text = _text(connection, found.document, config, start, lines)
+            if start > max(text.total_lines, 1):
+                message = f"{text.uri} has no line {start:,}: its last line is {text.total_lines:,}"
+                raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
+            return replace(text, locations=_locations(found.document)) if params.locations else text
 
         if shared := attached.find(params.ref):
             return await shared.get(params.ref, work)
@@ -103,7 +112,7 @@ async def _get_shared(
         assert shared
         return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
     except GnoError as error:
-        return wire.DocumentMultiGetResult(documents=[], skipped=[wire.SkippedReference(ref=ref, reason=error.message)])
+        return wire.DocumentMultiGetResult(documents=[], skipped=[_failed(ref, error)])
 
 
 def _together(
@@ -113,7 +122,9 @@ def _together(
     new = [each for each in more.documents if each.uri not in known]
     room = MAX_MESSAGE_BYTES - sum(len(each.text) for each in first.documents)
     kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
-    left_out = [wire.SkippedReference(ref=each.uri, reason="the answer is full") for each in new if each not in kept]
+    left_out = [
+        wire.SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL) for each in new if each not in kept
+    ]
     return wire.DocumentMultiGetResult(
         documents=[*first.documents, *kept], skipped=[*first.skipped, *more.skipped, *left_out]
     )
@@ -148,7 +159,7 @@ def _place(connection: Connection, found: references.Resolved, config: Config) -
     document = found.document
     file = _file(connection, document)
     require_source(file)
-    line = found.line or 1
+    line = _line_of(connection, found) or 1
     is_file = file is document
     return copied(
         wire.DocumentPlace,
@@ -183,10 +194,25 @@ def require_source(document: Document) -> None:
     raise NotFound(f"{document.source} is not there any more: `gnoctl index` updates the index", details)
 
 
+def _line_of(connection: Connection, found: references.Resolved) -> int | None:
+    """Return the file's line that a reference names. Raises InvalidReference for a heading that is not there."""
+    if found.heading is None:
+        return found.line
+    document = found.document
+    places = Places(documents.markdown(connection, document.mirror_hash))
+    if line := places.line_of(found.heading):
+        return source_line(document.line_map, line)
+    named = [near] if (near := places.suggestion(found.heading)) else places.headings[:_MAX_HEADINGS]
+    hint = f"did you mean {' or '.join(f'#{name}' for name in named)}?" if named else "it has lines, such as :12"
+    raise InvalidReference(
+        f"{document.collection}/{document.path} has no heading {quoted(found.heading)}: {hint}", {"headings": named}
+    )
+
+
 def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
-    """Return the requested lines; a start behind the end returns none."""
+    """Return the requested lines; none after the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)
@@ -237,11 +263,13 @@ def _multi_get(
             for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
                 found.setdefault(document.id, document)
         except GnoError as error:
-            skipped.append(wire.SkippedReference(ref=ref, reason=error.message))
+            skipped.append(_failed(ref, error))
     chosen = list(found.values())[: params.limit]
     skipped += [
         wire.SkippedReference(
-            ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents"
+            ref=format_uri(d.collection, d.path),
+            kind="over_limit",
+            reason=f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
         )
         for d in list(found.values())[params.limit :]
     ]
@@ -249,18 +277,24 @@ def _multi_get(
     room = MAX_MESSAGE_BYTES
     for document in chosen:
         size = documents.text_bytes(connection, document.mirror_hash)
-        if reason := _reason_to_skip(size, params.max_bytes, room):
-            skipped.append(wire.SkippedReference(ref=format_uri(document.collection, document.path), reason=reason))
+        if skip := _reason_to_skip(size, params.max_bytes, room):
+            kind, reason = skip
+            address = format_uri(document.collection, document.path)
+            skipped.append(wire.SkippedReference(ref=address, kind=kind, reason=reason))
         else:
             room -= size
             texts.append(_text(connection, document, config, 1, None))
     return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
-def _reason_to_skip(size: int, max_bytes: int, room: int) -> str | None:
+def _reason_to_skip(size: int, max_bytes: int, room: int) -> tuple[str, str] | None:
     if size > max_bytes:
-        return f"larger than {max_bytes:,} bytes ({size:,}): raise the limit, or get it by itself"
-    return "the answer is full: get it by itself" if size > room else None
+        return "too_large", f"larger than {max_bytes:,} bytes: raise max_bytes, or use `gnoctl get`"
+    return ("answer_full", _FULL) if size > room else None
+
+
+def _failed(ref: str, error: GnoError) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=ref, kind=error.kind, reason=error.message)
 
 
 def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:
