@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gnoctl import text
 from gnoctl.mcp.daemon import Daemon
+from gnoctl.mcp.output_text import address
 from gnoctl.wording import count
 from gnod.protocol.base import NoParams
 from gnod.protocol.collections import CollectionListResult
@@ -54,7 +55,7 @@ async def read(daemon: Daemon, uri: str) -> ResourceText:
     entries = await daemon.call(
         "document.list", DocumentListParams(scope=collection, limit=MAX_LISTED), DocumentListResult
     )
-    lines = [f"{each.uri}  {text.line(each.title)}" for each in entries.documents]
+    lines = [f"{address(each.uri)} — {text.line(each.title)}" for each in entries.documents]
     if entries.total > len(lines):
         lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
     return ResourceText("\n".join(lines) or "no documents", "text/plain")

@@ -1,5 +1,5 @@
-"""The VS Code extension: its own tests, run by Node against a real daemon; its manifest; and the package that its README
-builds, installed as VS Code does it. npm fetches `vsce` into the cache of the tests (`GNOD_TEST_MODELS`)."""
+"""The VS Code extension: its own tests, run by Node against a real daemon; its manifest; and the package that its
+README builds, installed as VS Code does it. npm fetches `vsce` into the cache of the tests (`GNOD_TEST_MODELS`)."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ async def documents_are_resources(client: Client) -> None:
         (content,) = (await client.read_resource(uri)).contents
         assert isinstance(content, types.TextResourceContents)
         texts[uri] = content.text
-    assert "gno://notes/deploy.md  Deployment" in texts["gno://notes/"].splitlines()
+    assert "gno://notes/deploy.md — Deployment" in texts["gno://notes/"].splitlines()
     assert "snake_case" in texts["gno://notes/d/cpp.md"]
     assert texts["gno://notes/d%2Fcpp.md"] == texts["gno://notes/d/cpp.md"]
     for uri, words in (("gno://notes/no.md", "no document"), ("gno://none/", "none"), ("file:///x", "gno://")):
