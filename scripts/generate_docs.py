@@ -150,7 +150,8 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
 
 ## Limits
 
-- **In flight**: {in_flight} requests of one connection. A further one is refused with `limit_exceeded`; send it again after a reply.
+- **In flight**: {in_flight} requests of one connection. A further one is refused with `limit_exceeded`; send it again
+  after a reply.
 - **Batch**: {in_flight} requests. A longer one is refused as a whole, with one `limit_exceeded`.
 - **Time**: a message arrives within {message_s:g} s of its first byte, or the daemon disconnects the client.
 """

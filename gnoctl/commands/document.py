@@ -25,7 +25,10 @@ LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers"
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str,
-        argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE or :pPAGE"),
+        argument(
+            "REF",
+            help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE, :pPAGE or #HEADING",
+        ),
     ]
     first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
@@ -45,6 +48,7 @@ def get(options: GetOptions) -> None:
     Examples:
       gnoctl get '#a1b2c3d4'
       gnoctl get notes/deploy.md:40 -l 20
+      gnoctl get 'notes/deploy.md#Roll back'
       gnoctl get gno://papers/attention.pdf#page=3 --line-numbers
       gnoctl get papers/attention.pdf:p3 --boxes 'multi-head attention' --json
       gnoctl get ./README.md
@@ -99,7 +103,8 @@ class MultiGetOptions(FormatOptions, frozen=True, kw_only=True):
 def multi_get(options: MultiGetOptions) -> int:
     """Print several documents.
 
-    A glob matches collection/path. Put it in quotes, or the shell expands it.
+    A glob matches collection/path. Put it in quotes, or the shell expands it. A text may contain a line that looks like
+    the header of another document: programs read --json.
 
     Examples:
       gnoctl multi-get 'notes/2026/**/*.md' --max-bytes 4000

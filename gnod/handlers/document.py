@@ -264,33 +264,32 @@ def _multi_get(
                 found.setdefault(document.id, document)
         except GnoError as error:
             skipped.append(_failed(ref, error))
-    chosen = list(found.values())[: params.limit]
-    skipped += [
-        wire.SkippedReference(
-            ref=format_uri(d.collection, d.path),
-            kind="over_limit",
-            reason=f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
-        )
-        for d in list(found.values())[params.limit :]
-    ]
     texts: list[wire.DocumentText] = []
     room = MAX_MESSAGE_BYTES
-    for document in chosen:
+    for document in found.values():
+        if len(texts) == params.limit:
+            skipped.append(
+                _left_out(
+                    document,
+                    "over_limit",
+                    f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
+                )
+            )
+            continue
         size = documents.text_bytes(connection, document.mirror_hash)
-        if skip := _reason_to_skip(size, params.max_bytes, room):
-            kind, reason = skip
-            address = format_uri(document.collection, document.path)
-            skipped.append(wire.SkippedReference(ref=address, kind=kind, reason=reason))
+        if size > params.max_bytes:
+            reason = f"larger than {params.max_bytes:,} bytes: raise max_bytes, or use `gnoctl get`"
+            skipped.append(_left_out(document, "too_large", reason))
+        elif size > room:
+            skipped.append(_left_out(document, "answer_full", _FULL))
         else:
             room -= size
             texts.append(_text(connection, document, config, 1, None))
     return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
-def _reason_to_skip(size: int, max_bytes: int, room: int) -> tuple[str, str] | None:
-    if size > max_bytes:
-        return "too_large", f"larger than {max_bytes:,} bytes: raise max_bytes, or use `gnoctl get`"
-    return ("answer_full", _FULL) if size > room else None
+def _left_out(document: Document, kind: str, reason: str) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=format_uri(document.collection, document.path), kind=kind, reason=reason)
 
 
 def _failed(ref: str, error: GnoError) -> wire.SkippedReference:

@@ -173,6 +173,8 @@ def _proposals(connection: Connection, reference: str) -> list[str]:
         return []
     name = path.rpartition("/")[2].lower()
     addresses = [f"{collection}/{path}" for _, collection, path in documents.addresses(connection)]
-    same_name = [address for address in addresses if address.rpartition("/")[2].lower() == name]
-    close = same_name or difflib.get_close_matches(path, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    names = [address.rpartition("/")[2].lower() for address in addresses]
+    close = [address for address, each in zip(addresses, names, strict=True) if each == name]
+    close = close or difflib.get_close_matches(path, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    close = close or [address for address, each in zip(addresses, names, strict=True) if each.startswith(f"{name}.")]
     return close[:_MAX_PROPOSALS]

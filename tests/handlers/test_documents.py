@@ -98,17 +98,21 @@ async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: S
 
 
 async def test_what_is_left_out_has_a_kind(small_index: SmallIndex, tmp_path: Path) -> None:
-    small_index.add({f"{n}.md": f"note {n}\n" for n in range(4)})
+    small_index.add({f"{n}.md": f"note {n}\n" for n in range(1, 5)} | {"0.md": LONG})
     handlers = handlers_of(small_index, tmp_path)
-    params = DocumentMultiGetParams(refs=["notes/*.md", "notes/nothing.md", "#zz", "notes/0.md:0"], limit=2)
+    params = DocumentMultiGetParams(
+        refs=["notes/*.md", "notes/nothing.md", "#zz", "notes/1.md:0"], limit=2, max_bytes=20
+    )
     result = await handlers["document.multi_get"](params, Call(lambda _: True))
     assert isinstance(result, DocumentMultiGetResult)
+    assert [each.path for each in result.documents] == ["1.md", "2.md"]  # what is too large does not count
     assert [(each.ref, each.kind) for each in result.skipped] == [
         ("notes/nothing.md", "document_not_found"),
         ("#zz", "invalid_reference"),
-        ("notes/0.md:0", "invalid_reference"),
-        ("gno://notes/2.md", "over_limit"),
+        ("notes/1.md:0", "invalid_reference"),
+        ("gno://notes/0.md", "too_large"),
         ("gno://notes/3.md", "over_limit"),
+        ("gno://notes/4.md", "over_limit"),
     ]
 
 

@@ -65,6 +65,9 @@ def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None
     small_index.add({"guide/setup.md": "one"})
     with pytest.raises(DocumentNotFound, match=r"did you mean notes/guide/setup\.md"):
         resolve(small_index, "notes/setup.md")
+    for ref in ("setup", "Setup.MD", "gno://nots/setup.md", "gno://notes/guide/setpu.md", "notes/x/setup:12"):
+        with pytest.raises(DocumentNotFound, match=r"did you mean notes/guide/setup\.md"):
+            resolve(small_index, ref)
     with pytest.raises(DocumentNotFound, match="gnoctl ls"):
         resolve(small_index, "#00000000")
     with pytest.raises(PathOutsideRoot):
