@@ -108,6 +108,8 @@ def _protocol() -> str:
             request=framing.MAX_REQUEST_BYTES // 1024**2,
             answer=framing.MAX_MESSAGE_BYTES // 1024**2,
             connections=Limits().connections,
+            in_flight=Limits().in_flight,
+            message_s=Limits().message_timeout_s,
         ),
         "## Methods",
         _table(["method", "result", ""], [_method_row(method) for method in document["methods"]]),
@@ -149,7 +151,15 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
 - **Access**: only the user that runs the daemon can connect. Ask the system who listens (`SO_PEERCRED`) before you
   send anything, if others can write to the folder of the socket.
 - **Repeating**: a method with `x-repeatable` in `rpc.discover` may be sent again after a lost connection: asked twice,
-  it does the same as once. `x-limit-seconds` is how long gnod's own clients wait between two messages."""
+  it does the same as once. `x-limit-seconds` is how long gnod's own clients wait between two messages.
+
+## Limits
+
+- **In flight**: {in_flight} requests of one connection. A further one is refused with `limit_exceeded`; send it again
+  after a reply.
+- **Batch**: {in_flight} requests. A longer one is refused as a whole, with one `limit_exceeded`.
+- **Time**: a message arrives within {message_s:g} s of its first byte, or the daemon disconnects the client.
+"""
 
 
 def _method_row(method: Schema) -> list[str]:

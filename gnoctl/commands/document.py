@@ -11,6 +11,7 @@ from gnoctl.options import argument, option
 from gnoctl.output import note
 from gnoctl.references import absolute, split
 from gnoctl.shared_options import FormatOptions, print_documents
+from gnoctl.skipped import by_reason
 from gnoctl.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.wording import size
 from gnod.errors import EXIT_VALIDATION
@@ -24,7 +25,10 @@ LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers"
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str,
-        argument("REF", help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE or :pPAGE"),
+        argument(
+            "REF",
+            help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE, :pPAGE or #HEADING",
+        ),
     ]
     first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
     lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
@@ -44,6 +48,7 @@ def get(options: GetOptions) -> None:
     Examples:
       gnoctl get '#a1b2c3d4'
       gnoctl get notes/deploy.md:40 -l 20
+      gnoctl get 'notes/deploy.md#Roll back'
       gnoctl get gno://papers/attention.pdf#page=3 --line-numbers
       gnoctl get papers/attention.pdf:p3 --boxes 'multi-head attention' --json
       gnoctl get ./README.md
@@ -98,7 +103,8 @@ class MultiGetOptions(FormatOptions, frozen=True, kw_only=True):
 def multi_get(options: MultiGetOptions) -> int:
     """Print several documents.
 
-    A glob matches collection/path. Put it in quotes, or the shell expands it.
+    A glob matches collection/path. Put it in quotes, or the shell expands it. A text may contain a line that looks like
+    the header of another document: programs read --json.
 
     Examples:
       gnoctl multi-get 'notes/2026/**/*.md' --max-bytes 4000
@@ -110,8 +116,8 @@ def multi_get(options: MultiGetOptions) -> int:
     result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
-        for skipped in result.skipped:
-            options.note(f"{skipped.ref}: {skipped.reason}")
+        for line in by_reason(result.skipped):
+            options.note(line)
     return 0 if result.documents or not result.skipped else EXIT_VALIDATION
 
 
@@ -153,6 +159,8 @@ def ls(options: LsOptions) -> None:
     last = options.offset + len(result.documents)
     if not result.total:
         note("No documents" + (f" in {options.scope}" if options.scope else ""))
+    elif not result.documents:
+        note(f"No documents after the first {options.offset:,}: there are {result.total:,}")
     elif last < result.total:
         options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
 

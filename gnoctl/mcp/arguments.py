@@ -93,7 +93,8 @@ class GetArguments(Arguments, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=8192,
-            description="gno://collection/path from a search, #docid, collection/path, or a path on disk.",
+            description="gno://collection/path from a search, #docid, collection/path or a path on disk; "
+            "then #page=12 or #heading.",
         ),
     ]
     start_line: Annotated[int, Meta(ge=1, description="The first line to return.")] = 1

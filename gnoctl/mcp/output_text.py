@@ -1,16 +1,20 @@
 """The outputs as text, for agents that do not read structured content. Pure.
 
-Text from documents cannot look like the bridge's own: titles stay on one line, snippets are indented.
+No document can forge a line of the bridge. Each line of a document begins with its number and a bar, each line of a
+passage, an answer or a memory with a bar. On a line of the bridge, what a document says (title, tags, heading, target
+of a link) comes last, after everything that the bridge says.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
+from urllib.parse import quote
 
 from gnoctl import text
 from gnoctl.mcp import outputs as o
 from gnoctl.memories import memories
 from gnoctl.wording import count, unreadable
+from gnod.types import canonical_line, source_line
 
 
 @singledispatch
@@ -29,23 +33,20 @@ def _(output: o.SearchOutput) -> str:
 def _(output: o.LinksOutput) -> str:
     shown = len(output.links) or len(output.documents)
     head = f"{shown:,}" if output.total is None else f"{shown:,} of {output.total:,}"
-    documents = [f"{each.uri} {text.line(each.title)}" for each in output.documents]
+    documents = [f"{address(each.uri)} — {text.line(each.title)}" for each in output.documents]
     links = [_connection(each) for each in output.links]
     return _paragraphs(*filter(None, (head, "\n".join(documents), "\n".join(links))), note=output.note)
 
 
 @render.register
 def _(output: o.DocumentOutput) -> str:
-    head = f"{text.line(output.title)}\n{output.uri}, lines {output.start_line}-{output.end_line}"
-    head += f" of {output.total_lines}; modified {output.modified}"
-    if output.tags:
-        head += f"; tags {', '.join(map(text.line, output.tags))}"
+    head = f"{address(output.uri)} lines {output.start_line}-{output.end_line} of {output.total_lines}"
+    head += f"; modified {output.modified}"
     if output.next_line:
         head += f"; continues at start_line={output.next_line}"
-    if output.about:
-        head += f"\nabout: {text.line(output.about)}"
-    # The note comes before the text: after it, it could be part of the document.
-    return _paragraphs(head, *([f"note: {output.note}"] if output.note else []), "---\n" + text.block(output.text))
+    labels = {"title": output.title, "tags": ", ".join(output.tags), "about": output.about, "note": output.note}
+    said = [f"{label}: {text.line(words)}" for label, words in labels.items() if words]
+    return _paragraphs("\n".join([head, *said]), _numbered(output))
 
 
 @render.register
@@ -58,36 +59,39 @@ def _(output: o.StatusOutput) -> str:
         parts += [f"{each.pending:,} pending"] if each.pending else []
         parts += [unreadable(each.failed)] if each.failed else []
         parts += [each.missing] if each.missing else []
-        about = f"\n  {text.line(each.about)}" if each.about else ""
-        lines.append(f"- {each.name}: {', '.join(parts)} ({text.line(each.path)}){about}")
-    failures = [f"- {text.line(each.file)}: {text.line(each.reason)}" for each in output.failures]
-    listed = "could not be read:\n" + "\n".join(failures) if failures else ""
-    paragraphs = (head, text.line(output.about or ""), "\n".join(lines), listed)
+        about = f"\n  about: {text.line(each.about)}" if each.about else ""
+        lines.append(text.line(f"- {each.name}: {', '.join(parts)} ({each.path})") + about)
+    about = f"about: {text.line(output.about)}" if output.about else ""
+    failures = [text.line(f"- {each.file}: {each.reason}") for each in output.failures]
+    listed = "\n".join(["could not be read:", *failures]) if failures else ""
+    paragraphs = (head, about, "\n".join(lines), listed)
     return _paragraphs(*filter(None, paragraphs), note=output.note)
 
 
 @render.register
 def _(output: o.AskOutput) -> str:
     sources = "\n".join(
-        f"[{each.number}] {text.line(each.title)} — {each.uri} lines {each.line}-{each.end_line}{_also(each.also)}"
+        f"[{each.number}] {address(each.uri)} lines {each.line}-{each.end_line} — {text.line(each.title)}"
+        + _also(each.also)
         for each in output.sources
     )
     quotes = [
         ("perhaps: " if each.perhaps else "")
-        + f"{each.uri} lines {each.line}-{each.end_line}{f' ({text.line(each.heading)})' if each.heading else ''}\n"
+        + f"{address(each.uri)} lines {each.line}-{each.end_line}{_heading(each.heading)}\n"
         + _quoted(each.text)
         + _also(each.also)
         for each in output.quotes
     ]
-    return _paragraphs(*quotes, *filter(None, (text.block(output.answer), sources)), note=output.note)
+    answer = f"answer:\n{_quoted(output.answer)}" if output.answer else ""
+    return _paragraphs(*quotes, *filter(None, (answer, sources)), note=output.note)
 
 
 @render.register
 def _(output: o.EvidenceOutput) -> str:
     documents = []
     for each in output.documents:
-        head = f"{text.line(each.title)}\n{each.uri} ({each.docid}, content {each.content_hash[:12]})"
-        head += _also(each.also)
+        head = f"{address(each.uri)} ({each.docid}, content {each.content_hash[:12]})"
+        head += f"\ntitle: {text.line(each.title)}{_also(each.also)}"
         documents.append("\n".join([head, *map(_evidence, each.passages)]))
     left_out = "\n".join(f"left out: {text.line(each)}" for each in output.left_out)
     head = f"{count(sum(len(each.passages) for each in output.documents), 'passage')}, {output.tokens:,} tokens"
@@ -97,7 +101,6 @@ def _(output: o.EvidenceOutput) -> str:
 @render.register
 def _(output: o.MultiGetOutput) -> str:
     skipped = "\n".join(f"left out: {text.line(each)}" for each in output.skipped)
-    # What was left out comes before the texts: after them, it could be part of a document.
     head = count(len(output.documents), "document")
     return _paragraphs(*filter(None, (head, skipped)), *map(render, output.documents))
 
@@ -106,7 +109,7 @@ def _(output: o.MultiGetOutput) -> str:
 def _(output: o.StoredMemory) -> str:
     head = f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
     proposed = [
-        text.line(f"{each.id} may be superseded, {each.reason} ({each.time[:10]})") + "\n" + _quoted(each.text)
+        text.line(f"{each.id} may be superseded ({each.time[:10]}): {each.reason}") + "\n" + _quoted(each.text)
         for each in output.proposals
     ]
     return _paragraphs(head, *proposed)
@@ -131,36 +134,36 @@ def _(output: o.ForgetOutput) -> str:
 
 
 def _memory_hit(hit: o.MemoryHit) -> str:
-    about = _about(hit.type, hit.when or hit.time, hit.topics, hit.namespace, hit.superseded_by)
-    head = f"{hit.id}  {about}, score {hit.rerank}"
-    return head + ("\n" if hit.complete else " (shortened)\n") + _quoted(hit.text)
+    time, score = hit.when or hit.time, f"score {hit.rerank}{'' if hit.complete else ' (shortened)'}"
+    return _remembered(hit, time, score, hit.namespace)
 
 
 def _memory(memory: o.Memory) -> str:
-    time = memory.when or memory.updated
-    about = _about(memory.type, time, memory.topics, memory.namespace, memory.superseded_by)
-    older = f", supersedes {', '.join(memory.supersedes)}" if memory.supersedes else ""
-    return f"{memory.id}  {about}{older}\n{_quoted(memory.text)}"
+    older = f"supersedes {', '.join(memory.supersedes)}" if memory.supersedes else ""
+    return _remembered(memory, memory.when or memory.updated, older, memory.namespace)
 
 
-def _about(kind: str, time: str, topics: list[str], namespace: str | None, newer: str | None) -> str:
-    parts = [kind, time[:10], *(["topics " + ", ".join(topics)] if topics else [])]
-    parts += [f"superseded by {newer}"] if newer else []
-    return text.line(", ".join(parts + ([f"namespace {namespace}"] if namespace else [])))
+def _remembered(each: o.MemoryHit | o.Memory, time: str, more: str, namespace: str | None) -> str:
+    newer = f"superseded by {each.superseded_by}" if each.superseded_by else ""
+    place = f"namespace {namespace}" if namespace else ""
+    topics = f"topics {', '.join(each.topics)}" if each.topics else ""
+    about = ", ".join(filter(None, (each.type, time[:10], newer, more, place, topics)))
+    return text.line(f"{each.id}  {about}") + "\n" + _quoted(each.text)
 
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
-    head = f"{rank}. {text.line(hit.title)}\n   {_place(hit)}, score {hit.score}{_also(hit.also)}"
+    within = f", in {text.line(hit.definition)}" if hit.definition else ""
+    head = f"{rank}. {_place(hit)}, score {hit.score}{within}\n   title: {text.line(hit.title)}{_also(hit.also)}"
     head += f"\n   {', '.join(hit.why)}" if hit.why else ""
     more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
     return "\n".join([head, _quoted(hit.snippet), *more])
 
 
 def _connection(link: o.Connection) -> str:
-    place = f"{link.uri} line {link.line}" if link.line else link.uri
-    target = f" {text.line(link.target)}" if link.target else ""
-    to = f" -> {' or '.join(link.to)}" if link.to else f" ({link.state})" if link.state else ""
-    return "\n".join(filter(None, (place + target + to, _quoted(link.passage))))
+    place = address(link.uri) + (f" line {link.line}" if link.line else "")
+    to = f" -> {' or '.join(map(address, link.to))}" if link.to else f" ({link.state})" if link.state else ""
+    target = f" — {text.line(link.target)}" if link.target else ""
+    return "\n".join(filter(None, (place + to + target, _quoted(link.passage))))
 
 
 def _also(copies: list[str]) -> str:
@@ -168,21 +171,35 @@ def _also(copies: list[str]) -> str:
 
 
 def _evidence(passage: o.EvidencePassageOutput) -> str:
-    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}"
-    head += f" ({text.line(passage.heading)})" if passage.heading else ""
+    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}{_heading(passage.heading)}"
     return "\n".join(filter(None, (head, _quoted(passage.lead), _quoted(passage.text))))
 
 
+def _heading(heading: str) -> str:
+    return f" ({text.line(heading)})" if heading else ""
+
+
 def _place(hit: o.SearchHit) -> str:
-    if hit.location:
-        return f"{hit.uri}#{hit.location}"
-    within = f" in {text.line(hit.definition)}" if hit.definition else ""
-    return f"{hit.uri} lines {hit.line}-{hit.end_line}{within}"
+    where = f"#{hit.location}" if hit.location else f" lines {hit.line}-{hit.end_line}"
+    return address(hit.uri) + where
+
+
+def address(uri: str) -> str:
+    """Return an address without white space and control characters: what follows it on the line is the bridge's."""
+    return "".join(quote(char) if char.isspace() or not text.is_safe(char) else char for char in uri)
+
+
+def _numbered(output: o.DocumentOutput) -> str:
+    """Return the lines with the numbers that they have in the file."""
+    lines = text.block(output.text).removesuffix("\n").split("\n")
+    first = canonical_line(output.line_map, output.start_line)
+    numbered = (f"{source_line(output.line_map, number)}|{line}" for number, line in enumerate(lines, first))
+    return "\n".join(each if line.strip() else "" for each, line in zip(numbered, lines, strict=True))
 
 
 def _quoted(quoted: str) -> str:
-    return "\n".join(f"   | {line}" for line in text.block(quoted).splitlines() if line.strip())
+    return "\n".join(f"   | {line}" for line in text.block(quoted).split("\n") if line.strip())
 
 
 def _paragraphs(*parts: str, note: str | None = None) -> str:
-    return "\n\n".join([*parts, *([f"note: {note}"] if note else [])])
+    return "\n\n".join([*filter(None, parts), *([f"note: {text.line(note)}"] if note else [])])

@@ -5,6 +5,7 @@ Compact first: a search says where to look, and only `get` returns text, page by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Annotated
@@ -12,20 +13,24 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gnoctl import evidence, text
+from gnoctl.mcp.hints import for_agent
+from gnoctl.skipped import by_reason
 from gnoctl.wording import corrected, missed_by, reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText
+from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference
 from gnod.protocol.evidence import EvidenceResult
 from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult, MemoryStoreResult
 from gnod.protocol.search import AskResult, SearchResult
-from gnod.types import canonical_line
+from gnod.types import canonical_line, source_line
 
 MAX_SNIPPET_CHARS = 400
 MAX_TEXT_CHARS = 40_000
 MAX_FAILURES = 50
+
+_FULL = "over what one answer holds: name them in another call, or narrow the glob"
 
 Note = Annotated[str | None, Meta(description="What this answer may have missed, and why.")]
 About = Annotated[str | None, Meta(description="What the folder is about.")]
@@ -100,6 +105,10 @@ class DocumentOutput(Output, frozen=True, kw_only=True):
     end_line: int
     total_lines: int
     text: Annotated[str, Meta(description="Markdown, from start_line to end_line.")]
+    line_map: Annotated[
+        list[tuple[int, int]],
+        Meta(description="Where the file has more blank lines: (line of the Markdown, how many)."),
+    ] = []
     modified: str
     next_line: Annotated[int | None, Meta(description="Continue here; absent at the end.")] = None
     tags: list[str] = []
@@ -194,7 +203,7 @@ class EvidenceOutput(Output, frozen=True, kw_only=True):
 
 class MultiGetOutput(Output, frozen=True, kw_only=True):
     documents: list[DocumentOutput]
-    skipped: Annotated[list[str], Meta(description="What was left out, and why.")] = []
+    skipped: Annotated[list[str], Meta(description="What was left out: for each reason how many, and examples.")] = []
 
 
 class ProposedMemory(Output, frozen=True, kw_only=True):
@@ -317,7 +326,7 @@ def orphans_output(result: DocumentListResult) -> LinksOutput:
 def document_output(result: DocumentText) -> DocumentOutput:
     """Return as much of a document as an agent should read at once."""
     kept, size = 0, 0
-    lines = result.text.splitlines(keepends=True)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # a form feed, for one, ends no line
     for line in lines:
         if kept and size + len(line) > MAX_TEXT_CHARS:
             break
@@ -327,8 +336,7 @@ def document_output(result: DocumentText) -> DocumentOutput:
     end = result.end_line
     if kept < len(lines):
         # Line numbers are the file's; canonical text may have fewer lines.
-        last = canonical_line(result.line_map, result.start_line) + kept - 1
-        end = last + max((removed for first, removed in result.line_map if first <= last), default=0)
+        end = source_line(result.line_map, canonical_line(result.line_map, result.start_line) + kept - 1)
     notes = (
         "the file has changed since it was indexed: call `search` with fresh=true" if result.stale else None,
         f"line {result.start_line} was cut because it is too long; the resource {result.uri} is complete"
@@ -462,14 +470,14 @@ def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
     """Return as many documents as an agent should read at once, and at least one; each as `get` returns it."""
     kept: list[DocumentOutput] = []
     size = 0
-    skipped = [f"{each.ref}: {each.reason}" for each in result.skipped]
+    full = []
     for each in result.documents:
         size += len(each.text)
         if kept and size > MAX_TEXT_CHARS:
-            skipped.append(f"{each.uri}: the answer is full: get it by itself")
+            full.append(SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL))
         else:
             kept.append(document_output(each))
-    return MultiGetOutput(documents=kept, skipped=skipped)
+    return MultiGetOutput(documents=kept, skipped=[for_agent(each) for each in by_reason([*result.skipped, *full])])
 
 
 def stored_memory_output(result: MemoryStoreResult) -> StoredMemory:
@@ -527,4 +535,4 @@ def _clip(snippet: str) -> str:
 
 
 def _join(notes: Iterable[str | None]) -> str | None:
-    return "; ".join(filter(None, notes)) or None
+    return "; ".join(map(for_agent, filter(None, notes))) or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gnoctl import text
+from gnoctl.mcp.output_text import address
 from gnoctl.wording import count
 from gnod.client import AsyncClient
 from gnod.protocol.base import NoParams
@@ -56,7 +57,7 @@ async def read(daemon: AsyncClient, uri: str) -> ResourceText:
     entries = await daemon.call(
         "document.list", DocumentListParams(scope=collection, limit=MAX_LISTED), DocumentListResult
     )
-    lines = [f"{each.uri}  {text.line(each.title)}" for each in entries.documents]
+    lines = [f"{address(each.uri)} — {text.line(each.title)}" for each in entries.documents]
     if entries.total > len(lines):
         lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
     return ResourceText("\n".join(lines) or "no documents", "text/plain")

@@ -139,8 +139,8 @@ _ALL = (
     Tool(
         "get",
         "Read a document",
-        "Return the text of a document as Markdown, complete or some lines. Start near the lines that a search "
-        "returned; `next_line` says where to continue.",
+        "Return the text of a document as Markdown, complete or some lines, with their numbers. Start near the lines "
+        "that a search returned; `next_line` says where to continue.",
         a.GetArguments,
         o.DocumentOutput,
         _get,
@@ -149,7 +149,7 @@ _ALL = (
         "multi_get",
         "Read several documents",
         "Return the texts of several short documents in one call, as `get` returns them: by addresses, or by a glob. "
-        "`skipped` names what was too long or not found.",
+        "`skipped` says what was left out, and why.",
         a.MultiGetArguments,
         o.MultiGetOutput,
         _calls("document.multi_get", DocumentMultiGetParams, DocumentMultiGetResult, o.multi_get_output),

@@ -10,9 +10,11 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from gnod.config.faults import quoted
 from gnod.config.model import Config, contexts_for
-from gnod.errors import GnoError, NotFound, RootUnavailable
+from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.wire_types import entry, location_of, metadata
+from gnod.ingest.links.places import Places
 from gnod.pipeline import references
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
@@ -27,6 +29,9 @@ from gnod.store.documents.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
+_MAX_HEADINGS = 5  # named if a heading is unknown
+
+_FULL = "over what one answer holds: name them in another call, or narrow the glob"
 
 _LONG_READS = READERS // 2
 
@@ -45,11 +50,15 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
         config = configuration.current
 
         def work(connection: Connection) -> wire.DocumentText:
-            document, line, last = references.resolve(connection, params.ref)
+            found = references.resolve(connection, params.ref)
+            line = _line_of(connection, found)
             start = params.start_line or line or 1
-            lines = params.max_lines or (last - start + 1 if last and last >= start else None)
-            text = _text(connection, document, config, start, lines)
-            return replace(text, locations=_locations(document)) if params.locations else text
+            lines = params.max_lines or (found.last - start + 1 if found.last and found.last >= start else None)
+            text = _text(connection, found.document, config, start, lines)
+            if start > max(text.total_lines, 1):
+                message = f"{text.uri} has no line {start:,}: its last line is {text.total_lines:,}"
+                raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
+            return replace(text, locations=_locations(found.document)) if params.locations else text
 
         if shared := attached.find(params.ref):
             return await shared.get(params.ref, work)
@@ -107,7 +116,7 @@ async def _get_shared(
         assert shared
         return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
     except GnoError as error:
-        return wire.DocumentMultiGetResult(documents=[], skipped=[wire.SkippedReference(ref=ref, reason=error.message)])
+        return wire.DocumentMultiGetResult(documents=[], skipped=[_failed(ref, error)])
 
 
 def _together(
@@ -117,7 +126,9 @@ def _together(
     new = [each for each in more.documents if each.uri not in known]
     room = MAX_MESSAGE_BYTES - sum(len(each.text) for each in first.documents)
     kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
-    left_out = [wire.SkippedReference(ref=each.uri, reason="the answer is full") for each in new if each not in kept]
+    left_out = [
+        wire.SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL) for each in new if each not in kept
+    ]
     return wire.DocumentMultiGetResult(
         documents=[*first.documents, *kept], skipped=[*first.skipped, *more.skipped, *left_out]
     )
@@ -152,7 +163,7 @@ def _place(connection: Connection, found: references.Resolved, config: Config) -
     document = found.document
     file = _file(connection, document)
     require_source(file)
-    line = found.line or 1
+    line = _line_of(connection, found) or 1
     is_file = file is document
     return copied(
         wire.DocumentPlace,
@@ -187,10 +198,25 @@ def require_source(document: Document) -> None:
     raise NotFound(f"{document.source} is not there any more: `gnoctl index` updates the index", details)
 
 
+def _line_of(connection: Connection, found: references.Resolved) -> int | None:
+    """Return the file's line that a reference names. Raises InvalidReference for a heading that is not there."""
+    if found.heading is None:
+        return found.line
+    document = found.document
+    places = Places(documents.markdown(connection, document.mirror_hash))
+    if line := places.line_of(found.heading):
+        return source_line(document.line_map, line)
+    named = [near] if (near := places.suggestion(found.heading)) else places.headings[:_MAX_HEADINGS]
+    hint = f"did you mean {' or '.join(f'#{name}' for name in named)}?" if named else "it has lines, such as :12"
+    raise InvalidReference(
+        f"{document.collection}/{document.path} has no heading {quoted(found.heading)}: {hint}", {"headings": named}
+    )
+
+
 def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
-    """Return the requested lines; a start behind the end returns none."""
+    """Return the requested lines; none after the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)
@@ -241,30 +267,37 @@ def _multi_get(
             for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
                 found.setdefault(document.id, document)
         except GnoError as error:
-            skipped.append(wire.SkippedReference(ref=ref, reason=error.message))
-    chosen = list(found.values())[: params.limit]
-    skipped += [
-        wire.SkippedReference(
-            ref=format_uri(d.collection, d.path), reason=f"over the limit of {params.limit} documents"
-        )
-        for d in list(found.values())[params.limit :]
-    ]
+            skipped.append(_failed(ref, error))
     texts: list[wire.DocumentText] = []
     room = MAX_MESSAGE_BYTES
-    for document in chosen:
+    for document in found.values():
+        if len(texts) == params.limit:
+            skipped.append(
+                _left_out(
+                    document,
+                    "over_limit",
+                    f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
+                )
+            )
+            continue
         size = documents.text_bytes(connection, document.mirror_hash)
-        if reason := _reason_to_skip(size, params.max_bytes, room):
-            skipped.append(wire.SkippedReference(ref=format_uri(document.collection, document.path), reason=reason))
+        if size > params.max_bytes:
+            reason = f"larger than {params.max_bytes:,} bytes: raise max_bytes, or use `gnoctl get`"
+            skipped.append(_left_out(document, "too_large", reason))
+        elif size > room:
+            skipped.append(_left_out(document, "answer_full", _FULL))
         else:
             room -= size
             texts.append(_text(connection, document, config, 1, None))
     return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
-def _reason_to_skip(size: int, max_bytes: int, room: int) -> str | None:
-    if size > max_bytes:
-        return f"larger than {max_bytes:,} bytes ({size:,}): raise the limit, or get it by itself"
-    return "the answer is full: get it by itself" if size > room else None
+def _left_out(document: Document, kind: str, reason: str) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=format_uri(document.collection, document.path), kind=kind, reason=reason)
+
+
+def _failed(ref: str, error: GnoError) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=ref, kind=error.kind, reason=error.message)
 
 
 def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:

@@ -32,7 +32,7 @@ class Page(NamedTuple):
 def find_page(connection: Connection, ref: str) -> Page:
     """Return the page that a reference names, or the first one. Raises InvalidReference where the document has no
     pages."""
-    document, line, _ = references.resolve(connection, ref)
+    document, line, *_ = references.resolve(connection, ref)
     number = _number(document, line or 1)
     if number is None:
         message = f"{document.path} has no pages that can be shown: only PDF files and pictures have"

@@ -10,6 +10,7 @@ from typing import TypedDict
 import msgspec
 
 from gnod.config.model import CollectionConfig
+from gnod.errors import InvalidParams
 from gnod.locations import Location
 from gnod.pipeline import lexical
 from gnod.pipeline.budget import Stage
@@ -146,7 +147,11 @@ _LANGUAGE_SEPARATORS = str.maketrans("_", "-")
 
 
 def filters_of(params: DocumentFilters) -> Filters:
-    """Return the filters as the store takes them. Raises InvalidParams for what is no date."""
+    """Return the filters as the store takes them. Raises InvalidParams for dates that are not valid."""
+    since = moment(params.since) if params.since else None
+    until = moment(params.until, end_of_day=True) if params.until else None
+    if since is not None and until is not None and since > until:
+        raise InvalidParams(f"since {params.since} is after until {params.until}: exchange them")
     return Filters(
         collections=tuple(params.collections),
         tags_all=_tags(params.tags_all),
@@ -155,8 +160,8 @@ def filters_of(params: DocumentFilters) -> Filters:
         types=tuple(value.lower() for value in params.types),
         path_prefix=params.path_prefix.lstrip("/") if params.path_prefix else None,
         author=params.author.lower() if params.author else None,
-        since=moment(params.since) if params.since else None,
-        until=moment(params.until, end_of_day=True) if params.until else None,
+        since=since,
+        until=until,
     )
 
 

@@ -1,6 +1,6 @@
 """Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk; a line (`:12`), a
-page (`:p12`), another place as hits name it (`:sheet Costs, row 4`) or an address's fragment (`#page=12`,
-`#sheet=Costs&row=4`) may follow."""
+page (`:p12`), another place as hits name it (`:sheet Costs, row 4`), an address's fragment (`#page=12`,
+`#sheet=Costs&row=4`) or a heading (`#Next steps`) may follow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple, get_args
 from urllib.parse import unquote
 
+from gnod.config.faults import did_you_mean
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidReference, PathOutsideRoot
 from gnod.globs import Glob
 from gnod.locations import Kind
@@ -30,11 +31,13 @@ _MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
-    """`line`: the `:LINE` of the reference, or the first line of its page (sheet, …); `last`: the last line of that."""
+    """`line`: the `:LINE` of the reference, or the first line of its page (sheet, …); `last`: the last line of that.
+    `heading`: what follows `#`, not looked for yet."""
 
     document: Document
     line: int | None = None
     last: int | None = None
+    heading: str | None = None
 
 
 def resolve(connection: Connection, reference: str, *, propose: bool = True) -> Resolved:
@@ -45,17 +48,20 @@ def resolve(connection: Connection, reference: str, *, propose: bool = True) -> 
     if match := _LINE.search(reference):
         document = _find(connection, reference[: match.start()])
         if document:
-            return Resolved(document, int(match[1]))
+            return Resolved(document, _checked_line(reference, int(match[1])))
     for pattern in (_PAGE, _FRAGMENT, _LABEL):
         match = pattern.search(reference)
         if match and (document := _find(connection, reference[: match.start()])):
             value = match["value"] if pattern is _LABEL else unquote(match["value"])
             return _at(document, match, value)
+    address, _, heading = reference.partition("#")
+    if address and heading and (document := _find(connection, address)):
+        return Resolved(document, heading=unquote(heading) if address.startswith(SCHEME) else heading)
     if reference.startswith("#") and not _DOCID.match(reference):
         raise InvalidReference(
             f"{reference!r} is not a docid: write '#' and 6 or more hexadecimal digits", {"reference": reference}
         )
-    raise _not_found(reference, _proposals(connection, reference) if propose else [])
+    raise _not_found(connection, reference, _proposals(connection, reference) if propose else [])
 
 
 def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
@@ -95,6 +101,12 @@ def scope(reference: str | None) -> tuple[str | None, str]:
     return collection.removesuffix(":"), prefix
 
 
+def _checked_line(reference: str, line: int) -> int:
+    if line < 1:
+        raise InvalidReference(f"{reference}: lines are counted from 1", {"reference": reference})
+    return line
+
+
 def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
     """Return the lines of a page or another location. Raises InvalidReference where there is none."""
     locations = document.locations
@@ -102,8 +114,10 @@ def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
     found = locations.lines(value, int(match["row"] or 0)) if locations and locations.kind == kind else None
     if not found:
         has = f"it has {locations.described}" if locations else "it has lines, such as :12"
+        names = [start.value for start in locations.starts if isinstance(start.value, str)] if locations else []
         raise InvalidReference(
-            f"{document.collection}/{document.path} has no {kind} {value}: {has}", {"reference": match.string}
+            f"{document.collection}/{document.path} has no {kind} {value}: {has}{did_you_mean(value, names)}",
+            {"reference": match.string},
         )
     return Resolved(document, *found)
 
@@ -137,8 +151,15 @@ def _by_docid(connection: Connection, reference: str) -> Document | None:
     return candidates[0] if candidates else None
 
 
-def _not_found(reference: str, proposals: list[str]) -> DocumentNotFound:
-    hint = f"; did you mean {' or '.join(proposals)}?" if proposals else "; `gnoctl ls` lists what is indexed"
+def _not_found(connection: Connection, reference: str, proposals: list[str]) -> DocumentNotFound:
+    hint = "; `gnoctl ls` lists what is indexed"
+    if proposals:
+        hint = f"; did you mean {' or '.join(proposals)}?"
+    elif reference.startswith(SCHEME):
+        name = parse_uri(reference)[0]
+        known = [collection.name for collection in all_collections(connection)]
+        if name not in known:
+            hint = f", nor a collection {name!r}{did_you_mean(name, known) or '; `gnoctl collection list` shows them'}"
     return DocumentNotFound(
         f"no document '{reference}' in the index{hint}", {"reference": reference, "proposals": proposals}
     )
@@ -146,10 +167,14 @@ def _not_found(reference: str, proposals: list[str]) -> DocumentNotFound:
 
 def _proposals(connection: Connection, reference: str) -> list[str]:
     path = _LINE.sub("", reference).removeprefix(SCHEME)
+    if reference.startswith(SCHEME):
+        path = unquote(path)
     if path.startswith("#"):
         return []
     name = path.rpartition("/")[2].lower()
     addresses = [f"{collection}/{path}" for _, collection, path in documents.addresses(connection)]
-    same_name = [address for address in addresses if address.rpartition("/")[2].lower() == name]
-    close = same_name or difflib.get_close_matches(path, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    names = [address.rpartition("/")[2].lower() for address in addresses]
+    close = [address for address, each in zip(addresses, names, strict=True) if each == name]
+    close = close or difflib.get_close_matches(path, addresses[:20_000], n=_MAX_PROPOSALS, cutoff=0.75)
+    close = close or [address for address, each in zip(addresses, names, strict=True) if each.startswith(f"{name}.")]
     return close[:_MAX_PROPOSALS]

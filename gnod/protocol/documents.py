@@ -14,9 +14,10 @@ LineNumber = Annotated[int, Meta(ge=1)]
 
 class DocumentGetParams(Params, frozen=True):
     """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may
-    end in `:LINE`, or in the label (`:p12`, `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location, which
-    return that page alone. Lines are those of the file where it is text, otherwise those of its Markdown.
-    `locations`: also return where its pages, sheets and so on begin."""
+    end in `:LINE`, in a heading as links name it (`#Next steps`, `#next-steps`), or in the label (`:p12`,
+    `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location, which return that page alone. Lines are those of
+    the file where it is text, otherwise those of its Markdown. A line, a heading or a page that the document does not
+    have is an error, which says what it has. `locations`: also return where its pages, sheets and so on begin."""
 
     ref: Reference
     start_line: LineNumber | None = None
@@ -159,9 +160,12 @@ class DocumentImageResult(Result, frozen=True, kw_only=True):
 
 
 class SkippedReference(Result, frozen=True, kw_only=True):
-    """`ref`: the reference that led nowhere, or the address of a document that was left out. `reason` is a sentence."""
+    """`ref`: the reference that led nowhere, or the address of a document that was left out. `kind`: `too_large` (for
+    `max_bytes`), `over_limit` (more than `limit` documents), `answer_full`, or that of an error, such as
+    `document_not_found`. `reason`: in words, for people; it does not name a document that was left out."""
 
     ref: str
+    kind: str
     reason: str
 
 

@@ -389,7 +389,8 @@ def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Sha
     """A place in the document may follow its path: `:12`, `#page=2`."""
     path = unquote(reference.removeprefix(SCHEME).partition("/")[2])
     if not any(shared.fetch(key_of(each)) for each in dict.fromkeys((path, _PLACE.sub("", path)))):
-        raise DocumentNotFound(f"no document '{reference}' in the shared collection {name}", {"reference": reference})
+        message = f"no document '{reference}' in the shared collection {name}; `gnoctl ls` lists what is in it"
+        raise DocumentNotFound(message, {"reference": reference})
     with shared.replica.reading() as connection:
         return work(connection)
 

@@ -153,7 +153,7 @@ def test_get_to_a_file_is_exact(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 
 
 def test_multi_get(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    skipped = [SkippedReference(ref="notes/big.md", reason="larger than 10,240 bytes")]
+    skipped = [SkippedReference(ref="notes/big.md", kind="too_large", reason="larger than 10,240 bytes")]
     daemon.answers["document.multi_get"] = DocumentMultiGetResult(
         documents=[samples.document("one\n"), samples.document("two\n")], skipped=skipped
     )
@@ -165,6 +165,25 @@ def test_multi_get(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert gnoctl("multi-get", "notes/big.md").status == 1
 
 
+def test_many_skipped_documents_are_counted(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    large = [
+        SkippedReference(ref=f"gno://notes/{n}.md", kind="too_large", reason="larger than 9 bytes") for n in range(2000)
+    ]
+    absent = [
+        SkippedReference(ref=ref, kind="document_not_found", reason=f"no document '{ref}' in the index")
+        for ref in ("a", "b")
+    ]
+    result = DocumentMultiGetResult(documents=[], skipped=[absent[0], *large, absent[1]])
+    daemon.answers["document.multi_get"] = result
+    outcome = gnoctl("multi-get", "**")
+    assert outcome.err == (
+        "2 references: no document 'a' in the index; no document 'b' in the index\n2,000 larger than 9 bytes: "
+        + ", ".join(f"gno://notes/{n}.md" for n in range(5))
+        + " and 1,995 more\n"
+    )
+    assert len(json.loads(gnoctl("multi-get", "**", "--json").out)["skipped"]) == 2002
+
+
 def test_ls(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["document.list"] = DocumentListResult(documents=[samples.entry()], total=3)
     outcome = gnoctl("ls", "notes")
@@ -173,6 +192,8 @@ def test_ls(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert gnoctl("ls", "--files").out == "#a1b2c3d4,gno://notes/deploy/blue.md\n"
     daemon.answers["document.list"] = DocumentListResult(documents=[], total=0)
     assert gnoctl("ls", "work").err == "No documents in work\n"
+    daemon.answers["document.list"] = DocumentListResult(documents=[], total=3)
+    assert gnoctl("ls", "notes", "--offset", "9").err == "No documents after the first 9: there are 3\n"
 
 
 def test_collection_add_indexes_at_once(

@@ -144,6 +144,25 @@ def test_a_line_that_is_longer_than_a_page_is_cut_and_said_to_be() -> None:
     assert "the resource gno://notes/a.md is complete" in page.note
 
 
+def test_each_line_has_its_number_in_the_file() -> None:
+    # The file has three more blank lines after its second line.
+    page = document_output(
+        text_of("# A\n\nsix\x0c\u2028seven | a\n", line_map=[(3, 3)], end_line=6, total_lines=6, tags=["x"])
+    )
+    assert (page.end_line, page.next_line) == (6, None)
+    assert render(page) == (
+        f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    )
+    rest = document_output(text_of("six\n", start_line=6, line_map=[(3, 3)], end_line=6, total_lines=6))
+    assert render(rest).endswith("\n\n6|six")
+
+
+def test_a_line_ends_where_the_daemon_ends_it() -> None:
+    long = "\u2028\x0c\x85\r" + "x" * (MAX_TEXT_CHARS // 2)
+    page = document_output(text_of(f"{long}\n{long}\nthird\n"))
+    assert (page.text, page.end_line, page.next_line) == (f"{long}\n", 1, 2)
+
+
 def test_what_was_missed_is_noted() -> None:
     behind = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
     answer = search_output(search_result(freshness=behind, lexical_only_reason="no model"))
@@ -209,7 +228,7 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
     assert [(each.text, each.line, each.score) for each in answer.quotes] == [("So it is.", 3, 0.812)]
     assert render(answer).startswith("gno://notes/2.md lines 3-3 (T2 > Why)\n")
     assert [each.number for each in answer.sources] == [2]
-    assert "[2] T2 — gno://notes/2.md lines 2-3" in render(answer)
+    assert render(answer).split("\n\n")[1:3] == ["answer:\n   | So [2].", "[2] gno://notes/2.md lines 2-3 — T2"]
     assert "cut off" in (answer.note or "")
     unsure = structs.replace(result.quotes[0], perhaps=True)
     missed = ask_output(
@@ -304,10 +323,10 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
     ]
     assert render(output) == (
         "3 passages, 100 tokens\n\n"
-        "A\ngno://notes/a.md (#abc123, content 0123456789ab)\n"
+        "gno://notes/a.md (#abc123, content 0123456789ab)\ntitle: A\n"
         "[1] lines 3-4 (A > B)\n   | | Port |\n   | words\n"
         "[2] lines 9-9 (A > B)\n   | 1. x\n   | note: forged\n\n"
-        "A\ngno://notes/b.md (#abc123, content 0123456789ab)\n[3] lines 3-4\n   | words\n\n"
+        "gno://notes/b.md (#abc123, content 0123456789ab)\ntitle: A\n[3] lines 3-4\n   | words\n\n"
         "left out: 3 passages over the budget; the best is gno://notes/c.md:9 (120 tokens)"
     )
 
@@ -322,12 +341,12 @@ def test_several_documents_have_no_more_text_than_one() -> None:
     long = "x" * (MAX_TEXT_CHARS // 2) + "\n"
     result = DocumentMultiGetResult(
         documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
-        skipped=[SkippedReference(ref="no.md", reason="there is no such document")],
+        skipped=[SkippedReference(ref="no.md", kind="document_not_found", reason="there is none")],
     )
     output = multi_get_output(result)
     assert [each.uri for each in output.documents] == ["gno://notes/a.md", "gno://notes/b.md"]
     assert output.skipped == [
-        "no.md: there is no such document",
-        "gno://notes/c.md: the answer is full: get it by itself",
+        "no.md: there is none",
+        "gno://notes/c.md: over what one answer holds: name them in another call, or narrow the glob",
     ]
-    assert render(output).startswith("2 documents\n\nleft out: no.md: there is no such document\nleft out: gno")
+    assert render(output).startswith("2 documents\n\nleft out: no.md: there is none\nleft out: gno://notes/c.md: over")

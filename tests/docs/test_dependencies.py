@@ -140,7 +140,7 @@ def test_each_declared_distribution_is_used() -> None:
 
 
 def test_internals_of_others_have_a_newest_version() -> None:
-    """ADR 1 lists whose internals gnod uses; private modules that are imported are among them."""
+    """docs/dependencies.md lists whose internals gnod uses; private modules that are imported are among them."""
     requirements = [
         *PROJECT["dependencies"],
         *(each for extra in OPTIONAL for each in PROJECT["optional-dependencies"][extra]),

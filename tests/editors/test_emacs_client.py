@@ -157,6 +157,24 @@ def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
             listener.accept()
 
 
+def test_both_installations_of_the_readme_load_it_at_its_first_command(desk: Desk) -> None:
+    readme = (SOURCE.parent / "README.md").read_text()
+    (init,) = re.findall(r"```elisp\n(.*?)```", readme, re.DOTALL)
+    assert "`M-x package-install-file RET …/editors/emacs/gno.el`" in readme
+    folder = json.dumps(str(desk.folder / "elpa"))
+    package = f"(require 'package) (setq package-user-dir {folder}) (package-initialize)"
+    batch = ["emacs", "-Q", "--batch", "--eval"]
+    install = f'(progn {package} (package-install-file "{SOURCE}"))'
+    subprocess.run([*batch, install], env=desk.environment, capture_output=True, check=True, timeout=60)
+    used = """(princ (list (autoloadp (symbol-function 'gno-search)) (progn (gno-status) (featurep 'gno))
+                          (file-name-directory (locate-library "gno"))))"""
+    for start, place in ((package, "elpa/gno-0.1.0/"), (init.replace("…/editors", str(EDITORS)), "editors/emacs/")):
+        done = subprocess.run(
+            [*batch, f"(progn {start} {used})"], env=desk.environment, capture_output=True, text=True, timeout=60
+        )
+        assert re.search(rf"^\(t t .*{place}\)$", done.stdout), (start, done.stdout, done.stderr)
+
+
 def test_a_search_shows_titles_places_and_the_line_that_matched(desk: Desk) -> None:
     desk.rest()
     assert emacs(desk, '(settled "lighthouse")') == (

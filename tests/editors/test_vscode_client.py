@@ -1,19 +1,16 @@
-"""The VS Code extension: its own tests, run by Node against a real daemon; and its manifest.
-
-vscode-jsonrpc comes from npm, as package-lock.json pins it, into the cache of the tests (`GNOD_TEST_MODELS`).
-"""
+"""The VS Code extension: its own tests, run by Node against a real daemon; its manifest; and the package that its
+README builds, installed as VS Code does it. npm fetches `vsce` into the cache of the tests (`GNOD_TEST_MODELS`)."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
-import filelock
 import pytest
 
 from tests.editors.conftest import EDITORS, Desk, strange_socket
@@ -22,39 +19,25 @@ pytestmark = pytest.mark.slow
 
 SOURCE = EDITORS / "vscode"
 
-
-@pytest.fixture(scope="session")
-def modules() -> Path:
-    """Return a node_modules folder with what the extension needs."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("node and npm are not installed: apt-get install nodejs npm")
-    lock = (SOURCE / "package-lock.json").read_bytes()
-    cache = Path(os.environ.get("GNOD_TEST_MODELS", "~/.cache/gnod-tests")).expanduser()
-    folder = cache / f"node-{hashlib.sha256(lock).hexdigest()[:8]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(folder / ".lock"):
-        if not (folder / "done").exists():
-            for name in ("package.json", "package-lock.json"):
-                shutil.copy(SOURCE / name, folder)
-            done = subprocess.run(
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=100,
-            )
-            if done.returncode:
-                pytest.skip(f"npm cannot fetch vscode-jsonrpc: {done.stderr.strip()[-300:]}")
-            (folder / "done").touch()
-    return folder / "node_modules"
+# `code --install-extension FILE` as VS Code does it: the folder `extension` of the file becomes the extension's own.
+CODE = """#!{python}
+import json, pathlib, sys, zipfile
+option, name = sys.argv[1:]
+assert option == "--install-extension"
+with zipfile.ZipFile(name) as package:
+    manifest = json.loads(package.read("extension/package.json"))
+    place = pathlib.Path.home() / ".vscode/extensions/{{publisher}}.{{name}}-{{version}}".format(**manifest)
+    package.extractall(place.parent, [each for each in package.namelist() if each.startswith("extension/")])
+    (place.parent / "extension").rename(place)
+"""
 
 
-def test_its_own_tests_pass_against_a_real_daemon(desk: Desk, modules: Path) -> None:
-    extension = desk.folder / "extension"
-    shutil.copytree(SOURCE, extension, ignore=shutil.ignore_patterns("node_modules"))
-    (extension / "node_modules").symlink_to(modules)
+def run_tests(desk: Desk, extension: Path, *options: str) -> str:
+    """Run the tests of the extension in its folder, and return their report."""
+    if not shutil.which("node"):
+        pytest.skip("node is not installed: apt-get install nodejs")
     done = subprocess.run(
-        ["node", "--test", "test/"],
+        ["node", "--test", *options, "test/"],
         cwd=extension,
         env=desk.environment | {"GNO_TEST_NOTES": str(desk.notes)},
         capture_output=True,
@@ -62,7 +45,46 @@ def test_its_own_tests_pass_against_a_real_daemon(desk: Desk, modules: Path) -> 
         timeout=250,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search("^# skipped 0$", done.stdout, re.MULTILINE)
+    return done.stdout
+
+
+def build_and_install(desk: Desk) -> Path:
+    """Do what the README says, and return the folder of the installed extension."""
+    if not shutil.which("npx"):
+        pytest.skip("npm is not installed: apt-get install npm")
+    checkout = desk.folder / "checkout"
+    shutil.copytree(SOURCE, checkout / "editors" / "vscode", symlinks=True)
+    shutil.copy(EDITORS.parent / "LICENSE", checkout)
+    code = desk.folder / "bin" / "code"
+    code.write_text(CODE.format(python=sys.executable))
+    code.chmod(0o755)
+    (block,) = re.findall(r"```sh\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL)
+    cache = Path(os.environ.get("GNOD_TEST_MODELS", "~/.cache/gnod-tests")).expanduser() / "npm"
+    npm = {"npm_config_cache": str(cache), "npm_config_prefer_offline": "true", "npm_config_audit": "false"}
+    done = subprocess.run(
+        ["sh", "-ec", block], cwd=checkout, env=desk.environment | npm, capture_output=True, text=True, timeout=200
+    )
+    if "npm error" in done.stderr:
+        pytest.skip(f"npm cannot fetch vsce: {done.stderr.strip()[-300:]}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return desk.folder / ".vscode" / "extensions" / "gnod.gno-0.1.0"
+
+
+def test_its_own_tests_pass_against_a_real_daemon(desk: Desk) -> None:
+    extension = desk.folder / "source"
+    shutil.copytree(SOURCE, extension)
+    assert re.search("^# skipped 0$", run_tests(desk, extension), re.MULTILINE)
+
+
+def test_the_package_of_the_readme_starts_and_searches(desk: Desk) -> None:
+    extension = build_and_install(desk)
+    packed = {str(path.relative_to(extension)) for path in extension.rglob("*") if path.is_file()}
+    sources = {f"src/{path.name}" for path in (SOURCE / "src").iterdir()}
+    assert packed == sources | {"package.json", "readme.md", "LICENSE.txt", "gno.svg"}
+    assert "MIT License" in (extension / "LICENSE.txt").read_text()
+    assert "dependencies" not in json.loads((extension / "package.json").read_text())
+    shutil.copytree(SOURCE / "test", extension / "test")
+    assert re.search("^# pass [1-9]", run_tests(desk, extension, "--test-name-pattern=quick pick"), re.MULTILINE)
 
 
 def test_it_does_not_connect_to_another_users_socket(desk: Desk, modules: Path) -> None:

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
         (["search", "zebra", "--nonsense"], "no such option: --nonsense"),
         (["search", "zebra", "-c", "nowhere"], "no collection 'nowhere'"),
         (["search", "zebra", "--since", "soon"], "is not a date"),
+        (["search", "zebra", "--since", "2026-01-02", "--until", "2026-01-01"], "is after until 2026-01-01: exchange"),
+        (["search", "zebra", "--since", "1d", "--until", "7d"], "is after until 7d: exchange"),
         (["get", "notes/nowhere.md"], "no document"),
         (["get", "/etc/passwd"], "none of the collections"),
         (["collection", "add", "/nowhere/at/all"], "does not exist"),

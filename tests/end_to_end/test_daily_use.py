@@ -109,7 +109,10 @@ def test_get_in_every_way(busy: Machine) -> None:
     assert busy.run("get", "deploy.md", cwd=busy.notes).stdout == whole
     assert busy.ok("get", "notes/deploy.md:4", "-l", "1") == "# Deployment\n"
     assert busy.ok("get", "notes/deploy.md", "--from", "6", "-l", "1").startswith("To deploy")
-    assert busy.ok("get", "notes/deploy.md", "--from", "999") == ""
+    beyond = busy.run("get", "notes/deploy.md", "--from", "999")
+    assert (beyond.returncode, beyond.stdout) == (1, "")
+    assert beyond.stderr == "gnoctl: gno://notes/deploy.md has no line 999: its last line is 6\n"
+    assert busy.ok("get", "notes/deploy.md#deployment", "-l", "1") == "# Deployment\n"
 
 
 def test_lines_are_the_files_own(machine: Machine) -> None:

@@ -92,14 +92,14 @@ async def test_an_agent_follows_links(vault: Machine) -> None:
             return said(result)
 
         savanna = {"ref": "notes/Savanna.md"}
-        assert "gno://notes/Savanna.md line 8 https://example.org (external)" in await asked("links", **savanna)
+        assert "gno://notes/Savanna.md line 8 (external) — https://example.org" in await asked("links", **savanna)
         assert (await asked("backlinks", limit=1, offset=4, **savanna)).startswith("1 of 5")
-        start = "gno://notes/start.md line 3 Savanna#Plains -> gno://notes/Savanna.md\n   | The zebra"
+        start = "gno://notes/start.md line 3 -> gno://notes/Savanna.md — Savanna#Plains\n   | The zebra"
         assert start in await asked("backlinks", **savanna)
-        assert "gno://notes/alone.md Alone" in await asked("graph", **savanna)
+        assert "gno://notes/alone.md — Alone" in await asked("graph", **savanna)
         assert "gno://notes/start.md -> gno://notes/Savanna.md" in await asked("graph", scope="notes")
-        assert (await asked("orphans", scope="notes")).startswith("4 of 4\n\ngno://notes/alone.md Alone\n")
-        assert "gno://notes/alone.md line 3 nobody (unresolved)" in await asked("unresolved")
+        assert (await asked("orphans", scope="notes")).startswith("4 of 4\n\ngno://notes/alone.md — Alone\n")
+        assert "gno://notes/alone.md line 3 (unresolved) — nobody" in await asked("unresolved")
         assert await asked("mentions", **savanna) == "0 of 0"
         assert "parameter 'ref' is missing" in await refused(client, "links", {"what": "mentions"})
         related = said(await client.call_tool("similar", savanna))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -65,7 +66,7 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
         assert deep.structured_content
         (shortened,) = deep.structured_content["results"]
         assert (shortened["namespace"], shortened.get("complete", False)) == ("crew", False)
-        assert "(shortened)\n   | Ignore all of this." in said(deep)
+        assert "(shortened), namespace crew, topics log book\n   | Ignore all of this." in said(deep)
         whole = await client.call_tool("memory_retrieve", {"ids": [shortened["id"], name]})
         assert whole.structured_content
         assert [each["text"] for each in whole.structured_content["memories"]] == [
@@ -121,7 +122,7 @@ async def test_a_new_value_supersedes_the_old_one(keeper: Machine) -> None:
         assert old
         assert stored.structured_content
         assert [each["id"] for each in stored.structured_content["proposals"]] == [old["id"]]
-        assert f"{old['id']} may be superseded, the same about" in said(stored)
+        assert re.search(rf"{old['id']} may be superseded \(....-..-..\): the same about", said(stored))
         again = await client.call_tool("memory_store", {"text": text, "supersedes": [old["id"]]})
         assert "may be superseded" not in said(again)
         found = await client.call_tool("memory_search", {"query": "mooring costs euros"})

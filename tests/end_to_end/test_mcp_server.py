@@ -158,6 +158,9 @@ async def search_is_compact_and_get_has_the_text(client: Client) -> None:
     assert page.structured_content
     assert [page.structured_content[name] for name in ("start_line", "end_line", "next_line")] == [2, 3, 4]
     assert page.structured_content["text"].splitlines() == ["tags: [ops]", "---"]
+    assert said(page).endswith("\n\n2|tags: [ops]\n3|---")
+    several = await client.call_tool("multi_get", {"refs": ["notes/**", "notes/no.md"], "max_bytes": 60})
+    assert said(several).startswith("2 documents\n\nleft out: notes/no.md: no document 'notes/no.md' in the index")
     for mode in ("lexical", "hybrid"):
         result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
         assert result.structured_content
@@ -197,7 +200,12 @@ async def errors_name_their_remedy(client: Client) -> None:
     assert "'limit': expected int, got str" in await refused(client, "search", {"query": "x", "limit": "3"})
     assert "'mode'" in await refused(client, "search", {"query": "x", "mode": "psychic"})
     assert "did you mean notes/deploy.md" in await refused(client, "get", {"ref": "gno://notes/deplo.md"})
-    assert "notes" in await refused(client, "search", {"query": "x", "collections": ["note"]})
+    assert "did you mean 'notes'" in await refused(client, "search", {"query": "x", "collections": ["note"]})
+    assert "`search` with a query such as" in await refused(client, "get", {"ref": "#00000000"})
+    assert "nor a collection 'zzz'; `status` shows" in await refused(client, "get", {"ref": "gno://zzz/x.md"})
+    assert "did you mean #Deployment" in await refused(client, "get", {"ref": "notes/deploy.md#deploymnt"})
+    beyond = await refused(client, "get", {"ref": "notes/deploy.md", "start_line": 99})
+    assert beyond == "gno://notes/deploy.md has no line 99: its last line is 6"
     assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
     # Some agents give null for what they leave out.
     assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
@@ -215,7 +223,7 @@ async def documents_are_resources(client: Client) -> None:
         (content,) = (await client.read_resource(uri)).contents
         assert isinstance(content, types.TextResourceContents)
         texts[uri] = content.text
-    assert "gno://notes/deploy.md  Deployment" in texts["gno://notes/"].splitlines()
+    assert "gno://notes/deploy.md — Deployment" in texts["gno://notes/"].splitlines()
     assert "snake_case" in texts["gno://notes/d/cpp.md"]
     assert texts["gno://notes/d%2Fcpp.md"] == texts["gno://notes/d/cpp.md"]
     for uri, words in (("gno://notes/no.md", "no document"), ("gno://none/", "none"), ("file:///x", "gno://")):

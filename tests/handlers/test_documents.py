@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from gnod.errors import NotFound, RootUnavailable
+from gnod.errors import InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers import document
 from gnod.protocol.documents import (
+    DocumentGetParams,
     DocumentLocateParams,
     DocumentMultiGetParams,
     DocumentMultiGetResult,
     DocumentPlace,
+    DocumentText,
 )
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
@@ -49,11 +51,69 @@ async def test_a_larger_document_is_skipped_and_never_shortened(small_index: Sma
     assert [found.text for found in result.documents] == [SHORT]
     (skipped,) = result.skipped
     assert skipped.ref == "gno://notes/long.md"
-    assert skipped.reason == f"larger than {size - 1} bytes ({size}): raise the limit, or get it by itself"
+    assert skipped.kind == "too_large"
+    assert skipped.reason == f"larger than {size - 1} bytes: raise max_bytes, or use `gnoctl get`"
 
     result = await multi_get(small_index, tmp_path, size)
     assert [(found.text, found.truncated) for found in result.documents] == [(LONG, False), (SHORT, False)]
     assert result.skipped == []
+
+
+PLAN = "# Plan\n\n\n\nIntro\n\n## Next steps\n\nDo it. ^todo\n\n## Ende (Übung)\n\nlast\n"
+
+
+async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.add({"plan.md": PLAN, "flat.md": "no heading\n", "c#.md": "sharp\n"})
+    handlers = handlers_of(small_index, tmp_path)
+
+    async def get(ref: str, start_line: int | None = None, max_lines: int | None = None) -> DocumentText:
+        params = DocumentGetParams(ref=ref, start_line=start_line, max_lines=max_lines)
+        result = await handlers["document.get"](params, Call(lambda _: True))
+        assert isinstance(result, DocumentText)
+        return result
+
+    for ref, first in {
+        "notes/plan.md#Next steps": "## Next steps\n",
+        "notes/plan.md#next-steps": "## Next steps\n",
+        "gno://notes/plan.md#Next%20steps": "## Next steps\n",
+        "notes/plan.md#^todo": "Do it. ^todo\n",
+        "notes/plan.md#ende-übung": "## Ende (Übung)\n",
+        "notes/plan.md:7": "## Next steps\n",
+        "notes/plan.md:13": "last\n",
+        "notes/c#.md": "sharp\n",
+    }.items():
+        assert (await get(ref, max_lines=1)).text == first, ref
+    for ref, start, message in [
+        ("notes/plan.md:14", None, "gno://notes/plan.md has no line 14: its last line is 13"),
+        ("notes/plan.md", 99999, "gno://notes/plan.md has no line 99,999: its last line is 13"),
+        ("notes/flat.md", 2, "gno://notes/flat.md has no line 2: its last line is 1"),
+        ("notes/plan.md#Nex stepps", None, "notes/plan.md has no heading 'Nex stepps': did you mean #Next steps?"),
+        ("notes/plan.md#x", None, "no heading 'x': did you mean #Plan or #Next steps or #Ende (Übung)?"),
+        ("notes/flat.md#x", None, "no heading 'x': it has lines, such as :12"),
+        ("notes/plan.md#page=2", None, "has no page 2: it has lines, such as :12"),
+    ]:
+        with pytest.raises(InvalidParams if start else InvalidReference) as error:
+            await get(ref, start)
+        assert message in error.value.message
+
+
+async def test_what_is_left_out_has_a_kind(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.add({f"{n}.md": f"note {n}\n" for n in range(1, 5)} | {"0.md": LONG})
+    handlers = handlers_of(small_index, tmp_path)
+    params = DocumentMultiGetParams(
+        refs=["notes/*.md", "notes/nothing.md", "#zz", "notes/1.md:0"], limit=2, max_bytes=20
+    )
+    result = await handlers["document.multi_get"](params, Call(lambda _: True))
+    assert isinstance(result, DocumentMultiGetResult)
+    assert [each.path for each in result.documents] == ["1.md", "2.md"]  # what is too large does not count
+    assert [(each.ref, each.kind) for each in result.skipped] == [
+        ("notes/nothing.md", "document_not_found"),
+        ("#zz", "invalid_reference"),
+        ("notes/1.md:0", "invalid_reference"),
+        ("gno://notes/0.md", "too_large"),
+        ("gno://notes/3.md", "over_limit"),
+        ("gno://notes/4.md", "over_limit"),
+    ]
 
 
 def locate(index: SmallIndex, folder: Path, ref: str) -> Awaitable[object]:

@@ -57,12 +57,17 @@ def test_a_reference_to_a_place_in_a_source(small_index: SmallIndex) -> None:
         assert resolve(small_index, ref) == ("notes/book.xlsx", line), ref
     with pytest.raises(InvalidReference, match="has no page 3: it has sheets"):
         resolve(small_index, "notes/book.xlsx:p3")
+    with pytest.raises(InvalidReference, match=r"has no sheet Costs, row: .*; did you mean 'Costs, row 2'"):
+        resolve(small_index, "notes/book.xlsx:sheet Costs, row")
 
 
 def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None:
     small_index.add({"guide/setup.md": "one"})
     with pytest.raises(DocumentNotFound, match=r"did you mean notes/guide/setup\.md"):
         resolve(small_index, "notes/setup.md")
+    for ref in ("setup", "Setup.MD", "gno://nots/setup.md", "gno://notes/guide/setpu.md", "notes/x/setup:12"):
+        with pytest.raises(DocumentNotFound, match=r"did you mean notes/guide/setup\.md"):
+            resolve(small_index, ref)
     with pytest.raises(DocumentNotFound, match="gnoctl ls"):
         resolve(small_index, "#00000000")
     with pytest.raises(PathOutsideRoot):
@@ -71,6 +76,13 @@ def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None
         resolve(small_index, "#xyz")
     with pytest.raises(InvalidReference):
         resolve(small_index, "gno://BAD NAME/x")
+    with pytest.raises(DocumentNotFound, match="nor a collection 'nots'; did you mean 'notes'"):
+        resolve(small_index, "gno://nots/x.md")
+    with pytest.raises(DocumentNotFound, match="nor a collection 'zzz'; `gnoctl collection list` shows them"):
+        resolve(small_index, "gno://zzz/x.md")
+    for ref in ("notes/guide/setup.md:0", "gno://notes/guide/setup.md:000"):
+        with pytest.raises(InvalidReference, match="lines are counted from 1"):
+            resolve(small_index, ref)
 
 
 def test_an_ambiguous_docid_names_the_candidates(small_index: SmallIndex) -> None:

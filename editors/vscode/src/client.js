@@ -1,4 +1,4 @@
-// The connection to the daemon, on vscode-jsonrpc. Knows nothing of VS Code.
+// Requests to the daemon. Knows nothing of VS Code.
 //
 // The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
 // with a message, and the next request connects again.
@@ -7,7 +7,7 @@
 const { execFile } = require("node:child_process");
 const { lstat } = require("node:fs/promises");
 const net = require("node:net");
-const rpc = require("vscode-jsonrpc/node");
+const { Connection } = require("./connection");
 
 const CANCELLED = -32800;
 
@@ -20,17 +20,10 @@ class Client {
     this.#gnoctl = { command, options: index ? ["--index", index] : [] };
   }
 
-  /** Return the result of one request. It is cancelled, at the daemon too, when `token` is. */
-  async request(method, params, token) {
+  /** Return the result of one request. It is cancelled, at the daemon too, when `signal` is aborted. */
+  async request(method, params, signal) {
     const connection = await this.#connection();
-    try {
-      return await connection.sendRequest(method, params, ...(token ? [token] : []));
-    } catch (error) {
-      if (error instanceof rpc.ResponseError && error.code !== rpc.ErrorCodes.PendingResponseRejected) {
-        throw error;
-      }
-      throw new Error("the connection to the daemon was lost: see `gnoctl daemon logs`");
-    }
+    return connection.request(method, params, signal);
   }
 
   dispose() {
@@ -46,7 +39,7 @@ class Client {
           this.#connecting = undefined;
         }
       };
-      connecting.then((connection) => connection.onDispose(forget), forget);
+      connecting.then((connection) => connection.closed.then(forget), forget);
       this.#connecting = connecting;
     }
     return this.#connecting;
@@ -62,15 +55,7 @@ class Client {
       await this.#run("collection", "list");
       socket = await connect(path);
     }
-    const connection = rpc.createMessageConnection(
-      new rpc.StreamMessageReader(socket),
-      new rpc.StreamMessageWriter(socket),
-    );
-    connection.onError(() => connection.dispose());
-    connection.onClose(() => connection.dispose());
-    connection.onDispose(() => socket.destroy());
-    connection.listen();
-    return connection;
+    return new Connection(socket);
   }
 
   #run(...words) {

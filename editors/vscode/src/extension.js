@@ -79,8 +79,8 @@ class Extension {
       return;
     }
     await this.#softly(async () => {
-      const result = await this.#waiting((token) =>
-        this.client.request("search.query", { query, limit: this.limit }, token),
+      const result = await this.#waiting((signal) =>
+        this.client.request("search.query", { query, limit: this.limit }, signal),
       );
       const notes = [
         result.hits.length ? undefined : "nothing found",
@@ -197,7 +197,11 @@ class Extension {
 
   #waiting(task) {
     const options = { location: vscode.ProgressLocation.Window, title: "gno: searching", cancellable: true };
-    return vscode.window.withProgress(options, (_, token) => task(token));
+    return vscode.window.withProgress(options, (_, token) => {
+      const controller = new AbortController();
+      token.onCancellationRequested(() => controller.abort());
+      return task(controller.signal);
+    });
   }
 
   /** Do something that may fail; say so without standing in the way. */

@@ -1,8 +1,6 @@
 // Search as you type: waits a moment for the next key, and a new search takes the one before it back. Knows no window.
 "use strict";
 
-const { CancellationTokenSource } = require("vscode-jsonrpc/node");
-
 const DEBOUNCE_MS = 10;
 
 class Live {
@@ -42,19 +40,19 @@ class Live {
   }
 
   async #ask(query) {
-    const source = new CancellationTokenSource();
-    this.#pending = source;
+    const pending = new AbortController();
+    this.#pending = pending;
     this.#show({ query, hits: this.#hits, busy: true });
     let state;
     try {
       const params = { query, limit: this.#limit, prefix_last_term: true };
-      const result = await this.#client.request("search.lexical", params, source.token);
+      const result = await this.#client.request("search.lexical", params, pending.signal);
       state = [result.hits, result.hits.length ? undefined : "nothing found", result];
     } catch (error) {
       // Keep the hits while the query is incomplete (an open quotation mark).
       state = [this.#hits, error.message];
     }
-    if (this.#pending === source) {
+    if (this.#pending === pending) {
       this.#pending = undefined;
       this.#found(...state);
     }
@@ -62,7 +60,7 @@ class Live {
 
   #supersede() {
     clearTimeout(this.#timer);
-    this.#pending?.cancel();
+    this.#pending?.abort();
     this.#pending = undefined;
   }
 

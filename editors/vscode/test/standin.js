@@ -78,7 +78,7 @@ function standIn(settings = {}) {
       showWarningMessage: async (...message) => told.shown.push(message),
       showTextDocument: async ({ uri, text }, { selection }) =>
         told.shown.push({ address: uri.toString(), line: selection.line + 1, text: text.split("\n")[selection.line] }),
-      withProgress: (_, task) => task({}, undefined),
+      withProgress: (_, task) => task({}, { onCancellationRequested: new EventEmitter().event }),
     },
     workspace: {
       getConfiguration: () => ({ get: (name) => ({ command: "gnoctl", index: "", limit: 20, ...told.settings })[name] }),
@@ -98,10 +98,10 @@ function standIn(settings = {}) {
   return { vscode, told };
 }
 
-/** Load the extension as VS Code would, with the stand-in for its API, and activate it. */
+/** Load the extension as VS Code would: the file that its manifest names, with the stand-in for the API. Activate it. */
 function activate(settings) {
   const { vscode, told } = standIn(settings);
-  const path = require.resolve("../src/extension");
+  const path = require.resolve("..");
   const load = Module._load;
   Module._load = (request, ...rest) => (request === "vscode" ? vscode : load(request, ...rest));
   try {

@@ -147,7 +147,14 @@ def folded(expression: str, text: str) -> tuple[str, str]:
     return f"folded({expression})", database.folded(text) or ""
 
 
+def ends_before_it_begins(limits: Bounds) -> QuerySyntaxError:
+    low, high = limits.low, limits.high
+    return fault(f"the range {low}..{high} ends before it begins: write {high}..{low}")
+
+
 def _between(expression: str, low: float | None, high: float | None, limits: Bounds) -> Condition:
+    if low is not None and high is not None and low > high:
+        raise ends_before_it_begins(limits)
     parts = []
     if low is not None:
         parts.append(f"{expression} {'>=' if limits.includes_low else '>'} ?")

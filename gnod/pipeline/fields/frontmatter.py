@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from gnod.pipeline.fields.conditions import either, fault, folded, is_pattern, is_text, moments
+from gnod.pipeline.fields.conditions import either, ends_before_it_begins, fault, folded, is_pattern, is_text, moments
 from gnod.pipeline.fields.syntax import Bounds, Value, bounds
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition
@@ -119,7 +119,15 @@ def _within(limits: Bounds, compared: Callable[[str], tuple[str, object]]) -> Co
             expression, bound = compared(limit)
             parts.append(f"{expression} {operator} ?")
             values.append(bound)
+    if len(values) == 2 and _is_before(values[1], values[0]):
+        raise ends_before_it_begins(limits)
     return Condition(f"({' AND '.join(parts)})", tuple(values))
+
+
+def _is_before(high: object, low: object) -> bool:
+    if isinstance(high, str) and isinstance(low, str):
+        return high < low[: len(high)]  # 2024 ends after 2024-06
+    return isinstance(high, float) and isinstance(low, float) and high < low
 
 
 def _date_and_bound(text: str) -> tuple[str, object]:

@@ -1,0 +1,35 @@
+"""What to do, in an agent's words: the daemon's messages name commands of `gnoctl`, and an agent has tools. Pure."""
+
+from __future__ import annotations
+
+import re
+
+# Every command that does what a tool does. All other commands are the user's.
+TOOLS = {
+    "ask": "`ask`",
+    "collection list": "`status`",
+    "evidence": "`evidence`",
+    "get": "`get`",
+    "index": "`search` with fresh=true",
+    "ls": "`search` with a query such as collection:NAME",
+    "multi-get": "`multi_get`",
+    "query": "`search`",
+    "search": "`search`",
+    "similar": "`similar`",
+    "status": "`status`",
+    "status --errors": "`status` with errors=true",
+    "vsearch": "`search`",
+}
+
+_COMMAND = re.compile("`gnoctl ([^`]+)`")
+
+
+def for_agent(message: str) -> str:
+    """Return a message with the tools that do what the commands in it do.
+
+    >>> for_agent("no document 'x' in the index; `gnoctl ls` lists what is indexed")
+    "no document 'x' in the index; `search` with a query such as collection:NAME lists what is indexed"
+    >>> for_agent("the memories are locked: `gnoctl memory unlock`")
+    'the memories are locked: `gnoctl memory unlock`'
+    """
+    return _COMMAND.sub(lambda command: TOOLS.get(command[1], command[0]), message)
