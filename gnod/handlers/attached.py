@@ -6,17 +6,15 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from msgspec.structs import replace
-
 from gnod.config import edit
 from gnod.config.model import AttachedConfig
 from gnod.egress import Egress
 from gnod.errors import NotPublished
 from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
-from gnod.protocol.base import Freshness, copied
+from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.attached import AttachedCollections, Joined, Report
+from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
 from gnod.shared import address
 from gnod.types import check_collection_name
@@ -59,15 +57,6 @@ def info(report: Report) -> wire.AttachedInfo:
             "behind": header.behind,
         }
     return copied(wire.AttachedInfo, report.config, problem=report.problem, limits=list(report.limits), **known)
-
-
-def with_lag(freshness: Freshness, shared: Joined) -> Freshness:
-    """Add what publishers have not published yet, and that a collection was left out."""
-    return replace(
-        freshness,
-        current=freshness.current and not shared.behind and not shared.notes,
-        pending=freshness.pending + shared.behind,
-    )
 
 
 def published(each: wire.AttachedInfo) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gnod.evaluate import command
-from gnod.evaluate.modes import FilteredExpander
+from gnod.evaluate.searching import FilteredExpander
 from gnod.models.files import ModelFiles
 from gnod.pipeline import fusion
 from gnod.pipeline.expansion.expander import Expander, Expansion

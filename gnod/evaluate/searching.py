@@ -1,0 +1,135 @@
+"""The search service over the index of a measurement: what `gnoctl bench` measures is what users get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from gnod.egress import Egress
+from gnod.errors import NotEmbedded, UsageError
+from gnod.evaluate.index import COLLECTION, Index
+from gnod.evaluate.models import EvaluationModels
+from gnod.pipeline.ahead import ahead
+from gnod.pipeline.budget import Backoff, ThroughputEstimate
+from gnod.pipeline.correction.corrector import Corrector
+from gnod.pipeline.expansion.expander import LIMIT_S, Expander, Expansion
+from gnod.pipeline.hybrid import Embed, SearchDependencies
+from gnod.pipeline.joint import Source
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import Kind
+from gnod.pipeline.vector import QueryVectors
+from gnod.search.service import SearchService
+from gnod.services.attached import AttachedCollections
+from gnod.services.configuration import Configuration
+from gnod.services.readers import Readers
+from gnod.shared.engine import Engine
+from gnod.store.database import Connection, Database, Read
+from gnod.sync.freshness import FreshnessReport, Known
+from gnod.types import Unavailable
+
+_NO_MODEL = Unavailable("no model was given")
+
+
+def search_service(index: Index, models: MeasuredModels) -> SearchService:
+    """Return the service. Its coroutines must run in the loop of the models."""
+    folder = index.database.path.parent
+    configuration = Configuration(folder / "index.yml", index.database)
+    attached = AttachedCollections(configuration, folder, "shared-", _connect, lambda *_: None)
+    corrector, readers = Corrector(index.database.submit_read), Readers(index.database, 0, __name__)
+    given = (configuration, index.database, _Complete(), models, models.nearest, corrector, readers, attached)
+    return SearchService(*given)
+
+
+class MeasuredModels:
+    """The models of a measurement (gnod.search.service.QueryModels). `without`: expansions have no variants of this
+    kind. Queries do not learn from each other how fast a model is."""
+
+    def __init__(self, database: Database, models: EvaluationModels | None, without: Kind | None = None) -> None:
+        self.nearest = Nearest()
+        self._database = database
+        self._models = models
+        self._without = without
+        self._throughput, self._backoff = ThroughputEstimate(), Backoff()
+
+    def served(self) -> Mapping[str, str]:
+        return {COLLECTION: self._models.uri} if self._models else {}
+
+    def are_wanted(self) -> bool:
+        return self._models is not None
+
+    def ahead(
+        self,
+        queries: Sequence[str],
+        passages: Sequence[str],
+        collections: Sequence[str],  # noqa: ARG002
+    ) -> AbstractAsyncContextManager[Embed]:
+        return ahead(self._embed, queries, passages)
+
+    def dependencies(
+        self,
+        read: Read,
+        embed: Embed,
+        collections: Sequence[str] = (),
+        sources: Sequence[Source] = (),  # noqa: ARG002
+    ) -> SearchDependencies:
+        return SearchDependencies(
+            read=read,
+            nearest=self.nearest,
+            embed=embed if self._models else _NO_MODEL,
+            expander=self.expander() or _NO_MODEL,
+            reranker=(self._models and self._models.reranker) or _NO_MODEL,
+            throughput=self._throughput,
+            backoff=self._backoff,
+            readability=self._models.readability if self._models else lambda _: None,
+            sources=sources,
+        )
+
+    def search_dependencies(self) -> SearchDependencies:
+        """Return what a query over the one collection runs with."""
+        return self.dependencies(self._database.read, self._embed)
+
+    def expander(self) -> Expander | None:
+        if not (self._models and self._models.generator):
+            return None
+        expander = Expander(self._models.generator, self._database.read, self._database.write)
+        return FilteredExpander(expander, self._without) if self._without else expander
+
+    async def _embed(self, queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
+        if self._models is None:
+            raise NotEmbedded("no model was given")
+        rows = await self._models.embedder.texts(queries, passages)
+        return QueryVectors({self._models.uri: rows}, {COLLECTION: self._models.uri})
+
+
+class FilteredExpander(Expander):
+    """Drops the variants of one kind."""
+
+    def __init__(self, expander: Expander, dropped: Kind) -> None:
+        self._expander = expander
+        self._dropped = dropped
+
+    async def expand(self, query: str, *, limit_s: float = LIMIT_S) -> Expansion:
+        expansion = await self._expander.expand(query, limit_s=limit_s)
+        return expansion._replace(variants=[each for each in expansion.variants if each.kind != self._dropped])
+
+
+class _Complete:
+    """The freshness of an index that does not change (gnod.search.service.Freshness)."""
+
+    async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
+
+    def known(self, collections: list[str]) -> Known:  # noqa: ARG002
+        return Known([], 0, [], [])
+
+    def report(
+        self,
+        connection: Connection,
+        collections: list[str],
+        *,
+        embedded: bool = False,  # noqa: ARG002
+    ) -> FreshnessReport:
+        return FreshnessReport(True, 0, 0, [], [], 0)
+
+
+async def _connect(_address: str, _egress: Egress) -> Engine:
+    raise UsageError("a measurement searches no attached collection")
