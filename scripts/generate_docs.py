@@ -1,4 +1,4 @@
-"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings, formats.
+"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings, formats, search constants.
 
 generate_docs.py            write the pages
 generate_docs.py --check    list pages that are out of date, and exit with status 1 if there are any
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
+import search_constants
 
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
@@ -60,6 +61,7 @@ def pages() -> dict[str, str]:
         "commands.md": _commands(),
         "settings.md": _settings(),
         "formats.md": _formats(),
+        "search-constants.md": _search_constants(),
     }
     return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in made.items()}
 
@@ -458,6 +460,20 @@ def _merged(rows: Iterable[list[str]]) -> list[list[str]]:
     for name, extensions, *rest in rows:
         found.setdefault((name, *rest), []).extend(extensions.split())
     return [[name, " ".join(sorted(words)), *rest] for (name, *rest), words in found.items()]
+
+
+# --------------------------------------------------------------------------------------- search constants
+
+_CONSTANTS = """\
+The constants behind [how search works](how-search-works.md). The [decisions](adr/README.md) and comments in the code
+say why a constant has its value. `scripts/search_constants.py` lists the rows of this page."""
+
+
+def _search_constants() -> str:
+    parts = []
+    for title, constants in search_constants.SECTIONS.items():
+        parts += [f"## {title}", _table(["constant", "value", "where"], (each.row() for each in constants))]
+    return _page("Constants of search", _CONSTANTS, *parts)
 
 
 if __name__ == "__main__":

@@ -200,7 +200,7 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         setting(
             "Vectors of a model from which on vector search compares only those whose signs are like the query's, once "
-            "they are quantised (above 256 MiB). It finds more than 99 % of the nearest 20. At the next start.",
+            "they are quantised (above 64 MiB). It finds more than 99 % of the nearest 20. At the next start.",
             0,
             10**9,
         ),
