@@ -1,5 +1,8 @@
 """The search service over the index of a measurement: what `gnoctl bench` measures is what users get."""
 
+# Interfaces of the service have arguments that a measurement does not need.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +64,7 @@ class MeasuredModels:
         self,
         queries: Sequence[str],
         passages: Sequence[str],
-        collections: Sequence[str],  # noqa: ARG002
+        collections: Sequence[str],
     ) -> AbstractAsyncContextManager[Embed]:
         return ahead(self._embed, queries, passages)
 
@@ -70,7 +73,7 @@ class MeasuredModels:
         read: Read,
         embed: Embed,
         collections: Sequence[str] = (),
-        sources: Sequence[Source] = (),  # noqa: ARG002
+        sources: Sequence[Source] = (),
     ) -> SearchDependencies:
         return SearchDependencies(
             read=read,
@@ -118,7 +121,7 @@ class _Complete:
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
 
-    def known(self, collections: list[str]) -> Known:  # noqa: ARG002
+    def known(self, collections: list[str]) -> Known:
         return Known([], 0, [], [])
 
     def report(
@@ -126,7 +129,7 @@ class _Complete:
         connection: Connection,
         collections: list[str],
         *,
-        embedded: bool = False,  # noqa: ARG002
+        embedded: bool = False,
     ) -> FreshnessReport:
         return FreshnessReport(True, 0, 0, [], [], 0)
 
