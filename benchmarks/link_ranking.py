@@ -28,7 +28,8 @@ from gnod.config.model import IngestConfig
 from gnod.evaluate.comparison import bootstrap
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
+from gnod.evaluate.modes import UNBOUNDED_S
+from gnod.evaluate.searching import MeasuredModels
 from gnod.ingest.document_terms import terms_of
 from gnod.ingest.jobs import FileJob, Outcome
 from gnod.ingest.outline import outline
@@ -214,7 +215,7 @@ def _keyword(database: Database, paths: Mapping[int, str], topics: list[Topics])
 def _hybrid(
     database: Database, models: EvaluationModels, paths: Mapping[int, str], topics: list[Topics]
 ) -> dict[str, dict[str, Scores]]:
-    dependencies = search_dependencies(database, models)
+    dependencies = MeasuredModels(database, models).search_dependencies()
     options = SearchOptions(limit=DEPTH, expand=False, rerank=False, budget_s=UNBOUNDED_S)
 
     def run(query: str) -> Scores:

@@ -26,7 +26,8 @@ from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import COLLECTION, Index, temporary_index
 from gnod.evaluate.measures import measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import MODES, search_dependencies
+from gnod.evaluate.modes import MODES
+from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
 from gnod.pipeline import hybrid, joint
 from gnod.pipeline.hybrid import SearchOptions
@@ -134,7 +135,7 @@ async def _compare(dataset: Dataset, index: Index, server: MilvusLite, folder: P
             for id_, query in queries.items():
                 text = query.replace('"', " ")
                 started = time.perf_counter()
-                local[id_] = dict((await asyncio.to_thread(here, text, LIMIT)).ranking)
+                local[id_] = dict((await asyncio.to_thread(here, text)).ranking)
                 took[0].append(time.perf_counter() - started)
                 started = time.perf_counter()
                 shared[id_] = await _run(database, attached, search, text)
@@ -173,8 +174,10 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
         return await joint.search_vectors(shared.read, nearest, shared.sources, asked, Filters(), limit=LIMIT)
 
     async def both(shared: Joined, query: str) -> list[RankedDocument]:
-        dependencies = search_dependencies(database, models)._replace(
-            read=shared.read, sources=shared.sources, embed=embed
+        dependencies = (
+            MeasuredModels(database, models)
+            .search_dependencies()
+            ._replace(read=shared.read, sources=shared.sources, embed=embed)
         )
         options = SearchOptions(limit=LIMIT, budget_s=3600.0)
         return (await hybrid.search(dependencies, parse_query(query), Filters(), options)).ranked

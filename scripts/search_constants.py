@@ -270,7 +270,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         ),
         Constant("pipeline.answering.sources:MAX_SOURCES", "sources that the model reads"),
         Constant("pipeline.answering.sources:MAX_TOKENS", "tokens of all sources"),
-        Constant("handlers.ask:_MIN_SOURCE_TOKENS", "tokens that the sources get at least"),
+        Constant("search.answers:_MIN_SOURCE_TOKENS", "tokens that the sources get at least"),
         Constant("pipeline.answering.prompt:TOKENS", "tokens of the rules"),
         Constant("pipeline.answering.sources:_BLOCK_CHARACTERS", "characters of a block"),
         Constant("pipeline.answering.sources:_PASSAGE_CHARACTERS", "characters of a source"),
@@ -281,7 +281,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant(
             "pipeline.answering.sources:_DEVIATIONS", "standard deviations above nonsense that make a block relevant"
         ),
-        Constant("handlers.ask:LIMIT_S", "seconds for the answer"),
+        Constant("search.answers:LIMIT_S", "seconds for the answer"),
         Constant("models.repetition:REPEATS", "times that a text stands in a row to be a repetition"),
         Constant("models.repetition:CHARACTERS", "characters of a repetition, at least"),
         Constant(

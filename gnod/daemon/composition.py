@@ -54,6 +54,8 @@ from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
+from gnod.search.answers import AnswerService
+from gnod.search.service import SearchService
 from gnod.services.attached import AttachedCollections
 from gnod.services.backlog import Backlog
 from gnod.services.configuration import Configuration
@@ -64,10 +66,10 @@ from gnod.services.memory import MemoryService
 from gnod.services.models import ModelFactory, ModelService
 from gnod.services.ocr import OcrBacklog
 from gnod.services.publishing import PublishingService
+from gnod.services.query_models import ConfiguredModels
 from gnod.services.readability import ReadabilityService
 from gnod.services.readers import Readers
 from gnod.services.recommendation import RecommendationService
-from gnod.services.search import HybridSearch
 from gnod.services.storage import StorageMonitor
 from gnod.services.throttling import low_disk
 from gnod.services.tuning import TuningService
@@ -282,9 +284,13 @@ async def _compose(
     publications = PublishingService(
         *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
     )
-    hybrid = HybridSearch(database, model_service, factory, embedding_service, nearest, readability, egress)
+    query_models = ConfiguredModels(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
     readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
+    searches = SearchService(
+        *(configuration, database, freshness, query_models, nearest, corrector, readers, attached),
+    )
+    answers = AnswerService(searches, query_models)
     flights = Flights()
     database.written.connect(flights.part)
     scheduler.state_changed.connect(flights.part)
@@ -294,7 +300,7 @@ async def _compose(
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(configuration, database, freshness, hybrid, corrector, attached),
+        ask.handlers(answers),
         attached_handlers.handlers(configuration, attached, egress),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached),
@@ -309,7 +315,7 @@ async def _compose(
         document_boxes.handlers(configuration, database, pool),
         document_image.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(configuration, database, freshness, hybrid, embedding_service, corrector, attached),
+        evidence.handlers(answers),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
@@ -323,18 +329,7 @@ async def _compose(
         ),
         publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
-        search.handlers(
-            configuration,
-            database,
-            freshness,
-            embedding_service,
-            nearest,
-            hybrid,
-            corrector,
-            flights,
-            readers,
-            attached,
-        ),
+        search.handlers(searches, flights),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     attached.reload()

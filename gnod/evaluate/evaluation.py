@@ -17,7 +17,7 @@ from gnod.evaluate.answers import QuoteFigures
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.evidence import EvidenceFigures
 from gnod.evaluate.index import Index, Progress, temporary_index
-from gnod.evaluate.measures import DEPTH, in_order, measure
+from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import BASELINE, MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
 from gnod.evaluate.quoter import Quoter
@@ -80,7 +80,7 @@ class _QueryRuns:
         quotation marks."""
         started = time.perf_counter()
         try:
-            result = retriever(query, DEPTH)
+            result = retriever(query)
         except QuerySyntaxError:
             result = self._run_without_quotes(retriever, query)
         self.took_ms.append((time.perf_counter() - started) * 1000)
@@ -90,7 +90,7 @@ class _QueryRuns:
 
     def _run_without_quotes(self, retriever: Retriever, query: str) -> QueryResult:
         try:
-            result = retriever(query.replace('"', " "), DEPTH)
+            result = retriever(query.replace('"', " "))
         except QuerySyntaxError:
             self.refused += 1
             return QueryResult([])

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import CorpusDocument, Dataset
@@ -38,15 +38,21 @@ Progress = Callable[[str, int, int], None]
 """Called with the current task, the number of items that are done, and the number of all."""
 
 
+class Run(Protocol):
+    def __call__(self, work: Coroutine[object, object, T], /) -> T: ...
+
+
 class Index(NamedTuple):
     """`ids` maps the store's document ids to those of the test collection. `failed`: why a document is not indexed, by
-    its id. `models`: those that embedded it; None: it has no vectors."""
+    its id. `models`: those that embedded it; None: it has no vectors. `run`: runs a coroutine in their loop, and
+    waits for it."""
 
     database: Database
     ids: dict[int, str]
     failed: dict[str, str]
     took_s: float
     models: EvaluationModels | None
+    run: Run
 
 
 @contextmanager
@@ -68,7 +74,7 @@ def temporary_index(
             if models is not None and tune:
                 models.learn(database, COLLECTION, lambda task, *done: progress(f"{task} {dataset.name}", *done))
             ids = database.submit_read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
-            yield Index(database, ids.result(), failed, took_s, models)
+            yield Index(database, ids.result(), failed, took_s, models, models.run if models else _run)
         finally:
             database.close()
 

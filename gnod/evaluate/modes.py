@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gnod.errors import InferenceFailed
-from gnod.evaluate.index import COLLECTION, Index
-from gnod.evaluate.models import EvaluationModels
-from gnod.pipeline import hybrid, lexical, vector
-from gnod.pipeline.budget import Backoff, Stage, ThroughputEstimate
-from gnod.pipeline.expansion.expander import Expander
-from gnod.pipeline.hybrid import SearchDependencies, SearchOptions
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import parse_clauses, parse_query
-from gnod.pipeline.vector import QueryVectors
-from gnod.store.database import Database
-from gnod.store.documents.filters import Filters
-from gnod.types import Unavailable
+from gnod.evaluate.index import Index
+from gnod.evaluate.measures import DEPTH
+from gnod.evaluate.searching import MeasuredModels, search_service
+from gnod.pipeline.budget import Stage
+from gnod.pipeline.hybrid import SearchOptions
+from gnod.search.request import Results, SearchRequest
 
+T = TypeVar("T")
 BASELINE = "hybrid"
 # A measurement of quality must not cut stages short.
 UNBOUNDED_S = 3600.0
-_NO_MODEL = Unavailable("no model was given")
 
 Ranking = list[tuple[str, float]]
 """(document id, score), best first, larger is better."""
@@ -37,8 +31,8 @@ class QueryResult(NamedTuple):
     cut: Sequence[Stage] = ()
 
 
-Retriever = Callable[[str, int], QueryResult]
-"""Called with a query and a limit. Raises QuerySyntaxError."""
+Retriever = Callable[[str], QueryResult]
+"""Called with a query. Raises QuerySyntaxError."""
 
 
 class Mode(NamedTuple):
@@ -75,84 +69,58 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 def _lexical(index: Index, _budget_s: float | None) -> Retriever:
-    def retrieve(query: str, limit: int) -> QueryResult:
-        work = partial(lexical.search, clauses=parse_clauses(query), filters=Filters(), limit=limit)
-        result = index.database.submit_read(work).result()
-        return QueryResult([(index.ids[each.id], each.score) for each in result.ranked])
+    searches = search_service(index, MeasuredModels(index.database, None))
 
-    return retrieve
+    async def search(request: SearchRequest) -> Results:
+        found = await searches.lexical(request, lambda results: results)
+        assert isinstance(found, Results), "no other process searches"
+        return found
+
+    return partial(_retrieve, index, search)
 
 
 def _vector(index: Index, _budget_s: float | None) -> Retriever:
-    models = _models(index)
-    nearest = Nearest()
-    served = {COLLECTION: models.uri}
-
-    def retrieve(query: str, limit: int) -> QueryResult:
-        vectors = QueryVectors({models.uri: models.run(models.embedder.texts([query], []))}, served)
-        ranked = index.database.submit_read(
-            lambda connection: vector.search(connection, nearest, vectors, Filters(), limit=limit)
-        )
-        return QueryResult([(index.ids[each.id], each.score) for each in ranked.result()])
-
-    return retrieve
+    searches = search_service(index, MeasuredModels(index.database, index.models))
+    return partial(_retrieve, index, searches.vector)
 
 
 def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever:
-    models = _models(index)
-    options = variant.options._replace(budget_s=budget_s or UNBOUNDED_S)
-    dependencies = search_dependencies(index.database, models)
+    models = index.models
+    searches = search_service(index, MeasuredModels(index.database, models))
+    options = variant.options._replace(limit=DEPTH, budget_s=budget_s or UNBOUNDED_S)
     unused = {
-        *({"expand"} if not (models.generator and options.expand) else ()),
-        *({"rerank"} if not (models.reranker and options.rerank) else ()),
+        *({"expand"} if not (models and models.generator and options.expand) else ()),
+        *({"rerank"} if not (models and models.reranker and options.rerank) else ()),
     }
 
-    def retrieve(query: str, limit: int) -> QueryResult:
-        result = models.run(hybrid.search(dependencies, parse_query(query), Filters(), options._replace(limit=limit)))
-        cut = [stage for stage in result.stages if stage.why and stage.name not in unused]
-        return QueryResult([(index.ids[each.id], each.score) for each in result.ranked], cut)
+    def retrieve(query: str) -> QueryResult:
+        found = _retrieve(index, lambda request: searches.hybrid(request, options), query)
+        return found._replace(cut=[stage for stage in found.cut if stage.name not in unused])
 
     return retrieve
+
+
+def _retrieve(index: Index, search: Callable[[SearchRequest], Awaitable[Results]], query: str) -> QueryResult:
+    request = SearchRequest(query, limit=DEPTH, passages=0)
+    results = index.run(_awaited(search(request)))
+    cut = [stage for stage in results.stages if stage.why]
+    return QueryResult([(index.ids[hit.ranked.id], hit.ranked.score) for hit in results.hits], cut)
+
+
+async def _awaited(found: Awaitable[T]) -> T:
+    return await found
 
 
 def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], None]) -> None:
     """Expand every query without a time limit. The index caches the expansions for all variants."""
     models = index.models
-    expander = models and _expander(index.database, models)
+    expander = MeasuredModels(index.database, models).expander()
     if not models or not expander:
         return
     for done, query in enumerate(queries, 1):
         with contextlib.suppress(InferenceFailed):  # the search reports it for this query
             models.run(expander.expand(query, limit_s=UNBOUNDED_S))
         progress(done)
-
-
-def search_dependencies(database: Database, models: EvaluationModels) -> SearchDependencies:
-    """Return what a hybrid query runs with."""
-
-    async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
-        rows = await models.embedder.texts(queries, passages)
-        return QueryVectors({models.uri: rows}, {COLLECTION: models.uri})
-
-    return SearchDependencies(
-        read=database.read,
-        nearest=Nearest(),
-        embed=embed,
-        expander=_expander(database, models) or _NO_MODEL,
-        reranker=models.reranker or _NO_MODEL,
-        throughput=ThroughputEstimate(),
-        backoff=Backoff(),
-        readability=models.readability,
-    )
-
-
-def _expander(database: Database, models: EvaluationModels) -> Expander | None:
-    return Expander(models.generator, database.read, database.write) if models.generator else None
-
-
-def _models(index: Index) -> EvaluationModels:
-    assert index.models is not None, "the mode needs them"
-    return index.models
 
 
 MODES: Mapping[str, Mode] = {

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import UNBOUNDED_S, search_dependencies
+from gnod.evaluate.modes import UNBOUNDED_S
+from gnod.evaluate.searching import MeasuredModels
 from gnod.models.profiles import EmbeddingText
 from gnod.pipeline import hybrid
 from gnod.pipeline.answering import evidence, quoting
@@ -30,7 +31,7 @@ class Quoter:
 
     def __init__(self, index: Index, models: EvaluationModels) -> None:
         self._models = models
-        self._search = search_dependencies(index.database, models)
+        self._search = MeasuredModels(index.database, models).search_dependencies()
         self._options = SearchOptions(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
         nonsense = {models.uri: models.run(models.embedder.texts(NONSENSE))}
         reranker = models.reranker or _NO_RERANKER

@@ -10,11 +10,11 @@ from gnod.config import edit
 from gnod.config.model import AttachedConfig
 from gnod.egress import Egress
 from gnod.errors import NotPublished
-from gnod.handlers.wire_types import iso, with_pending
+from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
-from gnod.protocol.base import Freshness, copied
+from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.attached import AttachedCollections, Joined, Report
+from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
 from gnod.shared import address
@@ -62,11 +62,6 @@ def info(report: Report) -> wire.AttachedInfo:
             "behind": header.behind,
         }
     return copied(wire.AttachedInfo, report.config, problem=report.problem, limits=list(report.limits), **known)
-
-
-def with_lag(freshness: Freshness, shared: Joined) -> Freshness:
-    """Add what publishers have not published yet."""
-    return with_pending(freshness, freshness.pending + shared.behind)
 
 
 def published(each: wire.AttachedInfo) -> str:

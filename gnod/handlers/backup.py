@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from gnod.errors import InvalidParams, ShuttingDown
-from gnod.handlers.wire_types import milliseconds_since
 from gnod.paths import Places
+from gnod.pipeline.budget import milliseconds_since
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
 from gnod.rpc.dispatcher import Call, Handler

@@ -9,7 +9,6 @@ from functools import partial
 
 from gnod.handlers import document_pages
 from gnod.handlers.document_pages import Page, find_page
-from gnod.handlers.hits import marked
 from gnod.ingest.jobs import PageJob, PageRead
 from gnod.ingest.pool import WorkerPool
 from gnod.pipeline.boxes import Box, edges_of_lines, find_boxes
@@ -17,6 +16,7 @@ from gnod.pipeline.fields import reading
 from gnod.pipeline.query import parse_query
 from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.search.hits import marked
 from gnod.services.configuration import Configuration
 from gnod.store.database import Connection, Database
 from gnod.store.documents import scans

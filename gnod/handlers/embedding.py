@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from gnod.handlers.wire_types import iso, milliseconds_since
+from gnod.handlers.wire_types import iso
 from gnod.models.inference import Inference
+from gnod.pipeline.budget import milliseconds_since
 from gnod.pipeline.nearest import Nearest
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.protocol.index import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypedDict
 
@@ -12,19 +11,16 @@ import msgspec
 from gnod.config.model import CollectionConfig
 from gnod.errors import InvalidParams
 from gnod.locations import Location
-from gnod.pipeline import lexical
 from gnod.pipeline.budget import Stage
-from gnod.pipeline.correction.correcting import Corrected
+from gnod.pipeline.correction.correcting import Correction
 from gnod.pipeline.dates import moment
-from gnod.pipeline.expression import Expression
 from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
 from gnod.protocol.search import DocumentFilters
-from gnod.store.database import Connection
-from gnod.store.documents import copies
+from gnod.search.hits import Copies
 from gnod.store.documents.copies import Address
 from gnod.store.documents.documents import Document
 from gnod.store.documents.failures import FailedFile
@@ -36,7 +32,6 @@ Stages = list[dict[str, object]]
 """What `explain` says of each stage of a search."""
 
 
-MAX_COPIES = 10
 _TO_THE_SECOND = len("1970-01-01T00:00:00")
 
 
@@ -47,16 +42,8 @@ class Also(TypedDict, total=False):
     also_left_out: int
 
 
-def corrections_of(corrected: Corrected) -> list[wire.Correction]:
-    return [copied(wire.Correction, each) for each in corrected.corrections]
-
-
-def corrected_stage(corrected: Corrected, started: float) -> Stages:
-    """Return what `explain` says of the corrections of a query; nothing without one. `started`: by `perf_counter`."""
-    if not corrected.corrections:
-        return []
-    shown = [f"{each.written} → {each.searched}" for each in corrected.corrections]
-    return [{"stage": "correct", "ran": True, "ms": milliseconds_since(started), "corrections": shown}]
+def corrections_of(corrections: Sequence[Correction]) -> list[wire.Correction]:
+    return [copied(wire.Correction, each) for each in corrections]
 
 
 def iso(seconds: float) -> str:
@@ -81,19 +68,8 @@ def entry(document: Document) -> DocumentEntry:
     )
 
 
-def copies_of(
-    connection: Connection, ids: Collection[int], filters: Filters, wanted: Expression | None = None
-) -> dict[int, Also]:
-    """Return what a result says of the copies of documents, by document id; nothing of those without. `wanted`: the
-    phrases that a copy must contain, or must not."""
-    found = copies.others(connection, ids, filters)
-    every = [each.id for group in found.values() for each in group]
-    kept = lexical.allowed(connection, wanted, every) if wanted and every else set(every)
-    shown = {id_: [each for each in group if each.id in kept] for id_, group in found.items()}
-    return {
-        id_: Also(also=[_copy(each) for each in group[:MAX_COPIES]], also_left_out=max(len(group) - MAX_COPIES, 0))
-        for id_, group in shown.items()
-    }
+def also(copies: Copies) -> Also:
+    return Also(also=[_copy(each) for each in copies.shown], also_left_out=copies.left_out)
 
 
 def _copy(address: Address) -> wire.Copy:
@@ -118,12 +94,6 @@ def ingest_error(failed: FailedFile) -> IngestError:
 
 def freshness_of(report: FreshnessReport) -> Freshness:
     return Freshness(current=report.current, state=report.state, **report._asdict())
-
-
-def with_pending(freshness: Freshness, pending: int) -> Freshness:
-    """Return the freshness with another number of pending files."""
-    counts = {name: getattr(freshness, name) for name in FreshnessReport._fields}
-    return freshness_of(FreshnessReport(**counts)._replace(pending=pending))
 
 
 def stages_of(stages: Sequence[Stage]) -> Stages:
@@ -163,11 +133,6 @@ def filters_of(params: DocumentFilters) -> Filters:
         since=since,
         until=until,
     )
-
-
-def milliseconds_since(started: float) -> float:
-    """Return the time since `started`, a reading of `time.perf_counter`."""
-    return round((time.perf_counter() - started) * 1000, 3)
 
 
 def _tags(tags: list[str]) -> tuple[str, ...]:

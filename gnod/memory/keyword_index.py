@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod import bm25
 from gnod.analysis.short_texts import detect_short
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
@@ -32,8 +33,8 @@ Floats = NDArray[np.float64]
 # Rows of _SLOT.
 Table = NDArray[Any]
 
-# BM25: texts are short and of similar length, so that length says little.
-_K1, _B = 1.2, 0.4
+# How much the length counts: texts are short and of similar length, so it says little.
+_B = 0.4
 # A keyword in the turn before or after counts this part: an answer is often short, and the question has the words.
 _NEIGHBOUR = 0.2
 _SESSION_MS = 3_600_000
@@ -225,17 +226,17 @@ class KeywordIndex:
         number = int(live.sum())
         if not number:
             return scores, covered
-        lengths = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
+        lengths: Floats = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
         weight = 0.0
         for group in groups:
             postings = _found(segments, group.terms)
             counts = np.bincount(postings.slots, postings.counts, len(rows)) * live
             holders = np.flatnonzero(counts)
-            idf = float(np.log(1 + (number - len(holders) + 0.5) / (len(holders) + 0.5)))
+            idf = bm25.idf(number, len(holders))
             weight += idf
-            count = counts[holders]
+            count = counts[holders].astype(np.float64)
             covered[holders] += idf
-            scores[holders] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * lengths[holders]))
+            scores[holders] += idf * bm25.saturated(count, lengths[holders], b=_B)
         return scores, covered / weight if weight else covered
 
     def _searchable(self) -> list[_Segment]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import NamedTuple, TypeVar
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError, RequestCancelled, ShuttingDown
@@ -36,6 +36,16 @@ class Stage(NamedTuple):
     ms: float
     why: str | None
     details: dict[str, object]
+
+
+def stage(name: str, started: float, details: Mapping[str, object]) -> Stage:
+    """Return a stage that ran from `started`, a reading of `time.perf_counter`, until now."""
+    return Stage(name, True, milliseconds_since(started), None, dict(details))
+
+
+def milliseconds_since(started: float) -> float:
+    """Return the time since `started`, a reading of `time.perf_counter`."""
+    return round((time.perf_counter() - started) * 1000, 3)
 
 
 class Skipped(Exception):

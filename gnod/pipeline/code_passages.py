@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import log
 from typing import NamedTuple
 
+from gnod import bm25
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline.marks import Mark, TermVariant, find_marks
 from gnod.pipeline.passages import Passage, best_passage
@@ -24,7 +25,6 @@ from gnod.store.documents.records import Definition
 # Longer texts, and those with more definitions, would take too long.
 _MAX_BYTES = 300_000
 _MAX_DEFINITIONS = 1000
-_K1, _B = 1.2, 0.75
 # What is said of the whole file counts half: a definition says more about where something is.
 _HEAD = 0.5
 # A definition in the part that is nearest by vector counts more.
@@ -85,13 +85,13 @@ def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _
 
     def score(number: int) -> float:
         part = parts[number]
-        length = _K1 * (1 - _B + _B * (part.end - part.start) / mean)
+        length = (part.end - part.start) / mean
         is_near = near is not None and part.start < near.end and near.start < part.end
         return (
             (1.0 if part.named else _HEAD)
             * (_NEAR if is_near else 1.0)
             * sum(
-                log(1 + len(parts) / holding[term]) * times * (_K1 + 1) / (times + length)
+                log(1 + len(parts) / holding[term]) * bm25.saturated(float(times), length)
                 for term, times in counts[number].items()
             )
         )

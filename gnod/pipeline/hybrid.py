@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import exp
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
@@ -30,7 +30,7 @@ from gnod.pipeline.nearest import Nearest
 from gnod.pipeline.query import ParsedQuery, QueryLine, variant_lines
 from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.reranking import RerankedDocuments
-from gnod.pipeline.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved
+from gnod.pipeline.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved, Surveys
 from gnod.pipeline.vector import QueryVectors
 from gnod.store.database import Connection, Read
 from gnod.store.documents.filters import Filters
@@ -46,6 +46,7 @@ STRONG_CENTRE, STRONG_WIDTH = 4.5, 2.8
 STRONG_TOP, STRONG_GAP, STRONG_RANKS = 0.84, 0.14, 5
 
 OnStage = Callable[[str], None]
+T = TypeVar("T")
 
 
 class Embed(Protocol):
@@ -87,10 +88,12 @@ class SearchOptions(NamedTuple):
 
 
 class HybridResult(NamedTuple):
-    """`total`: documents that were compared, `compared`: which. `vectors`: of the query; None: there was no vector
-    search. `left_out`: what model servers were not asked for, or failed to do, and why. Neither order nor scores depend
-    on the limit. `least`: as in `fusion.Fusion`; it is in the scores already where the documents were reranked."""
+    """`query`: as it was searched. `total`: documents that were compared, `compared`: which. `vectors`: of the query;
+    None: there was no vector search. `left_out`: what model servers were not asked for, or failed to do, and why.
+    Neither order nor scores depend on the limit. `least`: as in `fusion.Fusion`; it is in the scores already where the
+    documents were reranked."""
 
+    query: ParsedQuery
     ranked: list[RankedDocument]
     total: int
     stages: list[Stage]
@@ -104,6 +107,10 @@ class HybridResult(NamedTuple):
         return [each._replace(score=fusion.with_least(each.score, self.least)) for each in self.ranked]
 
 
+Prepare = Callable[[Connection], ParsedQuery]
+"""Returns the query to search for, with its corrections. Raises QuerySyntaxError."""
+
+
 async def search(
     dependencies: SearchDependencies,
     query: ParsedQuery,
@@ -111,11 +118,27 @@ async def search(
     options: SearchOptions,
     on_stage: OnStage = lambda _: None,
 ) -> HybridResult:
-    """Return the best documents. `on_stage` is called with stages that may take a second or more, as they begin.
+    """As `present_search`, for a query that needs no preparation."""
+    return await present_search(dependencies, lambda _: query, lambda _, found: found, filters, options, on_stage)
 
-    Raises QuerySyntaxError; a model that is missing or fails is a stage left out.
+
+async def present_search(
+    dependencies: SearchDependencies,
+    prepare: Prepare,
+    present: Callable[[Connection, HybridResult], T],
+    filters: Filters,
+    options: SearchOptions,
+    on_stage: OnStage = lambda _: None,
+) -> T:
+    """Return what `present` makes of the best documents.
+
+    Without a model that reads, the query takes two turns of a reader thread, because each change of threads waits:
+    `prepare` runs in the first, before the keywords are searched, and `present` in the last. `on_stage` is called with
+    stages that may take a second or more, as they begin. A model that is missing or fails is a stage left out.
+
+    Raises what `prepare` and `present` raise.
     """
-    return await _Search(dependencies, query, filters, options, on_stage).run()
+    return await _Search(dependencies, filters, options, on_stage).run(prepare, present)
 
 
 def embedded_texts(lines: Sequence[QueryLine]) -> tuple[list[str], list[str]]:
@@ -131,70 +154,88 @@ def is_strong(survey: LexicalSurvey) -> bool:
     return bool(best) and best[0] >= STRONG_TOP and best[0] - (best[1] if len(best) > 1 else 0.0) >= STRONG_GAP
 
 
+class _Searched(NamedTuple):
+    """What is searched: by keyword, and by vector the lines in the order of their vectors."""
+
+    words: Surveys
+    lines: Sequence[QueryLine]
+    vectors: QueryVectors | None
+
+
 class _Search:
     """One query while it runs."""
 
+    _query: ParsedQuery
+    _query_vectors: QueryVectors | None
+
     def __init__(
-        self,
-        dependencies: SearchDependencies,
-        query: ParsedQuery,
-        filters: Filters,
-        options: SearchOptions,
-        on_stage: OnStage,
+        self, dependencies: SearchDependencies, filters: Filters, options: SearchOptions, on_stage: OnStage
     ) -> None:
         self._dependencies = dependencies
-        self._query = query
         self._filters = filters
         self._options = options
         self._on_stage = on_stage
         self._budget = Budget(options.budget_s)
         self._language: str | None = None
 
-    async def run(self) -> HybridResult:
+    async def run(self, prepare: Prepare, present: Callable[[Connection, HybridResult], T]) -> T:
+        self._query, words = await self._first_words(prepare)
         lines = self._query.lines
         embedding = asyncio.create_task(self._vectors(lines, "embed"))
         try:
-            words = await self._survey_words(lines, "bm25")
             variants = await self._variants(words)
-            vectors = await embedding
+            vectors = self._query_vectors = await embedding
         finally:
             embedding.cancel()
         more = await self._variant_vectors(vectors, variants)
         more_words = await self._survey_words(variants, "bm25 variants") if variants else []
         vector_lines = _vector_lines(lines) + (_vector_lines(variants) if more else [])
-        lists = ([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
-        found, fused = await self._retrieve(*lists)
-        ranked, compared, least = await self._rerank(found, fused)
-        if self._options.limit > len(compared) >= POOL:
-            ranked = await self._with_those_behind(ranked, *await self._retrieve(*lists, LARGE_POOL))
-            compared = [each.id for each in ranked]
-        left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
-        best = await self._placed(ranked[: self._options.limit])
-        result = HybridResult(best, len(compared), self._budget.stages, vectors, left_out, compared, least)
-        enough = [each.score >= self._options.min_score for each in result.shown()]
-        return result._replace(ranked=[each for each, is_enough in zip(best, enough, strict=True) if is_enough])
+        searched = _Searched([*words, *more_words], vector_lines, vectors.joined(more) if vectors else None)
+        read = self._dependencies.read
+        if not (self._dependencies.sources or self._reranks() or self._options.limit > POOL):
+            return await read(lambda c: present(c, self._ranked(c, *self._retrieved(c, searched))))
+        found, fused = await self._retrieve(searched)
+        reranked = await self._rerank(found, fused)
+        is_short = self._options.limit > len(fused.ranked) >= POOL
+        behind = await self._retrieve(searched, LARGE_POOL) if is_short else None
+        return await read(lambda c: present(c, self._ranked(c, found, fused, reranked, behind)))
 
-    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> list[tuple[QueryLine, LexicalSurvey]]:
+    async def _first_words(self, prepare: Prepare) -> tuple[ParsedQuery, Surveys]:
+        """Return the query, and what the keywords of its lines find."""
+        read, sources = self._dependencies.read, self._dependencies.sources
+        started = time.monotonic()
+
+        def prepared(connection: Connection) -> ParsedQuery:
+            query = prepare(connection)
+            if self._language is None:  # in this thread: the first time it takes long
+                self._language = _language_of(query.text)
+            return query
+
+        def surveyed(connection: Connection) -> tuple[ParsedQuery, Surveys]:
+            query = prepared(connection)
+            return query, retrieval.survey_words(connection, query.lines, self._filters)
+
+        if not sources:
+            query, surveys = await read(surveyed)
+        else:
+            query = await read(prepared)
+            surveys = await joint.survey_words(read, sources, query.lines, self._filters)
+        self._note_words("bm25", started, surveys)
+        return query, surveys
+
+    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> Surveys:
         started = time.monotonic()
         read, sources = self._dependencies.read, self._dependencies.sources
-
-        def surveyed(connection: Connection) -> list[tuple[QueryLine, LexicalSurvey]]:
-            self._detect_language()  # here, since each change of threads waits
-            return retrieval.survey_words(connection, lines, self._filters)
-
         if sources:
-            await asyncio.to_thread(self._detect_language)
-            surveys = await joint.survey_words(read, sources, lines, self._filters)
+            surveys: Surveys = await joint.survey_words(read, sources, lines, self._filters)
         else:
-            surveys = await read(surveyed)
-        if surveys:
-            self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
+            surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
+        self._note_words(stage, started, surveys)
         return surveys
 
-    def _detect_language(self) -> None:
-        """In a thread: the first time it takes long."""
-        if self._language is None:
-            self._language = _language_of(self._query.text)
+    def _note_words(self, stage: str, started: float, surveys: Surveys) -> None:
+        if surveys:
+            self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
 
     async def _vectors(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         """Return the vectors of the lines that have one; None, which is noted, when there are none."""
@@ -238,7 +279,7 @@ class _Search:
         more = await self._vectors(variants, "embed variants")
         return more if more and more.rows.keys() == originals.rows.keys() else None
 
-    async def _variants(self, words: Sequence[tuple[QueryLine, LexicalSurvey]]) -> list[QueryLine]:
+    async def _variants(self, words: Surveys) -> list[QueryLine]:
         """Return the searches that a model adds."""
         started = time.monotonic()
         try:
@@ -259,7 +300,7 @@ class _Search:
         self._budget.note("expand", started, details, why=why)
         return variant_lines(expansion.variants)
 
-    async def _expand(self, words: Sequence[tuple[QueryLine, LexicalSurvey]]) -> Expansion:
+    async def _expand(self, words: Surveys) -> Expansion:
         expander, backoff = self._dependencies.expander, self._dependencies.backoff
         if not self._options.expand:
             raise Skipped("turned off")
@@ -282,37 +323,37 @@ class _Search:
             raise Skipped(_why_not_expanded(limit_s))
         return expansion
 
-    async def _retrieve(
-        self,
-        words: Sequence[tuple[QueryLine, LexicalSurvey]],
-        vector_lines: Sequence[QueryLine],
-        vectors: QueryVectors | None,
-        pool: int = POOL,
-    ) -> tuple[Retrieved, Fusion]:
-        """Return what both retrievers found, fused. On the reader's thread in one go: each change of threads waits."""
+    async def _retrieve(self, searched: _Searched, pool: int = POOL) -> tuple[Retrieved, Fusion]:
+        """Return what both retrievers found, fused."""
+        read, sources = self._dependencies.read, self._dependencies.sources
+        if not sources:
+            return await read(lambda connection: self._retrieved(connection, searched, pool))
         started = time.monotonic()
-        nearest = self._dependencies.nearest
-        readability, served = self._dependencies.readability, vectors.served if vectors else {}
+        given = (self._dependencies.nearest, sources, *searched, self._filters)
+        found = await joint.retrieve(read, *given, pool=pool, knowledge=self._knowledge(searched))
+        return await read(lambda connection: self._fused(connection, searched, found, started))
+
+    def _retrieved(self, connection: Connection, searched: _Searched, pool: int = POOL) -> tuple[Retrieved, Fusion]:
+        started = time.monotonic()
+        given = (self._dependencies.nearest, *searched, self._filters)
+        found = retrieval.retrieve(connection, *given, pool=pool, knowledge=self._knowledge(searched))
+        return self._fused(connection, searched, found, started)
+
+    def _knowledge(self, searched: _Searched) -> Knowledge:
+        readability, served = self._dependencies.readability, searched.vectors.served if searched.vectors else {}
 
         def reader(collection: str) -> Readability | None:
             return readability(served[collection]) if collection in served else None
 
-        def fused(connection: Connection, found: Retrieved) -> tuple[Retrieved, Fusion]:
-            self._budget.note("knn", started, {}, why=None if vectors else "no vectors", ran=vectors is not None)
-            ranking = self._fuse(found)
-            return self._with_places(connection, found, ranking), ranking
+        return Knowledge(self._language, reader)
 
-        knowledge = Knowledge(self._language, reader)
-        given = (words, vector_lines, vectors, self._filters)
-        read, sources = self._dependencies.read, self._dependencies.sources
-        if sources:
-            found = await joint.retrieve(read, nearest, sources, *given, pool=pool, knowledge=knowledge)
-            return await read(lambda connection: fused(connection, found))
-        return await read(
-            lambda connection: fused(
-                connection, retrieval.retrieve(connection, nearest, *given, pool=pool, knowledge=knowledge)
-            )
-        )
+    def _fused(
+        self, connection: Connection, searched: _Searched, found: Retrieved, started: float
+    ) -> tuple[Retrieved, Fusion]:
+        has_vectors = searched.vectors is not None
+        self._budget.note("knn", started, {}, why=None if has_vectors else "no vectors", ran=has_vectors)
+        ranking = self._fuse(found)
+        return self._with_places(connection, found, ranking), ranking
 
     def _with_places(self, connection: Connection, found: Retrieved, fused: Fusion) -> Retrieved:
         """Look up the places of those that are shown, as far as that is known yet, or reranked."""
@@ -320,11 +361,6 @@ class _Search:
         ids = [each.document_id for each in fused.ranked[:wanted]]
         placed = candidates.placed(connection, [found.near[id_] for id_ in ids if id_ in found.near])
         return found._replace(near=found.near | {each.id: each for each in placed})
-
-    async def _placed(self, ranked: list[RankedDocument]) -> list[RankedDocument]:
-        if not any(each.unplaced for each in ranked):
-            return ranked
-        return await self._dependencies.read(lambda connection: candidates.placed(connection, ranked))
 
     def _reranks(self) -> bool:
         return self._options.rerank and not isinstance(self._dependencies.reranker, Unavailable)
@@ -349,15 +385,18 @@ class _Search:
         self._budget.note("fuse", started, details)
         return fused
 
-    async def _rerank(self, found: Retrieved, fused: Fusion) -> tuple[list[RankedDocument], list[int], float]:
-        """Return the best `limit` documents, the ids of all in their order, and the `least` that is not in the scores
-        yet."""
-        started = time.monotonic()
-        try:
-            reranked = await self._reranked(found, fused.ranked)
-        except Skipped as skipped:
-            reranked = RerankedDocuments([], [], str(skipped), {})
-        self._budget.note("rerank", started, reranked.details, why=reranked.reason, ran=bool(reranked.scores))
+    def _ranked(
+        self,
+        connection: Connection,
+        found: Retrieved,
+        fused: Fusion,
+        reranked: RerankedDocuments | None = None,
+        behind: tuple[Retrieved, Fusion] | None = None,
+    ) -> HybridResult:
+        """Return the best documents. `reranked`: None where no model reads. `behind`: the larger pool, whose documents
+        follow in their order and with lower scores."""
+        if reranked is None:
+            reranked = self._note_reranked(time.monotonic(), RerankedDocuments([], [], self._why_not_reranked(), {}))
         blended = reranking.blend([each.score for each in fused.ranked], reranked.scores, fused.least)
         # Stable: of equals, the fused order.
         order = sorted(range(len(blended)), key=lambda number: -blended[number])
@@ -367,30 +406,38 @@ class _Search:
             for components in [reranked.components[number] if number < len(reranked.components) else {}]
         ]
         compared = [fused.ranked[number].document_id for number in order]
-        return ranked, compared, 0.0 if reranked.scores else fused.least
+        if behind:
+            ranked = without_copies(connection, [*ranked, *_behind(ranked, *behind)])
+            compared = [each.id for each in ranked]
+        ranked = candidates.placed(connection, ranked[: self._options.limit])
+        vectors = self._query_vectors
+        left_out = list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out)))
+        least = 0.0 if reranked.scores else fused.least
+        stages = self._budget.stages
+        result = HybridResult(self._query, ranked, len(compared), stages, vectors, left_out, compared, least)
+        enough = [each.score >= self._options.min_score for each in result.shown()]
+        return result._replace(ranked=[each for each, is_enough in zip(ranked, enough, strict=True) if is_enough])
 
-    async def _with_those_behind(
-        self, ranked: list[RankedDocument], found: Retrieved, fused: Fusion
-    ) -> list[RankedDocument]:
-        """Append the documents of the larger pool, in their order and with lower scores."""
-        known = {each.id for each in ranked}
-        more = [each for each in fused.ranked if each.document_id not in known]
-        behind = [
-            _ranked(each, ranked[-1].score * each.score, rank, found, {})
-            for rank, each in enumerate(more, len(ranked) + 1)
-        ]
-        return await self._dependencies.read(lambda connection: without_copies(connection, [*ranked, *behind]))
-
-    async def _reranked(self, found: Retrieved, fused: Sequence[Fused]) -> RerankedDocuments:
+    def _why_not_reranked(self) -> str | None:
         reranker = self._dependencies.reranker
         if not self._options.rerank:
-            raise Skipped("turned off")
-        if isinstance(reranker, Unavailable):
-            raise Skipped(reranker.reason)
+            return "turned off"
+        return reranker.reason if isinstance(reranker, Unavailable) else None
+
+    def _note_reranked(self, started: float, reranked: RerankedDocuments) -> RerankedDocuments:
+        self._budget.note("rerank", started, reranked.details, why=reranked.reason, ran=bool(reranked.scores))
+        return reranked
+
+    async def _rerank(self, found: Retrieved, fused: Fusion) -> RerankedDocuments | None:
+        """Return what the reranker says of the first documents; None where there is none."""
+        reranker = self._dependencies.reranker
+        if not self._options.rerank or isinstance(reranker, Unavailable):
+            return None
+        started = time.monotonic()
         self._on_stage("reranking")
         read_first = [
             reranking.Candidate(each.document_id, (span.start, span.end) if span else None)
-            for each in fused[: self._options.candidates]
+            for each in fused.ranked[: self._options.candidates]
             for span in [found.near[each.document_id].span if each.document_id in found.near else None]
         ]
         work = reranking.rerank_documents(
@@ -402,7 +449,11 @@ class _Search:
             floor=self._options.floor,
             limit_s=self._budget.left_s(),
         )
-        return await self._budget.within("the reranker", work, self._budget.left_s() + MARGIN_S)
+        try:
+            reranked = await self._budget.within("the reranker", work, self._budget.left_s() + MARGIN_S)
+        except Skipped as skipped:
+            reranked = RerankedDocuments([], [], str(skipped), {})
+        return self._note_reranked(started, reranked)
 
 
 def _language_of(query: str) -> str | None:
@@ -445,3 +496,12 @@ def _ranked(fused: Fused, score: float, rank: int, found: Retrieved, reranked: d
     components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank), **reranked}
     near = found.near.get(id_)
     return RankedDocument(id_, score, near.span if near else None, components, near.unplaced if near else ())
+
+
+def _behind(ranked: Sequence[RankedDocument], found: Retrieved, fused: Fusion) -> list[RankedDocument]:
+    """Return the documents of the larger pool that are not ranked yet."""
+    known = {each.id for each in ranked}
+    more = [each for each in fused.ranked if each.document_id not in known]
+    return [
+        _ranked(each, ranked[-1].score * each.score, rank, found, {}) for rank, each in enumerate(more, len(ranked) + 1)
+    ]

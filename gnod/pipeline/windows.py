@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod import bm25
+
 WINDOW = 64
 # The share of the window's score in that of a long document, and from how many terms on a document is long
 # (docs/adr/0027-long-documents.md has the figures).
@@ -20,8 +22,6 @@ SHARE = 1 / 3
 LONG = 600
 # Terms below this share of the heaviest term's weight say little and occur often.
 NEGLIGIBLE = 0.15
-# As FTS5 has it. All windows have the same length, so that BM25's b plays no part.
-_K1 = 1.2
 _BLOCK = WINDOW // 2
 
 
@@ -56,7 +56,7 @@ def best_windows(terms: Sequence[Places]) -> dict[int, Window]:
     for each in found:
         counts = each.counts(starts, len(scores))
         counts[:-1] += counts[1:]
-        scores += each.weight * (_K1 + 1) * counts / (counts + _K1)
+        scores += each.weight * bm25.saturated(counts)
     return {document: _best(scores[start : start + blocks[document] - 1]) for document, start in starts.items()}
 
 

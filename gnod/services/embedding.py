@@ -6,7 +6,6 @@ While a new wanted model embeds a collection, the serving model before it still 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from gnod.egress import Purpose
@@ -21,8 +20,6 @@ from gnod.errors import (
 )
 from gnod.models.embedder import Embedder
 from gnod.models.uris import Endpoint, endpoint_of
-from gnod.pipeline.ahead import ahead
-from gnod.pipeline.hybrid import Embed
 from gnod.pipeline.vector import QueryVectors
 from gnod.services.configuration import Configuration
 from gnod.services.egress import EgressPolicy
@@ -138,12 +135,6 @@ class EmbeddingService:
         answering = {name: uri for name, uri in served.items() if uri in rows}
         reasons = [error.message for error in failed] + await self._unserved(collections)
         return QueryVectors(rows, answering, tuple(dict.fromkeys(reasons)))
-
-    def ahead(
-        self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
-    ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for, beside other work on a query; as `texts`."""
-        return ahead(partial(self.texts, collections=collections), queries, passages)
 
     async def _unserved(self, collections: Sequence[str]) -> list[str]:
         """Return why collections have no vectors, if that is because their texts may not reach a server."""

@@ -1,24 +1,23 @@
 """Terms as numbers: what BM25 gives the terms of a document before their document frequency is known.
 
 The inner product of these weights with the weights of a query's terms is the score of keyword search (see
-gnod/store/documents/fulltext.py): FTS5's bm25(), k1 1.2, b 0.75 (Robertson & Zaragoza 2009). Pure.
+gnod/store/documents/fulltext.py). Pure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from math import log
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod import bm25
 from gnod.store.documents.fulltext import WEIGHTS
 from gnod.store.documents.records import Terms
 from gnod.store.postings.contents import tokens
 
-K1, B = 1.2, 0.75
 # The largest that sparse vectors of Milvus can have is 2³² - 2.
 _IDS = 2**32 - 3
 # Belongs to no term. A document without terms has it, because a sparse vector cannot be empty.
@@ -54,15 +53,13 @@ def counts_of(terms: Terms) -> Counts:
 def weights_of(counts: Counts, average: float, columns: tuple[float, float, float] = WEIGHTS) -> dict[int, float]:
     """Return the weight of each term of a document. `average`: the mean length of all documents."""
     frequencies = counts.columns @ np.array(columns)
-    norm = K1 * (1 - B + B * counts.length / max(average, 1.0))
-    weights = frequencies * (K1 + 1) / (frequencies + norm)
+    weights = bm25.saturated(frequencies, counts.length / max(average, 1.0))
     return dict(zip(counts.ids.tolist(), weights.tolist(), strict=True)) or {NO_TERM: 1.0}
 
 
 def idf(documents: int, frequency: int) -> float:
     """Return the weight of a query's term that occurs in so many of the documents."""
-    n = min(frequency, documents)
-    return log(1 + (documents - n + 0.5) / (n + 0.5))
+    return bm25.idf(documents, min(frequency, documents))
 
 
 def _id(term: bytes) -> int:

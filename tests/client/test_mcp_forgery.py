@@ -143,6 +143,7 @@ def status(w: str) -> o.StatusOutput:
         documents=1,
         collections=[o.CollectionState(name="notes", path=w, documents=1, about=w, failed=1, missing=w)],
         current=True,
+        state=w,
         about=w,
         failures=[o.FailedFile(file=f"notes/{w}", reason=w)],
         note=w,

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from gnod.handlers.hits import hits_of
-from gnod.handlers.hits import marked as marks_of
 from gnod.ingest.chunking import MAX_CHARACTERS
 from gnod.models.embedder import Embedder
 from gnod.pipeline import vector
@@ -19,10 +17,12 @@ from gnod.pipeline.query import parse_text
 from gnod.pipeline.ranked import RankedDocument, Span
 from gnod.pipeline.vector import QueryVectors
 from gnod.protocol.search import Hit, SearchVectorParams
+from gnod.search.hits import marked as marks_of
 from gnod.store.database import Connection
 from gnod.store.documents import documents, shown
 from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
+from tests.hits import wire_hits
 from tests.pipeline.hybrid_bench import bench, embed_all, made
 from tests.small_index import SmallIndex
 
@@ -44,7 +44,7 @@ def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: int) -> Hit
         span = None if chunk is None else Span(*spans[chunk])
         found = RankedDocument(document.id, 0.75, span, {"similarity": 0.75})
         params = SearchVectorParams(query=query, **wanted)  # type: ignore[arg-type]
-        (hit,) = hits_of(connection, (), [found], marks_of(connection, parse_text(query)), params)
+        (hit,) = wire_hits(connection, [found], marks_of(connection, parse_text(query)), params)
         return hit
 
     return index.database.submit_read(work).result()
@@ -161,7 +161,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
         assert ranked.span
         assert ranked.span.start == starts[piece]
         params, words = SearchVectorParams(query=query, passages=2), marks_of(connection, parse_text(query))
-        (hit,) = hits_of(connection, (), [ranked], words, params, vectors)
+        (hit,) = wire_hits(connection, [ranked], words, params, vectors)
         return hit
 
     hit = small_index.database.submit_read(partial(work, asyncio.run(query_vectors()))).result()
@@ -202,5 +202,5 @@ def _document(path: str, connection: Connection) -> Document:
 
 
 def _only_hit(ranked: list[RankedDocument], params: SearchVectorParams, connection: Connection) -> Hit:
-    (hit,) = hits_of(connection, (), ranked, marks_of(connection, parse_text(params.query)), params)
+    (hit,) = wire_hits(connection, ranked, marks_of(connection, parse_text(params.query)), params)
     return hit

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gnod.analysis.terms import Analyzer
-from gnod.handlers.hits import marked
 from gnod.pipeline import anchors
 from gnod.pipeline.anchors import Wanted
 from gnod.pipeline.marks import Finder
 from gnod.pipeline.passages import best_passage, best_passage_of
 from gnod.pipeline.query import parse_clauses
+from gnod.search.hits import marked
 from gnod.store.database import Connection
 from gnod.store.documents import documents
 from tests.small_index import SmallIndex

@@ -20,6 +20,7 @@ from gnod.pipeline.answering.sources import estimated_tokens
 from gnod.pipeline.answering.structure import Range
 from gnod.pipeline.budget import ThroughputEstimate
 from gnod.pipeline.hybrid import HybridResult
+from gnod.pipeline.query import parse_query
 from gnod.pipeline.ranked import RankedDocument
 from gnod.store.database import Connection
 from gnod.store.documents import documents
@@ -213,7 +214,7 @@ def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> Eviden
     ids = index.database.submit_read(lambda c: sorted(id_ for id_, _, _ in documents.addresses(c))).result()
     ranked = [RankedDocument(id_, 1.0, None, {}) for id_ in ids]
     dependencies = QuoteDependencies(read, None, {}, Unavailable("none"), ThroughputEstimate())  # type: ignore[arg-type]
-    found = HybridResult(ranked, len(ranked), [], None)
+    found = HybridResult(parse_query("x"), ranked, len(ranked), [], None)
     return asyncio.run(evidence.gather(dependencies, question, found, max_tokens=max_tokens))
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnod.handlers.hits import hits_of, marked
-from gnod.handlers.wire_types import MAX_COPIES
 from gnod.pipeline import candidates, lexical, retrieval, vector
 from gnod.pipeline.lexical import LexicalResult
 from gnod.pipeline.nearest import Nearest
@@ -19,8 +17,10 @@ from gnod.pipeline.ranked import RankedDocument
 from gnod.pipeline.retrieval import Retrieved
 from gnod.pipeline.vector import QueryVectors
 from gnod.protocol.search import Hit, SearchLexicalParams
+from gnod.search.hits import MAX_COPIES, marked
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
+from tests.hits import wire_hits
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -72,7 +72,7 @@ def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Fi
     def work(connection: Connection) -> list[Hit]:
         clauses = parse_clauses(query)
         ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
-        return hits_of(connection, (), ranked, marked(connection, clauses), params, filters=filters or Filters())
+        return wire_hits(connection, ranked, marked(connection, clauses), params, filters=filters)
 
     return index.database.submit_read(work).result()
 

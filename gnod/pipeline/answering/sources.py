@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod import bm25
 from gnod.analysis.stemming import stemming_language
 from gnod.locations import Location
 from gnod.models.pieces import cut
@@ -197,7 +197,7 @@ def _values(blocks: Sequence[_Block], word_count: int, ranks: Mapping[int, float
     all blocks, and its nearness, scaled over all blocks."""
     total = len(blocks)
     counts = [sum(number in block.words for block in blocks) for number in range(word_count)]
-    weights = [log(1 + (total - n + 0.5) / (n + 0.5)) for n in counts]
+    weights = [bm25.idf(total, n) for n in counts]
     # Words that occur nowhere do not count.
     whole = sum(weight for weight, n in zip(weights, counts, strict=True) if n) or 1.0
     near = [block.nearness for block in blocks if block.nearness is not None]

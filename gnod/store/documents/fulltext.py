@@ -21,6 +21,7 @@ import apsw
 import msgspec
 import numpy as np
 
+from gnod import bm25
 from gnod.store.database import Connection
 from gnod.store.documents import columns, copies
 from gnod.store.documents.docsizes import column_sizes
@@ -62,8 +63,6 @@ def _listed(connection: Connection, weights: Sequence[float]) -> str:
 
 _FTS5_MIN_IDF = 1e-6
 # FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
-_K1 = 1.2
-_B = 0.75
 
 # A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
@@ -154,7 +153,7 @@ def weighed(terms: Sequence[Term], indexes: Sequence[Counted]) -> list[Weighed]:
     for term in terms:
         frequencies = [(phrase, sum(each.frequencies.get(phrase, 0) for each in indexes)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
-        found.append(Weighed(term.weight * log(1 + (total - together + 0.5) / (together + 0.5)), frequencies))
+        found.append(Weighed(term.weight * bm25.idf(total, together), frequencies))
     return found
 
 
@@ -301,7 +300,7 @@ def _bm25_against(api: apsw.FTS5ExtensionApi, /, *arguments: apsw.SQLiteValue) -
     places = api.phrase_locations(0)
     frequency = sum(weight * len(found) for weight, found in zip(weights, places, strict=True))
     length = api.column_size(-1)
-    return frequency * (_K1 + 1) / (frequency + _K1 * (1 - _B + _B * length / average))
+    return bm25.saturated(frequency, length / average)
 
 
 def _hits(score: str, phrases: int) -> str:
@@ -321,7 +320,7 @@ def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
     """Return what `search` would give a document that is full of every term: of those that are read, and of those that
     occur nowhere. `documents`: how many there are."""
     read = worth_reading(terms, documents, thorough=False)
-    return (_K1 + 1) * sum(term.weight for term in read)
+    return bm25.greatest(sum(term.weight for term in read))
 
 
 def matching(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> set[int]:

@@ -17,6 +17,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod import bm25
 from gnod.caches import Cache, Computed
 from gnod.store.database import Connection
 from gnod.store.documents import changes, columns
@@ -32,7 +33,6 @@ from gnod.store.postings.segment import Segment
 from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
-K1, B = 1.2, 0.75
 # Documents behind the version: looking one up takes 30 µs for each phrase. In a large index, one of so many documents.
 MOST_CHANGED = 50
 CHANGED_OF = 2000
@@ -274,15 +274,9 @@ class View:
         return scores
 
     def _gains(self, part: Part, found: Found, weight: float) -> NDArray[np.float64]:
-        """Return what a phrase adds to the scores of its documents. BM25's norm of a length is k1 (1 - b + b length /
-        mean): to compute it is as fast as to look it up, and needs no memory."""
-        below: NDArray[np.float64] = part.segment.lengths.take(found.documents) * (B / self._mean)
-        below += 1 - B
-        below *= K1
-        below += found.frequencies
-        gains: NDArray[np.float64] = weight * (K1 + 1) * found.frequencies
-        gains /= below
-        return gains
+        """Return what a phrase adds to the scores of its documents."""
+        lengths = part.segment.lengths.take(found.documents) / self._mean
+        return weight * bm25.saturated(found.frequencies, lengths)
 
     def _in_path(self, part: Part, phrases: AnyOf) -> Numbers:
         """Return the documents that have one of the phrases in their path, some of them several times."""

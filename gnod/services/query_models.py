@@ -1,6 +1,6 @@
-"""The hybrid query with what this daemon has: its models, its vectors, its database.
+"""The configured models as queries and answers use them: which ones, how fast they are, and why one is missing.
 
-States why a stage has no model, and the command that helps; the pipeline passes that on.
+A reason names the command that helps; the pipeline passes it on.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
@@ -16,17 +17,16 @@ from gnod.models import uris
 from gnod.models.generator import Generator
 from gnod.models.profiles import EmbeddingText
 from gnod.models.reranker import Reranker
-from gnod.pipeline import hybrid
+from gnod.pipeline.ahead import ahead
 from gnod.pipeline.answering import evidence, quoting, verdict
 from gnod.pipeline.answering.evidence import Evidence
 from gnod.pipeline.answering.quoting import Quoted, QuoteDependencies
 from gnod.pipeline.answering.sources import NONSENSE, Floats
 from gnod.pipeline.budget import Backoff, ThroughputEstimate
 from gnod.pipeline.expansion.expander import Expander, Writing
-from gnod.pipeline.hybrid import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.pipeline.hybrid import Embed, HybridResult, SearchDependencies
 from gnod.pipeline.joint import Source
 from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import ParsedQuery
 from gnod.services.egress import EgressPolicy
 from gnod.services.embedding import EmbeddingService
 from gnod.services.models import ModelFactory, ModelService
@@ -34,7 +34,6 @@ from gnod.services.readability import ReadabilityService
 from gnod.store import joined
 from gnod.store.database import Connection, Database, Read
 from gnod.store.documents import collections as known
-from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
 T = TypeVar("T")
@@ -47,7 +46,9 @@ class NotCalled(NamedTuple):
     why: str | None
 
 
-class HybridSearch:
+class ConfiguredModels:
+    """The models of the configuration, for queries (gnod.search.service.QueryModels) and answers."""
+
     def __init__(
         self,
         database: Database,
@@ -72,20 +73,20 @@ class HybridSearch:
         self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
         self._writings: defaultdict[str, Writing] = defaultdict(Writing)
 
-    async def search(
-        self,
-        read: Read,
-        query: ParsedQuery,
-        filters: Filters,
-        options: SearchOptions,
-        on_stage: OnStage = lambda _: None,
-        sources: Sequence[Source] = (),
-        embed: Embed | None = None,
-    ) -> HybridResult:
-        """Return the best documents of the collections in `filters` (all when none is named), as one snapshot has them:
-        `read` is of `Database.snapshot`, and joined to the `sources`. `embed`: that of `EmbeddingService.ahead`, where
-        the query's vectors are under way. Raises QuerySyntaxError."""
-        collections = filters.collections
+    def served(self) -> Mapping[str, str]:
+        return self._embedding.served()
+
+    def are_wanted(self) -> bool:
+        return any(self._embedding.wanted().values()) or bool(self._embedding.served())
+
+    def ahead(
+        self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
+    ) -> AbstractAsyncContextManager[Embed]:
+        return ahead(partial(self._embedding.texts, collections=collections), queries, passages)
+
+    async def dependencies(
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
+    ) -> SearchDependencies:
         seen = await self._seen(read, collections)
         reranker = self._model("rerank", Reranker, collections, seen)
         generator = self._model("expand", Generator, collections, seen)
@@ -96,10 +97,10 @@ class HybridSearch:
             writing = self._writings[generator.uri]
             expander = Expander(generator, self._database.read, self._database.write, writing)
             backoff = self._backoffs[generator.uri]
-        dependencies = SearchDependencies(
+        return SearchDependencies(
             read=read,
             nearest=self._nearest,
-            embed=embed or partial(self._embedding.texts, collections=collections),
+            embed=embed,
             expander=expander,
             reranker=reranker,
             throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],
@@ -107,7 +108,6 @@ class HybridSearch:
             readability=self._readability.of,
             sources=sources,
         )
-        return await hybrid.search(dependencies, query, filters, options, on_stage)
 
     async def quote(self, read: Read, question: str, found: HybridResult, collections: Sequence[str]) -> Quoted:
         """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
@@ -161,8 +161,10 @@ class HybridSearch:
         return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
-        """Return the collections in a snapshot, of which some may be gone from the config; none if some are named."""
-        return [] if collections else await read(_collections)
+        """Return the collections in a snapshot, of which some may be gone from the config; none if some are named, or
+        if no server runs a model."""
+        asks_servers = any(uris.endpoint_of(use.uri) for use in self._models.uses())
+        return await read(_collections) if asks_servers and not collections else []
 
     def _model(
         self, role: Literal["rerank", "expand"], kind: Callable[..., T], collections: Sequence[str], seen: Sequence[str]

@@ -1,0 +1,42 @@
+"""BM25: what a term of a query adds to the score of a text that has it (Robertson & Zaragoza 2009). Pure.
+
+Everything that ranks by words uses this module: documents, their windows and definitions, memories, shared collections.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+# As in SQLite's FTS5, which computes a part of the scores (fts5_aux.c).
+K1, B = 1.2, 0.75
+
+Number = TypeVar("Number", float, NDArray[np.float64])
+
+
+def idf(texts: int, frequency: int) -> float:
+    """Return the weight of a term that `frequency` of the texts have; never negative.
+
+    >>> round(idf(1000, 10), 2), round(idf(1000, 1000), 4)
+    (4.56, 0.0005)
+    """
+    return log(1 + (texts - frequency + 0.5) / (frequency + 0.5))
+
+
+def saturated(frequency: Number, length: Number | float = 1.0, *, b: float = B) -> Number:
+    """Return what a term gives before its weight: from 0 to K1 + 1, the more often it occurs.
+
+    `length`: that of the text, as a share of the mean length. `b`: how much the length counts.
+
+    >>> saturated(1.0), round(saturated(1.0, 4.0), 2), round(saturated(1000.0), 2)
+    (1.0, 0.46, 2.2)
+    """
+    return frequency * (K1 + 1) / (frequency + K1 * (1 - b + b * length))
+
+
+def greatest(weights: float) -> float:
+    """Return the score of a text that is full of terms with these weights together."""
+    return (K1 + 1) * weights

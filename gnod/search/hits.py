@@ -1,0 +1,185 @@
+"""From ranked documents to hits: the best passage of each, its place in the source, and what is said of the document.
+
+Runs on a reader thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from gnod.analysis.terms import Analyzer
+from gnod.config.model import ContextConfig, contexts_for
+from gnod.errors import LimitExceeded
+from gnod.pipeline import anchors, lexical, several_passages
+from gnod.pipeline.anchors import Wanted
+from gnod.pipeline.code_passages import best_in_definition
+from gnod.pipeline.expression import Expression
+from gnod.pipeline.marks import Finder
+from gnod.pipeline.passages import Passage, best_passage, best_passage_in, best_passage_of
+from gnod.pipeline.query import Clause
+from gnod.pipeline.ranked import RankedDocument, Span
+from gnod.pipeline.vector import QueryVectors
+from gnod.store import joined
+from gnod.store.database import Connection
+from gnod.store.documents import copies, definitions, documents, shown, texts
+from gnod.store.documents.copies import Address
+from gnod.store.documents.documents import Document
+from gnod.store.documents.filters import Filters
+from gnod.store.documents.records import Definition
+
+# Characters of all whole texts together: a message can hold no more.
+MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
+MAX_COPIES = 10
+
+
+class Copies(NamedTuple):
+    """Other files with the same bytes as a document, at most MAX_COPIES, and how many more there are."""
+
+    shown: list[Address]
+    left_out: int
+
+
+NO_COPIES = Copies([], 0)
+
+
+class Hit(NamedTuple):
+    """A document in the results. `passages`: best first; lines are those of the canonical text. `definition`: the
+    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for."""
+
+    document: Document
+    ranked: RankedDocument
+    passages: list[Passage]
+    tags: list[str]
+    context: str | None
+    copies: Copies
+    definition: Definition | None = None
+    text: str | None = None
+
+
+class HitOptions(NamedTuple):
+    """`passages`: at most this many of each document; 0 for the documents alone. `full`: the whole texts, too.
+    `filters`: those of the search, for the copies."""
+
+    contexts: Sequence[ContextConfig] = ()
+    passages: int = 1
+    full: bool = False
+    filters: Filters = Filters()
+
+
+class Marked(NamedTuple):
+    """What is marked in passages: the words of an expression, and the analysers that find them."""
+
+    expression: Expression
+    analyzers: Sequence[Analyzer]
+
+
+def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
+    analyzers = lexical.analyzers_of_index(connection)
+    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
+
+
+def hits_of(
+    connection: Connection,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    options: HitOptions,
+    vectors: QueryVectors | None = None,
+) -> list[Hit]:
+    """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
+    that left the index meanwhile are left out; those of indexes that are joined are read there. `vectors`: of the
+    query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
+    by_id = {each.id: each for each in ranked}
+    hits: dict[int, Hit] = {}
+    for connection_of_index, ids in joined.split(connection, list(by_id)):
+        hits |= _hits_of(connection_of_index, [by_id[id_] for id_ in ids], words, options, vectors)
+    return [hits[each.id] for each in ranked if each.id in hits]
+
+
+def copies_of(
+    connection: Connection, ids: Collection[int], filters: Filters, wanted: Expression | None = None
+) -> dict[int, Copies]:
+    """Return the copies of documents that pass the filters, by document id; nothing of those without. `wanted`: the
+    phrases that a copy must contain, or must not."""
+    found = copies.others(connection, ids, filters)
+    every = [each.id for group in found.values() for each in group]
+    kept = lexical.allowed(connection, wanted, every) if wanted and every else set(every)
+    shown = {id_: [each for each in group if each.id in kept] for id_, group in found.items()}
+    return {id_: Copies(group[:MAX_COPIES], max(len(group) - MAX_COPIES, 0)) for id_, group in shown.items()}
+
+
+def _hits_of(
+    connection: Connection,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    options: HitOptions,
+    vectors: QueryVectors | None,
+) -> dict[int, Hit]:
+    by_id = documents.by_ids(connection, [each.id for each in ranked])
+    if not options.passages:
+        there = [(each, by_id[each.id]) for each in ranked if each.id in by_id]
+        return {each.id: Hit(document, each, [], [], None, NO_COPIES) for each, document in there if document.active}
+    also = copies_of(connection, by_id, options.filters, words.expression)
+    known = shown.of(connection, by_id)
+    analyzers = anchors.analyzers_of(by_id, words.analyzers)
+    finders = {id_: Finder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
+    wanted = anchors.wanted(connection, words.expression, by_id, finders)
+    hits: dict[int, Hit] = {}
+    room = MAX_TEXT_CHARACTERS
+    for each in ranked:
+        document = by_id.get(each.id)
+        if document is None or not document.active:
+            continue
+        text = documents.markdown(connection, document.mirror_hash) if options.full else None
+        room -= len(text or "")
+        if room < 0:
+            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
+        of_document = known[each.id]
+        # A definition that was asked for is the span.
+        in_definition = of_document.is_code and "symbol" not in each.components
+        best = _passage(
+            *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
+            in_definition=in_definition,
+        )
+        more: list[Passage] = []
+        if options.passages > 1:
+            nearest = vectors if each.span else None
+            given = (connection, document, best, wanted[each.id].terms, analyzers[each.id])
+            more = several_passages.beside(*given, options.passages - 1, nearest)
+        hits[each.id] = Hit(
+            document,
+            each,
+            [best, *more],
+            of_document.tags,
+            contexts_for(options.contexts, document.collection, document.path),
+            also.get(each.id, NO_COPIES),
+            definitions.around(connection, document.id, best.line) if of_document.is_code else None,
+            text,
+        )
+    return hits
+
+
+def _passage(
+    connection: Connection,
+    document: Document,
+    span: Span | None,
+    wanted: Wanted,
+    analyzers: Sequence[Analyzer],
+    finder: Finder | None,
+    *,
+    in_definition: bool,
+) -> Passage:
+    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
+    `finder`: of the whole text; None: it is long. `in_definition`: prefer the best definition."""
+    if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
+        return found
+    if span is None:
+        if finder is None:
+            parts = texts.parts(connection, document.mirror_hash)
+            return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+        return best_passage_in(finder, wanted.terms, wanted.anchor)
+    if finder is None:
+        part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
+    else:
+        part = finder.text[max(span.start, 0) : max(span.end, 0)]
+    return best_passage(part, wanted.terms, analyzers).below(span.line - 1)

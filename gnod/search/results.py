@@ -1,0 +1,208 @@
+"""From ranked documents to results: sorted, counted by facet, each with its passages. May run in another process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from gnod.config.model import ContextConfig
+from gnod.pipeline import lexical, listing, symbols
+from gnod.pipeline.budget import Stage, milliseconds_since, stage
+from gnod.pipeline.correction.correcting import Corrected
+from gnod.pipeline.fields import facets, ordering
+from gnod.pipeline.fields.reading import FieldedQuery
+from gnod.pipeline.lexical import LexicalResult
+from gnod.pipeline.query import Clause, parse_text
+from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.vector import QueryVectors
+from gnod.search.hits import HitOptions, Marked, hits_of, marked
+from gnod.search.request import Results, SearchRequest
+from gnod.services.attached import Joined
+from gnod.store import joined
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Filters
+from gnod.sync.freshness import FreshnessReport
+
+T = TypeVar("T")
+
+
+class Asked(NamedTuple):
+    """A request, once its fields are read. `query`: without the fields, which are in `filters`. `report`: how current
+    the index is. That of a keyword search is data, for any process."""
+
+    request: SearchRequest
+    query: FieldedQuery
+    filters: Filters
+    contexts: tuple[ContextConfig, ...]
+    started: float
+    report: Callable[[Connection], FreshnessReport]
+
+    @property
+    def depth(self) -> int:
+        """Return how many documents are ranked: to sort them, many."""
+        return ordering.DEPTH if self.request.sort else self.request.limit
+
+
+class Found(NamedTuple):
+    """What was found, before it is sorted and shown. `total`: None, the number of hits. `words`: what to mark.
+    `matches` returns the documents that facets count, at most the number that it is called with."""
+
+    mode: str
+    ranked: Sequence[RankedDocument]
+    words: Marked
+    stages: list[Stage]
+    matches: Callable[[int], Sequence[int]]
+    corrected: Corrected
+    total: int | None = None
+    vectors: QueryVectors | None = None
+    notes: Sequence[str] = ()
+    lexical_only_reason: str | None = None
+    explain: Mapping[str, object] = {}
+
+
+class KeywordSearch(NamedTuple):
+    """A keyword search as data, parsed. `is_unfinished`: the user still types the last word."""
+
+    asked: Asked
+    clauses: list[Clause]
+    is_unfinished: bool
+    corrected: Corrected
+
+
+def search_keywords(connection: Connection, encode: Callable[[Results], T], worded: KeywordSearch) -> T:
+    """May run in another process."""
+    asked = worded.asked
+    found = lexical.search(
+        connection,
+        worded.clauses,
+        asked.filters,
+        limit=asked.depth,
+        min_score=asked.request.min_score,
+        prefix_last_term=worded.is_unfinished,
+    )
+    return encode(keyword_results(connection, worded, found))
+
+
+def keyword_results(
+    connection: Connection, worded: KeywordSearch, result: LexicalResult, shared: Joined | None = None
+) -> Results:
+    asked, expression = worded.asked, result.expression
+    stages = correct_stage(worded.corrected, asked.started)
+    stages.append(stage("bm25", asked.started, {"matches": result.total}))
+    found = Found(
+        mode="lexical",
+        ranked=definitions_first(asked, connection, result.ranked),
+        words=Marked(expression, result.analyzers),
+        stages=stages,
+        matches=lambda most: _matches(connection, result, asked.filters, most),
+        corrected=worded.corrected,
+        total=result.total,
+        explain={
+            "words": [word.expression for word in expression.words],
+            "required": [word.expression for word in expression.required],
+            "excluded": [word.expression for word in expression.excluded],
+            "languages": [analyzer.language for analyzer in result.analyzers],
+        },
+    )
+    return results_of(connection, asked, found, shared)
+
+
+def vector_results(
+    connection: Connection,
+    asked: Asked,
+    ranked: list[RankedDocument],
+    corrected: Corrected,
+    vectors: QueryVectors,
+    stages: list[Stage],
+    shared: Joined,
+) -> Results:
+    ranked = definitions_first(asked, connection, ranked)
+    found = Found(
+        mode="vector",
+        ranked=ranked,
+        words=marked(connection, parse_text(corrected.text)),
+        stages=stages,
+        matches=lambda _: [each.id for each in ranked],
+        corrected=corrected,
+        vectors=vectors,
+        notes=vectors.left_out,
+    )
+    return results_of(connection, asked, found, shared)
+
+
+def _matches(connection: Connection, found: LexicalResult, filters: Filters, most: int) -> list[int]:
+    """Return the documents that facets count: all that match here, and what other indexes returned."""
+    elsewhere = [each.id for each in found.ranked if joined.number_of(each.id)]
+    return [*lexical.all_matches(connection, found.expression, filters, most), *elsewhere]
+
+
+def listed(connection: Connection, asked: Asked) -> Results:
+    """Return the newest documents that pass the filters, for a query with nothing to rank by."""
+    excluded = asked.query.clauses
+    newest = listing.newest(connection, excluded, asked.filters, limit=asked.depth)
+    found = Found(
+        mode="list",
+        ranked=definitions_first(asked, connection, newest.ranked),
+        words=marked(connection, asked.query.terms),
+        stages=[stage("list", asked.started, {"matches": newest.total})],
+        matches=lambda most: listing.ids(connection, excluded, asked.filters, limit=most),
+        corrected=Corrected(asked.query.text),
+        total=newest.total,
+    )
+    return results_of(connection, asked, found)
+
+
+def results_of(connection: Connection, asked: Asked, found: Found, shared: Joined | None = None) -> Results:
+    """Sort what was found, and return it with its hits."""
+    request, begun = asked.request, time.perf_counter()
+    ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
+    options = HitOptions(asked.contexts, request.passages, request.full, asked.filters)
+    hits = hits_of(connection, ranked[: request.limit], found.words, options, found.vectors)
+    counted = found.matches(facets.MAX_DOCUMENTS) if request.facets else ()
+    fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
+    report, notes = asked.report(connection), found.notes
+    if shared is not None:
+        report, notes = with_lag(report, shared), [*notes, *dict.fromkeys(shared.notes)]
+    return Results(
+        mode=found.mode,
+        query=request.text,
+        hits=hits,
+        total=len(hits) if found.total is None else found.total,
+        took_ms=milliseconds_since(asked.started),
+        freshness=report,
+        stages=[*found.stages, stage("passages", begun, {})],
+        corrections=found.corrected.corrections,
+        notes=notes,
+        hints=asked.query.hints_for(len(hits)),
+        facets=facets.count(connection, request.facets, counted) if request.facets else {},
+        lexical_only_reason=found.lexical_only_reason,
+        explain={**fields, **found.explain},
+    )
+
+
+def with_lag(report: FreshnessReport, shared: Joined) -> FreshnessReport:
+    """Add what publishers have not published yet."""
+    return report._replace(pending=report.pending + shared.behind)
+
+
+def definitions_first(asked: Asked, connection: Connection, ranked: list[RankedDocument]) -> list[RankedDocument]:
+    """Put the documents that define what `symbol:` asks for before those that use it."""
+    if not asked.query.symbols:
+        return ranked
+    found = symbols.with_definitions(connection, asked.query.symbols, asked.filters, ranked, asked.depth)
+    return [each for each in found if each.score >= asked.request.min_score]
+
+
+def shown(ranked: RankedDocument) -> RankedDocument:
+    """Where keywords score higher than the vector, the passage is searched in the whole document."""
+    components = ranked.components
+    is_near = components.get("vector", 0.0) >= components.get("lexical", 0.0)
+    return ranked if is_near else ranked._replace(span=None)
+
+
+def correct_stage(corrected: Corrected, started: float) -> list[Stage]:
+    """Return what `explain` says of the corrections of a query; nothing without one."""
+    if not corrected.corrections:
+        return []
+    return [stage("correct", started, {"corrections": [f"{w} → {s}" for w, s in corrected.corrections]})]

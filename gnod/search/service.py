@@ -1,0 +1,300 @@
+"""The search service: everything between a request and its results, the same way for every kind of search.
+
+    check ─► sync if asked ─► read the fields ─► correct and parse ─► retrieve and rank ─► sort, facets, hits
+
+Query vectors are computed beside the first steps; what reads the index runs on a reader thread. Nothing here waits for
+a model to be downloaded: without one the answer is an error that names the command. Knows no wire.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Protocol, TypeVar
+
+from msgspec import Raw
+
+from gnod.errors import InvalidParams, QuerySyntaxError
+from gnod.pipeline import joint, lexical, references, related, vector
+from gnod.pipeline.budget import stage
+from gnod.pipeline.correction.correcting import Corrected, needs_correction
+from gnod.pipeline.correction.corrector import Corrector
+from gnod.pipeline.fields import reading
+from gnod.pipeline.hybrid import (
+    BUDGET_S,
+    HybridResult,
+    OnStage,
+    SearchOptions,
+    embedded_texts,
+)
+from gnod.pipeline.nearest import Nearest
+from gnod.pipeline.query import ParsedQuery, parse_clauses, parse_query, parse_question
+from gnod.pipeline.ranked import RankedDocument
+from gnod.search.hits import marked
+from gnod.search.prepared import Preparation, PreparedQuery, QueryModels, corrected_by, unless_known
+from gnod.search.request import Results, SearchRequest
+from gnod.search.results import (
+    Asked,
+    Found,
+    KeywordSearch,
+    correct_stage,
+    definitions_first,
+    keyword_results,
+    listed,
+    results_of,
+    search_keywords,
+    shown,
+    vector_results,
+)
+from gnod.services.attached import AttachedCollections, Joined
+from gnod.services.configuration import Configuration
+from gnod.services.readers import Readers
+from gnod.store.database import Connection, Database
+from gnod.sync.freshness import FreshnessReport, Known, reported
+from gnod.types import format_uri
+
+_NOT_LISTED = "attached collections are not listed: a search over them needs a word"
+_SHOWN_CHARS = 60
+T = TypeVar("T")
+
+
+class Freshness(Protocol):
+    """How current the index is, and how to make it current."""
+
+    async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
+    def known(self, collections: list[str]) -> Known: ...
+    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport: ...
+
+
+class SearchService:
+    """`readers` do keyword searches in the local index alone, for many clients."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        database: Database,
+        freshness: Freshness,
+        models: QueryModels,
+        nearest: Nearest,
+        corrector: Corrector,
+        readers: Readers,
+        attached: AttachedCollections,
+    ) -> None:
+        self._configuration = configuration
+        self._database = database
+        self._freshness = freshness
+        self._models = models
+        self._nearest = nearest
+        self._corrector = corrector
+        self._readers = readers
+        self._attached = attached
+
+    async def lexical(
+        self, request: SearchRequest, encode: Callable[[Results], T], *, prefix_last_term: bool = False
+    ) -> T | Raw:
+        """Search by keyword. Returns what `encode` makes of the results, or that as JSON if another process did both:
+        so it must be a function of a module."""
+        asked = await self._asked(request, embedded=False)
+        if asked.query.is_filter_only:
+            return encode(await self._listed(asked))
+        text = asked.query.text
+        is_unfinished = prefix_last_term and not text[-1:].isspace()
+        written = KeywordSearch(asked, parse_clauses(text), is_unfinished, Corrected(text))
+        if self._attached.concerns(asked.filters):
+            async with self._searching(asked) as shared:
+                return encode(await self._lexical_jointly(written, shared))
+        return await self._readers.run(
+            (_search_as_written, (encode, written, self._corrector.languages)),
+            lambda connection: (encode, self._worded(connection, written)),
+            search_keywords,
+        )
+
+    async def vector(self, request: SearchRequest) -> Results:
+        """Search by meaning."""
+        if not request.text.strip():
+            raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
+        asked = await self._asked(request)
+        if asked.query.is_filter_only:
+            return await self._listed(asked)
+        text = asked.query.text
+        async with self._models.ahead([text], [], request.collections) as embed:
+            corrected = await self._database.read(partial(corrected_by, self._corrector, asked))
+            # Parts of words are of no use to a model.
+            if any("*" in each.searched for each in corrected.corrections):
+                corrected = Corrected(text)
+            stages = correct_stage(corrected, asked.started)
+            begun = time.perf_counter()
+            vectors = await embed([corrected.text], [])
+        stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
+        begun = time.perf_counter()
+        limit, min_score = request.limit, request.min_score
+        async with self._attached.searching(self._database.read, asked.filters) as shared:
+            ranked: list[RankedDocument] | None = None
+            if shared.sources:
+                given = (shared.read, self._nearest, shared.sources, vectors, asked.filters)
+                ranked = await joint.search_vectors(*given, limit=limit, min_score=min_score)
+
+            def present(connection: Connection) -> Results:
+                here = (connection, self._nearest, vectors, asked.filters)
+                found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
+                stages.append(stage("knn", begun, {}))
+                return vector_results(connection, asked, found, corrected, vectors, stages, shared)
+
+            return await shared.read(present)
+
+    async def hybrid(
+        self, request: SearchRequest, options: SearchOptions, on_stage: OnStage = lambda _: None
+    ) -> Results:
+        """Search by keyword and by meaning, in one ranking."""
+        asked = await self._asked(request, is_plain=False)
+        if asked.query.is_filter_only:
+            return await self._listed(asked)
+        async with self._prepared(asked, parse_query, options.budget_s) as question:
+            shared = question.shared
+
+            def present(connection: Connection, result: HybridResult) -> Results:
+                reason = self.lexical_only_reason(result)
+                found = Found(
+                    mode="query",
+                    ranked=definitions_first(asked, connection, [shown(each) for each in result.shown()]),
+                    words=marked(connection, result.query.terms),
+                    stages=[*question.preparation.stages, *result.stages],
+                    matches=lambda _: result.compared,
+                    corrected=question.corrected,
+                    total=result.total,
+                    vectors=result.vectors,
+                    notes=[note for note in result.left_out if note != reason],
+                    lexical_only_reason=reason,
+                )
+                return results_of(connection, asked, found, shared)
+
+            return await question.present(present, options, on_stage)
+
+    async def similar(self, request: SearchRequest, reference: str, *, linked: bool) -> Results:
+        """Return documents similar to one; `linked`: and those that links connect with it. The text of the request has
+        fields only."""
+        if self._attached.find(reference):
+            raise InvalidParams(f"{reference} is shared: documents similar to it are not searched for")
+        asked = await self._asked(request, among=[])  # the document may be anywhere
+        if words := asked.query.text.strip():
+            raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")
+        served = self._models.served()
+
+        def present(connection: Connection) -> Results:
+            document = references.resolve(connection, reference).document
+            begun = time.perf_counter()
+            find = related.related if linked else vector.similar
+            given = (connection, self._nearest, document, served, asked.filters)
+            ranked = find(*given, limit=request.limit, min_score=request.min_score)
+            name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
+            stages = [stage(name, begun, details)]
+            found = Found("similar", ranked, marked(connection, []), stages, lambda _: (), Corrected(""))
+            results = results_of(connection, asked, found)
+            return results._replace(query=format_uri(document.collection, document.path))
+
+        return await self._database.read(present)
+
+    @asynccontextmanager
+    async def question(self, request: SearchRequest) -> AsyncIterator[PreparedQuery]:
+        """Yield a question, prepared, in one snapshot. Raises QuerySyntaxError if nothing is asked besides fields."""
+        asked = await self._asked(request, is_plain=False)
+        if not asked.query.text.strip():
+            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+        async with self._prepared(asked, parse_question) as question:
+            await question.read(question.preparation)
+            yield question
+
+    def lexical_only_reason(self, found: HybridResult) -> str | None:
+        """Return why there was no vector search; None if there was, or if no collection is to have vectors."""
+        if not self._models.are_wanted():
+            return None
+        return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
+
+    async def _asked(
+        self, request: SearchRequest, *, among: list[str] | None = None, embedded: bool = True, is_plain: bool = True
+    ) -> Asked:
+        """Check the filters, sync the collections `among` first if the request wants that, and read the fields.
+        `is_plain`: the query cannot be structured."""
+        self._configuration.check_known(request.collections)
+        if request.fresh:
+            await self._freshness.refresh(request.collections if among is None else among, embedded=embedded)
+        started = time.perf_counter()
+        config = self._configuration.current
+        query = await reading.read_in(self._database.read, request.text, config.saved_queries, is_plain=is_plain)
+        report: Callable[[Connection], FreshnessReport]
+        if embedded:
+            report = partial(self._freshness.report, collections=request.collections, embedded=True)
+        else:
+            report = partial(reported, known=self._freshness.known(request.collections))
+        return Asked(request, query, query.within(request.filters), config.contexts, started, report)
+
+    @asynccontextmanager
+    async def _searching(self, asked: Asked) -> AsyncIterator[Joined]:
+        async with self._database.snapshot() as read, self._attached.searching(read, asked.filters) as shared:
+            yield shared
+
+    @asynccontextmanager
+    async def _prepared(
+        self, asked: Asked, parse: Callable[[str], ParsedQuery], budget_s: float = BUDGET_S
+    ) -> AsyncIterator[PreparedQuery]:
+        """Yield the query in one snapshot, while its vectors are computed."""
+        written = parse(asked.query.text)
+        preparation = Preparation(self._corrector, asked, parse, written)
+        # Wildcards change the texts; without a time budget, no model is asked.
+        is_expected = "*" not in asked.query.text and budget_s > 0
+        texts = embedded_texts(written.lines) if is_expected else ([], [])
+        async with (
+            self._models.ahead(*texts, asked.filters.collections) as embed,
+            self._searching(asked) as shared,
+        ):
+            if shared.sources:
+                await preparation.unless_known(shared)
+            yield PreparedQuery(asked, shared.read, shared, embed, self._models, preparation)
+
+    async def _listed(self, asked: Asked) -> Results:
+        notes = [_NOT_LISTED] if self._attached.concerns(asked.filters) else []
+        return await self._database.read(lambda connection: listed(connection, asked)._replace(notes=notes))
+
+    def _worded(self, connection: Connection, written: KeywordSearch) -> KeywordSearch:
+        """Return the search with its corrections, and with what its wildcards stand for."""
+        corrected = corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
+        clauses = parse_clauses(corrected.text) if corrected.corrections else written.clauses
+        return written._replace(corrected=corrected, clauses=self._corrector.resolved(connection, clauses))
+
+    async def _lexical_jointly(self, written: KeywordSearch, shared: Joined) -> Results:
+        asked = written.asked
+        worded = await shared.read(lambda connection: self._worded(connection, written))
+        corrected = await unless_known(shared, worded.corrected, asked.query.text)
+        if corrected is not worded.corrected:
+            worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
+        found = await joint.search_words(
+            shared.read,
+            shared.sources,
+            worded.clauses,
+            asked.filters,
+            limit=asked.depth,
+            min_score=asked.request.min_score,
+            prefix_last_term=worded.is_unfinished,
+        )
+
+        def present(connection: Connection) -> Results:
+            analyzers = lexical.analyzers_of_index(connection)
+            return keyword_results(connection, worded, found._replace(analyzers=analyzers), shared)
+
+        return await shared.read(present)
+
+
+def _search_as_written(
+    connection: Connection, encode: Callable[[Results], T], written: KeywordSearch, languages: frozenset[str] | None
+) -> T | None:
+    """Search in another process, which does not have the words of the index; None: they are needed, to correct the
+    query or for its wildcards. `languages`: as `Corrector.languages`."""
+    text = written.asked.query.text
+    if any(clause.is_wildcard for clause in written.clauses):
+        return None
+    is_exact = written.asked.request.exact
+    if not is_exact and needs_correction(connection, text, unfinished=written.is_unfinished, languages=languages):
+        return None
+    return search_keywords(connection, encode, written)

@@ -1,0 +1,26 @@
+"""The hits of a search over a small index, as a client gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gnod.handlers.hits import hit_of
+from gnod.pipeline.ranked import RankedDocument
+from gnod.pipeline.vector import QueryVectors
+from gnod.protocol.search import Hit, SearchParams
+from gnod.search.hits import HitOptions, Marked, hits_of
+from gnod.store.database import Connection
+from gnod.store.documents.filters import Filters
+
+
+def wire_hits(
+    connection: Connection,
+    ranked: Sequence[RankedDocument],
+    words: Marked,
+    params: SearchParams,
+    vectors: QueryVectors | None = None,
+    filters: Filters | None = None,
+) -> list[Hit]:
+    options = HitOptions((), params.passages, params.full, filters or Filters())
+    found = hits_of(connection, ranked, words, options, vectors)
+    return [hit_of(rank, hit, params) for rank, hit in enumerate(found, 1)]
