@@ -293,8 +293,8 @@ async def _compose(
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
-                *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, egress, attached, publications),
+                *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
+                *(memory_service, endpoints, egress, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),
