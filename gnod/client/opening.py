@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gnod.client.connection import SILENCE_S, Connection, connect
-from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
+from gnod.errors import DaemonNotRunning, Refused, TimedOut, Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.holder import Holder, holder_of, last_failure
 from gnod.paths import Places, resolve
@@ -78,7 +78,7 @@ def connect_now(places: Places) -> Connection:
     DaemonNotRunning if nothing listens there."""
     try:
         return connect(places)
-    except Unavailable:
+    except (Unavailable, Refused):
         elsewhere = socket_in_use(places)
         if elsewhere == places.socket:
             raise
