@@ -99,7 +99,7 @@ def _ask(plain: Plain) -> bytes | None:
     import json
     import socket
 
-    from gnod import folders
+    from gnod import folders, peer
 
     index = os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
     if not index.replace("-", "").replace("_", "").isalnum():
@@ -111,7 +111,10 @@ def _ask(plain: Plain) -> bytes | None:
         request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": plain.method, "params": params}, ensure_ascii=False)
         with socket.socket(socket.AF_UNIX) as daemon:
             daemon.settimeout(_CONNECT_TIMEOUT_S)
-            daemon.connect(folders.socket(index))
+            path = folders.socket(index)
+            daemon.connect(path)
+            if peer.listener_problem(daemon, path):
+                return None
             daemon.sendall(request.encode() + b"\n")
             _note_silence(daemon)
             daemon.settimeout(None)

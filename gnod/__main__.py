@@ -111,7 +111,9 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
 
     from gnod.daemon import allocator, composition, logs, notify
     from gnod.daemon.lifecycle import serve
+    from gnod.private import restrict_umask
 
+    restrict_umask()
     gc.freeze()
     gc.set_threshold(_COLLECTED_FROM)
     gc.enable()

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from gnod.errors import Refused
+from gnod.private import own_file
+
 _READ_BYTES = 16 * 1024
 
 
@@ -46,8 +49,8 @@ def read(descriptor: int) -> Holder:
 def _read(lock_file: Path, *, is_held: bool) -> Holder | None:
     """Return the content if the lock is held, or if it is not."""
     try:
-        descriptor = os.open(lock_file, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        descriptor = own_file(lock_file, os.O_RDONLY)
+    except (OSError, Refused):
         return None  # no daemon of this user has served the index
     try:
         return read(descriptor) if _is_locked(descriptor) == is_held else None

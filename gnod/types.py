@@ -15,8 +15,12 @@ COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 MAX_LINE = 2**62
 
-# What a shell, a terminal or a Markdown link would misread; letters of any script stay readable.
-_URI_UNSAFE = re.compile(r"[\x00-\x20\x7f%#?\"<>\\^`{|}]")
+# What a shell, a terminal or a Markdown link would misread, and what nobody sees: controls of the terminal and of the
+# direction of text, separators of lines, characters without width. Letters of any script stay readable.
+_URI_UNSAFE = re.compile(
+    r"[\x00-\x20\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+    r"%#?\"<>\\^`{|}]"
+)
 
 
 def check_collection_name(name: str) -> None:

@@ -152,7 +152,10 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
   requests.
 - **Progress**: a request with a `progress_token` receives `$/progress` notifications with this token before its reply.
 - **Errors**: see [errors.md](errors.md). Compare `error.data.kind`; messages may change.
-- **Access**: only the user that runs the daemon can connect."""
+- **Access**: only the user that runs the daemon can connect. Ask the system who listens (`SO_PEERCRED`) before you
+  send anything, if others can write to the folder of the socket.
+- **Repeating**: a method with `x-repeatable` in `rpc.discover` may be sent again after a lost connection: asked twice,
+  it does the same as once. `x-limit-seconds` is how long gnod's own clients wait between two messages."""
 
 
 def _method_row(method: Schema) -> list[str]:

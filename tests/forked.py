@@ -126,8 +126,10 @@ def _connection() -> socket.socket:
     if not _connections:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "tests.forked"]
+        # Machines find their processes by these variables, and a test may have set them for itself.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GNO")}
         with theirs:
-            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL)
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)
         process.returncode = 0  # nobody waits for it: it ends with this process
         leftovers.share(ours)
         leftovers.share_process(process.pid)

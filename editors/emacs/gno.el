@@ -71,6 +71,10 @@ to search another index."
 
 (defun gno--connect (path)
   "Connect to the socket at PATH."
+  ;; gnoctl has checked this, but may have found nothing there yet.
+  (let ((owner (file-attribute-user-id (file-attributes path))))
+    (unless (memq owner (list nil 0 (user-real-uid)))
+      (signal 'file-error (list "The socket belongs to another user" path))))
   (let ((process (make-network-process :name "gno" :family 'local :service path :noquery t
                                        :coding 'utf-8-emacs-unix)))
     (apply #'make-instance 'gno-connection :name "gno" :process process
@@ -277,13 +281,20 @@ Open the one that is chosen at the line that was found."
              (if (< 0 (or (plist-get hit :also_left_out) 0)) (format " and %d more" (plist-get hit :also_left_out)) ""))
      'face 'gno-place)))
 
+(defconst gno--obeyed "[\x00-\x08\x0b-\x1f\x7f-\u009f\u2028-\u202e\u2066-\u2069]"
+  "What changes the direction of text, or acts on a terminal.")
+
+(defun gno--visible (text)
+  "Return TEXT with nothing in it that changes how the rest reads."
+  (replace-regexp-in-string gno--obeyed "\ufffd" text))
+
 (defun gno--flat (text)
-  "Return TEXT as one line."
-  (string-replace "\n" " " text))
+  "Return TEXT as one line, with nothing in it that changes how the rest reads."
+  (string-replace "\n" " " (gno--visible text)))
 
 (defun gno--preview (hit)
   "Return the line of HIT's snippet that has the first match, its matches marked."
-  (let* ((text (copy-sequence (plist-get hit :snippet)))
+  (let* ((text (copy-sequence (gno--visible (plist-get hit :snippet))))
          (marks (append (plist-get hit :marks) nil))
          (first (if marks (aref (car marks) 0) 0)))
     (dolist (mark marks)
@@ -381,7 +392,7 @@ Else return the next, or the last."
 (defun gno--choose (prompt verb found places)
   "Choose one of PLACES by PROMPT, and go there.
 FOUND has the title.  Where there are none, say so with VERB."
-  (let ((title (plist-get found :title))
+  (let ((title (gno--flat (plist-get found :title)))
         (lines (seq-map (lambda (place) (cons (gno--place place) place)) places)))
     (unless lines
       (user-error "Nothing %s %s" verb title))
@@ -439,11 +450,11 @@ FOUND has the title.  Where there are none, say so with VERB."
           (if (eq (plist-get collection :available) t)
               (format "%d of %d indexed" (plist-get collection :indexed)
                       (or (plist-get collection :on_disk) (plist-get collection :indexed)))
-            (or (plist-get collection :reason) "not there"))
+            (gno--flat (or (plist-get collection :reason) "not there")))
           (if (> (plist-get collection :failed) 0)
               (format ", %d failed (gnoctl status --errors)" (plist-get collection :failed))
             "")
-          (plist-get collection :path)))
+          (gno--flat (plist-get collection :path))))
 
 (defun gno--behind (freshness)
   "Return a sentence when the index is not what the disk is, by FRESHNESS."

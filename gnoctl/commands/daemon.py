@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import msgspec
 
@@ -22,7 +22,7 @@ from gnoctl.service import check_running, start_installed
 from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
 from gnoctl.wording import count, duration, size
 from gnod import __version__
-from gnod.client.connection import Connection
+from gnod.client.connection import Connection, check_place
 from gnod.client.opening import (
     START_TIMEOUT_S,
     connect_now,
@@ -36,6 +36,7 @@ from gnod.client.starting import start as start_daemon
 from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable
 from gnod.holder import Holder, holder_of
 from gnod.paths import Places, check_socket_path
+from gnod.private import own_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 
@@ -220,7 +221,9 @@ def socket(options: Options) -> None:
       echo '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}' | nc -U "$(gnoctl socket)"
     """
     check_socket_path(options.places.socket)
-    print(socket_in_use(options.places))
+    path = socket_in_use(options.places)
+    check_place(str(path))  # editors connect by themselves
+    print(path)
 
 
 LOG_POLL_S = 0.25
@@ -282,15 +285,19 @@ def _local(timestamp: str) -> str:
 
 
 def _tail(log: Path, count: int) -> list[str]:
-    with log.open(encoding="utf-8", errors="replace") as file:
+    with _opened(log) as file:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
+
+
+def _opened(log: Path) -> TextIO:
+    return open(own_file(log, os.O_RDONLY), encoding="utf-8", errors="replace")  # noqa: PTH123
 
 
 def _follow(log: Path, count: int) -> Iterator[str]:
     """Yield the last lines and then each new one, across rotations, until Ctrl-C."""
     while not log.exists():
         time.sleep(LOG_POLL_S)
-    file = log.open(encoding="utf-8", errors="replace")
+    file = _opened(log)
     yield from (line.rstrip("\n") for line in deque(file, maxlen=count))
     unfinished = ""
     while True:
@@ -300,7 +307,7 @@ def _follow(log: Path, count: int) -> Iterator[str]:
             unfinished = ""
         elif _was_rotated(log, file.fileno()):
             file.close()
-            file = log.open(encoding="utf-8", errors="replace")
+            file = _opened(log)
         else:
             time.sleep(LOG_POLL_S)
 

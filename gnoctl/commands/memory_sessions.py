@@ -94,7 +94,10 @@ def _modified(name: str) -> str | None:
     if name == "-":
         return None
     seconds = Path(name).expanduser().stat().st_mtime
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):  # a file's time may be anything
+        return None
 
 
 def _records(turns: Sequence[Turn], namespace: str, otherwise: str) -> list[NewMemory]:

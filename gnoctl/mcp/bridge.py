@@ -11,8 +11,8 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 import anyio
 import mcp_types as types
@@ -23,13 +23,17 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import gnod
+from gnoctl import text
 from gnoctl.mcp import resources
 from gnoctl.mcp.arguments import object_schema, read
-from gnoctl.mcp.daemon import Daemon, relayed
 from gnoctl.mcp.output_text import render
+from gnoctl.mcp.progress import relayed
 from gnoctl.mcp.tools import TOOLS, Tool
+from gnod.client import AsyncClient
 from gnod.errors import Conflict, GnoError, NotFound, Refused
 from gnod.paths import Places
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import DaemonStatusResult
 
 INSTRUCTIONS = """gno keeps the user's own documents indexed on this machine. To answer a question, call `evidence`: it
 returns the passages that support an answer. To explore, call `search`, then read the relevant lines with `get`; several
@@ -56,9 +60,9 @@ def serve(places: Places, *, start: bool, wire: TextIO) -> None:
 
 
 async def _serve(places: Places, *, start: bool, wire: TextIO) -> None:
-    daemon = Daemon(places, start=start)
+    daemon = AsyncClient(places, start=start)
     server = _server(_Handlers(daemon))
-    warming = asyncio.create_task(daemon.warm())
+    warming = asyncio.create_task(_warm(daemon))
     try:
         async with stdio_server(stdout=anyio.wrap_file(wire)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -67,10 +71,16 @@ async def _serve(places: Places, *, start: bool, wire: TextIO) -> None:
         await daemon.close()
 
 
+async def _warm(daemon: AsyncClient) -> None:
+    """Start the daemon, so that the first call need not wait. Ignores errors: the first call reports them."""
+    with suppress(GnoError):
+        await daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+
+
 class _Handlers:
     """The requests of the agent. An error of a tool is its output, so that the agent's model can correct the call."""
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: AsyncClient) -> None:
         self._daemon = daemon
 
     async def tools(self, _context: Context, _page: Page) -> types.ListToolsResult:
@@ -84,7 +94,7 @@ class _Handlers:
         try:
             return await _called(tool, self._daemon, context, params.arguments or {})
         except GnoError as error:
-            return types.CallToolResult(content=[types.TextContent(text=error.message)], is_error=True)
+            return types.CallToolResult(content=[types.TextContent(text=text.block(error.message))], is_error=True)
 
     async def resources(self, _context: Context, _page: Page) -> types.ListResourcesResult:
         with _protocol_errors():
@@ -144,7 +154,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-async def _called(tool: Tool, daemon: Daemon, context: Context, given: dict[str, object]) -> types.CallToolResult:
+async def _called(tool: Tool, daemon: AsyncClient, context: Context, given: dict[str, object]) -> types.CallToolResult:
     arguments = read(tool.name, given, tool.arguments)
     if context.meta is not None and "progress_token" in context.meta:
 
@@ -155,9 +165,21 @@ async def _called(tool: Tool, daemon: Daemon, context: Context, given: dict[str,
             output = await tool.run(daemon, arguments, on_progress)
     else:
         output = await tool.run(daemon, arguments, None)
-    return types.CallToolResult(
-        content=[types.TextContent(text=render(output))], structured_content=msgspec.to_builtins(output)
-    )
+    structured = _on_one_line(msgspec.to_builtins(output))
+    return types.CallToolResult(content=[types.TextContent(text=render(output))], structured_content=structured)
+
+
+# Text of documents and memories, which has lines, and whose reader may need each character.
+_TEXTS = {"text", "snippet", "passage", "lead", "answer"}
+
+
+def _on_one_line(value: Any, name: str = "") -> Any:
+    """Return structured content whose titles, names and notes are safe lines, as they are in the text."""
+    if isinstance(value, dict):
+        return {text.line(key): _on_one_line(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_on_one_line(each, name) for each in value]
+    return text.line(value) if isinstance(value, str) and name not in _TEXTS else value
 
 
 @contextmanager
@@ -167,4 +189,4 @@ def _protocol_errors() -> Iterator[None]:
     except GnoError as error:
         is_client_error = isinstance(error, NotFound | Refused | Conflict)
         code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
-        raise MCPError(code, error.message, {"kind": error.kind}) from None
+        raise MCPError(code, text.block(error.message), {"kind": error.kind}) from None

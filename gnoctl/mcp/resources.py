@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gnoctl import text
-from gnoctl.mcp.daemon import Daemon
 from gnoctl.wording import count
+from gnod.client import AsyncClient
 from gnod.protocol.base import NoParams
 from gnod.protocol.collections import CollectionListResult
 from gnod.protocol.documents import DocumentGetParams, DocumentListParams, DocumentListResult, DocumentText
@@ -29,12 +29,14 @@ class ResourceText(NamedTuple):
     mime: str
 
 
-async def listed(daemon: Daemon) -> list[CollectionResource]:
+async def listed(daemon: AsyncClient) -> list[CollectionResource]:
     """Return the collections. Documents are not listed, because there are too many; agents search for them."""
     result = await daemon.call("collection.list", NoParams(), CollectionListResult)
     return [
         CollectionResource(
-            f"{SCHEME}{each.name}/", each.name, f"The list of {count(each.documents, 'document')} in {each.path}"
+            f"{SCHEME}{each.name}/",
+            each.name,
+            text.line(f"The list of {count(each.documents, 'document')} in {each.path}"),
         )
         for each in result.collections
     ] + [
@@ -43,7 +45,7 @@ async def listed(daemon: Daemon) -> list[CollectionResource]:
     ]
 
 
-async def read(daemon: Daemon, uri: str) -> ResourceText:
+async def read(daemon: AsyncClient, uri: str) -> ResourceText:
     """Return a complete document, or the list of a collection's documents. Raises the daemon's errors."""
     collection, path = parse_uri(uri)
     if path:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from gnoctl.mcp import arguments as a
 from gnoctl.mcp import outputs as o
-from gnoctl.mcp.daemon import Daemon
+from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
 from gnod.errors import InvalidParams
 from gnod.protocol import evidence as e
@@ -30,7 +30,7 @@ from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 
 P = TypeVar("P", bound=Params)
 R = TypeVar("R", bound=Result)
-Run = Callable[[Daemon, Any, OnProgress | None], Awaitable[o.Output]]
+Run = Callable[[AsyncClient, Any, OnProgress | None], Awaitable[o.Output]]
 
 
 class Tool(NamedTuple):
@@ -62,49 +62,51 @@ def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
 
 
 def _calls(method: str, params: type[P], result: type[R], output: Callable[[R], o.Output], **changes: object) -> Run:
-    async def run(daemon: Daemon, given: a.Arguments, on_progress: OnProgress | None) -> o.Output:
-        return output(await daemon.call(method, _params(params, given, **changes), result, on_progress))
+    async def run(daemon: AsyncClient, given: a.Arguments, on_progress: OnProgress | None) -> o.Output:
+        return output(await daemon.call(method, _params(params, given, **changes), result, on_progress=on_progress))
 
     return run
 
 
-async def _search(daemon: Daemon, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
+async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
     method, kind = _SEARCHES[given.mode]
-    return o.search_output(await daemon.call(method, _params(kind, given), s.SearchResult, on_progress))
+    return o.search_output(await daemon.call(method, _params(kind, given), s.SearchResult, on_progress=on_progress))
 
 
-async def _get(daemon: Daemon, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
+async def _get(daemon: AsyncClient, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
     # `ref` may contain a line, which a start_line would override.
     params = _params(DocumentGetParams, given, start_line=given.start_line if given.start_line > 1 else None)
-    return o.document_output(await daemon.call("document.get", params, DocumentText, on_progress))
+    return o.document_output(await daemon.call("document.get", params, DocumentText, on_progress=on_progress))
 
 
-async def _status(daemon: Daemon, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
+async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
     result, contexts = await asyncio.gather(
-        daemon.call("index.status", _params(IndexStatusParams, given), IndexStatusResult, on_progress),
+        daemon.call("index.status", _params(IndexStatusParams, given), IndexStatusResult, on_progress=on_progress),
         daemon.call("context.list", NoParams(), ContextListResult),
     )
     return o.status_output(result, contexts)
 
 
-async def _links(daemon: Daemon, given: a.LinksArguments, on_progress: OnProgress | None) -> o.Output:
+async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnProgress | None) -> o.Output:
     if given.what in ("links", "backlinks", "mentions") and given.ref is UNSET:
         raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} are those of one document")
     if given.what == "mentions":
         mentions = _params(li.LinksMentionsParams, given)
-        return o.mentions_output(await daemon.call("links.mentions", mentions, li.LinksMentionsResult, on_progress))
+        return o.mentions_output(
+            await daemon.call("links.mentions", mentions, li.LinksMentionsResult, on_progress=on_progress)
+        )
     if given.what == "graph":
         graph = _params(li.LinksGraphParams, given)
-        return o.graph_output(await daemon.call("links.graph", graph, li.LinksGraphResult, on_progress))
+        return o.graph_output(await daemon.call("links.graph", graph, li.LinksGraphResult, on_progress=on_progress))
     if given.what == "orphans":
         scope = _params(li.LinksScopeParams, given)
-        return o.orphans_output(await daemon.call("links.orphans", scope, DocumentListResult, on_progress))
+        return o.orphans_output(await daemon.call("links.orphans", scope, DocumentListResult, on_progress=on_progress))
     if given.what == "unresolved":
         scope = _params(li.LinksScopeParams, given)
-        dead = await daemon.call("links.unresolved", scope, li.LinksUnresolvedResult, on_progress)
+        dead = await daemon.call("links.unresolved", scope, li.LinksUnresolvedResult, on_progress=on_progress)
         return o.links_output(dead.links, dead.total)
     params = _params(li.DocumentLinksParams, given, direction="out" if given.what == "links" else "in")
-    found = await daemon.call("document.links", params, li.DocumentLinksResult, on_progress)
+    found = await daemon.call("document.links", params, li.DocumentLinksResult, on_progress=on_progress)
     if given.what == "links":
         return o.links_output(found.links, found.total_links)
     return o.links_output(found.backlinks, found.total_backlinks)

@@ -14,6 +14,7 @@ from typing import Any
 from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
 from gnod.errors import Unavailable
 from gnod.paths import Places
+from gnod.private import private_folder
 
 MANAGER = "launchd"
 # gnod.daemon.notify recognises the service by this prefix.
@@ -34,7 +35,7 @@ class Launchd(Service):
         self.files: tuple[Path, ...] = (Path.home() / "Library/LaunchAgents" / f"{self.label}.plist",)
 
     def write(self) -> None:
-        self._output().parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # launchd does not create it
+        private_folder(self._output().parent)  # launchd does not create it
         files.write(self.files[0], self.text())
 
     def enable(self) -> None:

@@ -17,7 +17,9 @@ from pathlib import Path
 import msgspec
 
 from gnoctl.web import peers
+from gnod.errors import Refused
 from gnod.paths import Places
+from gnod.private import own_file, private_file, private_folder
 
 _LINK_LASTS_S = 60
 _SECRET_BYTES = 32
@@ -75,8 +77,9 @@ def running(places: Places) -> Session | None:
     """Return the session of the server that runs now, which has the lock; None while it starts."""
     session = read(places)
     try:
-        holder = _lock_file(places).read_text()
-    except OSError:
+        with open(own_file(_lock_file(places), os.O_RDONLY), encoding="ascii") as file:  # noqa: PTH123
+            holder = file.read(32)
+    except (OSError, Refused, UnicodeDecodeError):
         return None
     return session if session is not None and holder == str(session.pid) else None
 
@@ -84,12 +87,12 @@ def running(places: Places) -> Session | None:
 def read(places: Places) -> Session | None:
     """Return the last session of an index; None where there is none, or another user could have read or written it."""
     try:
-        with file_of(places).open("rb") as file:
+        with open(own_file(file_of(places), os.O_RDONLY), "rb") as file:  # noqa: PTH123
             found = os.fstat(file.fileno())
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 return None
             return msgspec.json.decode(file.read(4096), type=Session)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
@@ -100,8 +103,8 @@ def lock(places: Places) -> Iterator[bool]:
     Not the port: once the server has ended, any user of the machine may listen there, and would be shown the secret.
     """
     path = _lock_file(places)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    private_folder(path.parent)
+    descriptor = private_file(path, os.O_RDWR | os.O_CREAT)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +124,7 @@ def write(places: Places, port: int) -> Session:
     secret = last.secret if last and len(last.secret) >= _SECRET_BYTES else secrets.token_urlsafe(_SECRET_BYTES)
     session = Session(port=port, pid=os.getpid(), secret=secret)
     path = file_of(places)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

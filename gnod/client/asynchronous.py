@@ -14,14 +14,16 @@ from weakref import WeakSet
 
 from msgspec import Raw
 
-from gnod.client.connection import REOPEN_POLL_S, REOPEN_TIMEOUT_S, OnProgress, decode
+from gnod.client.connection import REOPEN_POLL_S, REOPEN_TIMEOUT_S, OnProgress, decode, is_lost
 from gnod.client.opening import places_of
+from gnod.client.patience import pauses_s, waiting
 from gnod.client.shortcuts import Shortcuts
 from gnod.client.wire import Wire, open_wire
-from gnod.errors import Details, IndexReopening, Unavailable
+from gnod.errors import Details, IndexReopening, Unavailable, UsageError
 from gnod.paths import Places
 from gnod.protocol.base import Params, Result
 from gnod.protocol.jsonrpc import Response
+from gnod.protocol.methods import SHORT_S
 from gnod.protocol.subscription import CHANGED, IndexChanged, IndexSubscribeParams, IndexSubscribeResult
 
 R = TypeVar("R", bound=Result)
@@ -30,25 +32,35 @@ R = TypeVar("R", bound=Result)
 class AsyncClient(Shortcuts):
     """A client for one event loop; any number of tasks may call at once. An async context manager.
 
-    Cancelling a task cancels its request. If the connection is lost, the calls in flight raise Unavailable, and the
-    next call connects again."""
+    Cancelling a task cancels its request. If the connection is lost, calls in flight that only read are repeated, the
+    others raise Unavailable; the next call connects again. A daemon that sends nothing for `timeout_s` (default: what
+    `gnod.protocol.methods` says of the method) raises TimedOut."""
 
-    def __init__(self, places: Places, *, start: bool = True) -> None:
+    def __init__(self, places: Places, *, start: bool = True, timeout_s: float | None = None) -> None:
         self._places = places
         self._may_start = start
+        self._timeout_s = timeout_s
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._wire: Wire | None = None
         self._opening = asyncio.Lock()
         self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
         self._closed = False
 
     @classmethod
-    async def connect(cls, index: str | None = None, *, socket: Path | None = None, start: bool = True) -> AsyncClient:
+    async def connect(
+        cls,
+        index: str | None = None,
+        *,
+        socket: Path | None = None,
+        start: bool = True,
+        timeout_s: float | None = None,
+    ) -> AsyncClient:
         """Return a client of `index` (default: `GNO_INDEX`, else "default"), or of the daemon behind `socket`.
 
-        `start`: start the daemon if it is not running, unless GNO_NO_AUTOSTART is set. Raises DaemonNotRunning, or the
-        daemon's error if it cannot start.
+        `start`: start the daemon if it is not running, unless GNO_NO_AUTOSTART is set. `timeout_s`: seconds to wait
+        between two messages. Raises DaemonNotRunning, or the daemon's error if it cannot start.
         """
-        client = cls(places_of(index, socket), start=start)
+        client = cls(places_of(index, socket), start=start, timeout_s=timeout_s)
         await client._connected()
         return client
 
@@ -60,6 +72,7 @@ class AsyncClient(Shortcuts):
 
     async def close(self) -> None:
         """Close the connection; calls in flight raise Unavailable."""
+        self._check_loop()
         self._closed = True
         for subscription in [*self._subscriptions]:
             await subscription.close()
@@ -70,15 +83,27 @@ class AsyncClient(Shortcuts):
     async def call(
         self, method: str, params: Params, result_type: type[R], *, on_progress: OnProgress | None = None
     ) -> R:
-        """Return the daemon's answer. Raises the daemon's error, or Unavailable if the connection is lost.
+        """Return the daemon's answer. Raises the daemon's error, Unavailable if the connection is lost, or TimedOut.
 
-        `on_progress` is called in the event loop, for each progress notification before the answer.
+        `on_progress` is called in the event loop, for each progress notification before the answer. Raises UsageError
+        in another event loop than the first.
         """
+        for pause_s in pauses_s(method):
+            try:
+                return await self._asked(method, params, result_type, on_progress)
+            except Unavailable as error:
+                if not is_lost(error) or self._closed:
+                    raise
+            await asyncio.sleep(pause_s)
+        return await self._asked(method, params, result_type, on_progress)
+
+    async def _asked(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
+        limit_s, on_progress = waiting(method, self._timeout_s, on_progress)
         deadline = time.monotonic() + REOPEN_TIMEOUT_S
         while True:
             wire = await self._connected()
             try:
-                return await wire.call(method, params, result_type, on_progress)
+                return await wire.call(method, params, result_type, on_progress, limit_s)
             except IndexReopening:
                 if time.monotonic() > deadline:
                     raise
@@ -94,12 +119,19 @@ class AsyncClient(Shortcuts):
         return subscription
 
     async def _connected(self) -> Wire:
+        self._check_loop()
         async with self._opening:  # one task connects, the others wait
             if self._closed:
                 raise Unavailable("this client is closed")
             if self._wire is None or self._wire.is_closed:
                 self._wire = await open_wire(self._places, may_start=self._may_start)
             return self._wire
+
+    def _check_loop(self) -> None:
+        running = asyncio.get_running_loop()
+        if self._loop not in (None, running):
+            raise UsageError("this AsyncClient belongs to another event loop: make one for each")
+        self._loop = running
 
 
 # Unread changes that are buffered; beyond that the daemon waits, and sends the rest together.
@@ -163,7 +195,7 @@ class AsyncSubscription:
         wire.lost.add_done_callback(lambda _: self._unread.put_nowait(None))
         self._wire = wire
         try:
-            self.begun = await wire.call("index.subscribe", self._params, IndexSubscribeResult, None)
+            self.begun = await wire.call("index.subscribe", self._params, IndexSubscribeResult, None, SHORT_S)
         except BaseException:
             await self.close()
             raise

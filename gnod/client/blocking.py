@@ -5,43 +5,60 @@ Starts the daemon if it is not running. Knows no method; `shortcuts` does.
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from gnod.client.connection import Connection, OnProgress
+from gnod.client.connection import Connection, OnProgress, is_lost
 from gnod.client.opening import connect_or_start, places_of
+from gnod.client.patience import pauses_s, waiting
 from gnod.client.shortcuts import Shortcuts
-from gnod.errors import GnoError, Unavailable
+from gnod.errors import GnoError, Unavailable, UsageError
 from gnod.paths import Places
 from gnod.protocol.base import Params, Result
+from gnod.protocol.methods import SHORT_S
 from gnod.protocol.subscription import CHANGED, IndexChanged, IndexSubscribeParams, IndexSubscribeResult
 
 R = TypeVar("R", bound=Result)
 
 
 class Client(Shortcuts):
-    """A client for one thread. A context manager.
+    """A client for one thread at a time. A context manager.
 
-    If the connection is lost, the waiting call raises Unavailable, and the next call connects again.
+    If the connection is lost, a call that only reads is repeated, any other raises Unavailable; the next call connects
+    again. A daemon that sends nothing for `timeout_s` (default: what `gnod.protocol.methods` says of the method) raises
+    TimedOut.
     """
 
-    def __init__(self, places: Places, *, start: bool = True) -> None:
+    def __init__(self, places: Places, *, start: bool = True, timeout_s: float | None = None) -> None:
         self._places = places
         self._may_start = start
+        self._timeout_s = timeout_s
+        self._in_use = threading.Lock()
+        self._process = os.getpid()
         self._connection: Connection | None = None
         self._subscriptions: WeakSet[Subscription] = WeakSet()
         self._closed = False
 
     @classmethod
-    def connect(cls, index: str | None = None, *, socket: Path | None = None, start: bool = True) -> Client:
+    def connect(
+        cls,
+        index: str | None = None,
+        *,
+        socket: Path | None = None,
+        start: bool = True,
+        timeout_s: float | None = None,
+    ) -> Client:
         """Return a client of `index` (default: `GNO_INDEX`, else "default"), or of the daemon behind `socket`.
 
-        `start`: start the daemon if it is not running, unless GNO_NO_AUTOSTART is set. Raises DaemonNotRunning, or the
-        daemon's error if it cannot start.
+        `start`: start the daemon if it is not running, unless GNO_NO_AUTOSTART is set. `timeout_s`: seconds to wait
+        between two messages. Raises DaemonNotRunning, or the daemon's error if it cannot start.
         """
-        client = cls(places_of(index, socket), start=start)
+        client = cls(places_of(index, socket), start=start, timeout_s=timeout_s)
         client._connected()
         return client
 
@@ -60,13 +77,33 @@ class Client(Shortcuts):
             self._connection.close()
 
     def call(self, method: str, params: Params, result_type: type[R], *, on_progress: OnProgress | None = None) -> R:
-        """Return the daemon's answer. Raises the daemon's error, or Unavailable if the connection is lost.
+        """Return the daemon's answer. Raises the daemon's error, Unavailable if the connection is lost, or TimedOut.
 
-        `on_progress` is called for each progress notification before the answer.
+        `on_progress` is called for each progress notification before the answer. Raises UsageError if another thread
+        is waiting for an answer.
         """
-        connection = self._connected()
+        if not self._in_use.acquire(blocking=False):
+            raise UsageError("this Client waits for an answer already: make one for each thread")
         try:
-            return connection.call(method, params, result_type, on_progress=on_progress)
+            return self._repeated(method, params, result_type, on_progress)
+        finally:
+            self._in_use.release()
+
+    def _repeated(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
+        for pause_s in pauses_s(method):
+            try:
+                return self._asked(method, params, result_type, on_progress)
+            except Unavailable as error:
+                if not is_lost(error):
+                    raise
+            time.sleep(pause_s)
+        return self._asked(method, params, result_type, on_progress)
+
+    def _asked(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
+        connection = self._connected()
+        limit_s, on_progress = waiting(method, self._timeout_s, on_progress)
+        try:
+            return connection.call(method, params, result_type, on_progress=on_progress, timeout_s=limit_s)
         except GnoError:
             raise
         except BaseException:  # perhaps interrupted within a message: the next call needs a new connection
@@ -92,9 +129,11 @@ class Client(Shortcuts):
     def _connected(self) -> Connection:
         if self._closed:
             raise Unavailable("this client is closed")
-        if self._connection is not None and self._connection.is_lost:
+        # A forked process would read the answers of its parent.
+        if self._connection is not None and (self._connection.is_lost or self._process != os.getpid()):
             self._connection.close()
             self._connection = None
+        self._process = os.getpid()
         if self._connection is None:
             self._connection = connect_or_start(self._places, may_start=self._may_start)
         return self._connection
@@ -108,7 +147,7 @@ class Subscription:
     """
 
     def __init__(self, connection: Connection, params: IndexSubscribeParams) -> None:
-        self.begun = connection.call("index.subscribe", params, IndexSubscribeResult)
+        self.begun = connection.call("index.subscribe", params, IndexSubscribeResult, timeout_s=SHORT_S)
         self.clock = self._latest = self.begun.clock
         self._connection = connection
         self._changes = connection.listen(CHANGED, IndexChanged)

@@ -17,11 +17,14 @@ from typing import TypeVar
 import msgspec
 from msgspec import UnsetType
 
+from gnod import peer
 from gnod.errors import (
     DaemonNotRunning,
+    ForeignSocket,
     GnoError,
     IndexReopening,
     InternalError,
+    ShuttingDown,
     TimedOut,
     Unavailable,
     from_code,
@@ -34,6 +37,8 @@ CONNECT_TIMEOUT_S = 5.0
 REOPEN_TIMEOUT_S = 15.0
 REOPEN_POLL_S = 0.02
 SILENCE_S = 1.0
+# A daemon that is shutting down still accepts connections for a moment, and drops them.
+REPEAT_PAUSES_S = (0.0, 0.1, 0.5)
 PROGRESS_TOKEN = 1  # one request at a time needs one token
 
 R = TypeVar("R", bound=Result)
@@ -50,7 +55,7 @@ class Connection:
     on_silence: Callable[[], None] | None = None
 
     def __init__(self, path: str) -> None:
-        """Connect to the socket at `path`. Raises OSError."""
+        """Connect to the socket at `path`. Raises OSError, or ForeignSocket before anything is sent."""
         self._path = path
         self._open()
 
@@ -119,7 +124,7 @@ class Connection:
             return self._await(request_id, on_progress)
         except TimeoutError:
             self._cancel(request_id)
-            raise TimedOut(f"the daemon did not answer {method} within {timeout_s:g} s") from None
+            raise silent(self._socket, method, timeout_s or 0) from None
         except OSError as error:
             raise lost(str(error.strerror or error)) from None
         except BaseException:  # Ctrl-C, or an error in `on_progress`
@@ -187,7 +192,8 @@ class Connection:
 
 
 def connect(places: Places) -> Connection:
-    """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens."""
+    """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens, ForeignSocket if
+    another user does."""
     check_socket_path(places.socket)
     try:
         return Connection(str(places.socket))
@@ -198,14 +204,27 @@ def connect(places: Places) -> Connection:
             {"index": places.index, "socket": str(places.socket)},
         ) from None
     except OSError as error:
+        check_place(str(places.socket))  # perhaps because it is another user's
         reason = "it accepts no connections" if isinstance(error, TimeoutError) else error.strerror
         raise Unavailable(f"cannot connect to the daemon at {places.socket}: {reason}") from None
+
+
+def check_place(path: str) -> None:
+    """Raise ForeignSocket if another user listens at `path`, or could."""
+    if problem := peer.place_problem(path):
+        raise _foreign(problem, path)
+
+
+def _foreign(problem: str, path: str) -> ForeignSocket:
+    return ForeignSocket(f"nothing was sent to the daemon: {problem}", {"socket": path})
 
 
 def _connected(path: str) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _connect(sock, path)
+        if problem := peer.listener_problem(sock, path):
+            raise _foreign(problem, path)
     except BaseException:
         sock.close()
         raise
@@ -271,6 +290,23 @@ def decode_progress(message: Response) -> ProgressParams | None:
         return msgspec.json.decode(message.params, type=ProgressParams)
     except msgspec.DecodeError:
         return None  # unreadable progress is no reason to fail
+
+
+def silent(daemon: peer.Descriptor, method: str, timeout_s: float) -> TimedOut:
+    """Return the error of a daemon that has sent nothing for `timeout_s`; it says what the daemon does."""
+    try:
+        pid = peer.peer_pid(daemon)
+    except OSError:
+        pid = 0
+    who, state = (f"gnod (pid {pid})", peer.silence(pid)) if pid > 0 else ("gnod", "it is busy")
+    return TimedOut(
+        f"{who} did not answer {method} within {timeout_s:g} s: {state}; see `gnoctl daemon status`", {"pid": pid}
+    )
+
+
+def is_lost(error: GnoError) -> bool:
+    """Tell whether the daemon ended before it answered, so that the next one may answer."""
+    return isinstance(error, ShuttingDown) or error.details.get("connection") == "lost"
 
 
 def lost(reason: str) -> Unavailable:

@@ -17,6 +17,7 @@ from gnod.client.connection import Connection
 from gnod.client.opening import START_TIMEOUT_S, connect_now
 from gnod.holder import holder_of
 from gnod.paths import Places, check_owner, resolve
+from gnod.private import prepare, private_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
@@ -81,7 +82,7 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
         absolute["GNO_SOCKET"] = str(places.socket)  # a client with its own socket path
     # If a service runs this client, its manager must not take the daemon's notifications for the service's.
     inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
-    with log.open("ab") as output:
+    with open(private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:  # noqa: PTH123
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -139,9 +140,13 @@ def _startup_log(places: Places) -> Path:
     check_owner(places)
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
     try:
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        too_large = log.exists() and log.stat().st_size > MAX_STARTUP_LOG_BYTES
-        log.open("wb" if too_large else "ab").close()
+        prepare(places)
+        descriptor = private_file(log, os.O_WRONLY | os.O_CREAT)
+        try:
+            if os.fstat(descriptor).st_size > MAX_STARTUP_LOG_BYTES:
+                os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise errors.StorageFailed(
             f"gnod cannot write to {log.parent} ({error.strerror}): make that folder writable for you, or set"
@@ -151,7 +156,7 @@ def _startup_log(places: Places) -> Path:
 
 
 def _failure(status: int, log: Path, offset: int) -> errors.GnoError:
-    with log.open("rb") as file:
+    with open(private_file(log, os.O_RDONLY), "rb") as file:  # noqa: PTH123
         file.seek(offset)
         printed = file.read().decode(errors="replace").strip()
     # Warnings of libraries may come before the sentence, which may have several lines (config errors).

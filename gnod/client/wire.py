@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.connection import Connection, Lines, OnProgress, decode_progress, decode_result, lost, refusal
+from gnod.client.connection import Connection, Lines, OnProgress, decode_progress, decode_result, lost, refusal, silent
 from gnod.client.opening import connect_or_start
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -30,6 +30,8 @@ OnNotification = Callable[[Response], None]
 class _Waiting(NamedTuple):
     answer: asyncio.Future[Response]
     on_progress: OnProgress | None
+    limit: asyncio.Timeout
+    timeout_s: float
 
 
 class Wire(asyncio.Protocol):
@@ -44,20 +46,27 @@ class Wire(asyncio.Protocol):
         self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._refusal: GnoError | None = None  # sent by the daemon before it closed the connection
 
-    async def call(self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None) -> R:
-        """Return the daemon's answer. Cancelling this cancels the request."""
+    async def call(
+        self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None, timeout_s: float
+    ) -> R:
+        """Return the daemon's answer. Cancelling this cancels the request. Raises TimedOut if no message of any request
+        comes for `timeout_s`."""
         async with self._room:
             request_id = next(self._ids)
             if on_progress is not None:
                 params = msgspec.structs.replace(params, progress_token=request_id)
-            waiting = _Waiting(asyncio.get_running_loop().create_future(), on_progress)
+            limit = asyncio.timeout(timeout_s)
+            waiting = _Waiting(asyncio.get_running_loop().create_future(), on_progress, limit, timeout_s)
             self._send(encode_call(method, params, request_id))
             self._waiting[request_id] = waiting
             try:
-                response = await waiting.answer
-            except BaseException:  # cancelled, or `on_progress` failed
+                async with limit:
+                    response = await waiting.answer
+            except BaseException:  # cancelled, too late, or `on_progress` failed
                 if not self.is_closed:
                     self._send(encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
+                if limit.expired():
+                    raise silent(self._transport.get_extra_info("socket"), method, timeout_s) from None
                 raise
             finally:
                 del self._waiting[request_id]
@@ -81,6 +90,10 @@ class Wire(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
+        now = asyncio.get_running_loop().time()
+        for waiting in self._waiting.values():  # the daemon is alive: it answers one after the other
+            if not waiting.answer.done():
+                waiting.limit.reschedule(now + waiting.timeout_s)
         for line in self._lines.feed(data):
             try:
                 self._take(decode_response(line))

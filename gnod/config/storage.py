@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gnod.atomic_file import replacing
 from gnod.errors import StorageFailed
+from gnod.private import private_folder
 
 _REASONS = {
     errno.ENOSPC: "no space is left on the disk",
@@ -28,7 +29,7 @@ def write(path: Path, text: str) -> None:
     """
     with _translated(path):
         target = Path(os.path.realpath(path))
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(target.parent)
         # os.replace needs permission for the folder only: it would replace a read-only file.
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -45,7 +46,7 @@ def create(path: Path, text: str) -> bool:
     """Write a new file; return False, and leave the file alone, if there is one. Raises StorageFailed."""
     with _translated(path):
         target = Path(os.path.realpath(path))
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(target.parent)
         try:
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
 from gnod.egress import Egress
-from gnod.errors import DaemonNotRunning, DatabaseCorrupt, InvalidModelUri
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri
 from gnod.handlers import (
     ask,
     backup,
@@ -49,6 +49,7 @@ from gnod.models.remote.models import RemoteModels
 from gnod.paths import Places
 from gnod.pipeline.correction.corrector import Corrector
 from gnod.pipeline.nearest import Nearest
+from gnod.private import private_folder
 from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
@@ -191,8 +192,8 @@ async def _start(
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
-        with contextlib.suppress(OSError):  # it must exist to be watched; whatever needs to write it reports the error
-            places.config_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(OSError, GnoError):  # it must exist to be watched; what writes it reports the error
+            private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
         following = _following(places, configuration, database)
         undo.push_async_callback(asyncio.to_thread, following.close)

@@ -14,8 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gnod import folders
-from gnod.errors import GnoError, IndexLocked, Refused, StorageFailed, UsageError
+from gnod.errors import ForeignSocket, GnoError, IndexLocked, StorageFailed, UsageError
 from gnod.paths import Places, check_socket_path
+from gnod.private import private_folder
 
 Identity = tuple[int, int]
 
@@ -87,7 +88,7 @@ class Listening:
 @contextmanager
 def listening_socket(places: Places) -> Iterator[Listening]:
     """Return the socket that the service manager passed, or a new one, mode 0600, whose file is removed after the
-    block. Raises Refused if other users could replace it."""
+    block. Raises ForeignSocket if other users could replace it."""
     check_socket_path(places.socket)
     listening = Listening(places, _passed_socket(places.socket, os.environ))
     try:
@@ -141,15 +142,14 @@ def _bound(path: Path, places: Places) -> socket.socket:
 
 
 def _make_folder(folder: Path, places: Places) -> None:
-    """Create the folder of the socket. Raises Refused if other users could put another socket into it."""
-    for each in (*reversed(folder.parents), folder):
-        each.mkdir(mode=0o700, exist_ok=True)
+    """Create the folder of the socket. Raises ForeignSocket if other users could put another socket into it."""
+    private_folder(folder)
     # Only gnod's own folders: not one that the user named (GNO_SOCKET).
     is_ours = folder == places.cache_dir or folder.name == "gno"
     if is_ours and folder.stat().st_uid == os.getuid():
         folder.chmod(0o700)
     if not folders.is_private(str(folder)):
-        raise Refused(
+        raise ForeignSocket(
             f"other users could replace the socket in {folder}: make that folder your own with mode 0700, or set"
             " GNO_SOCKET to a path in another folder",
             {"path": str(folder)},

@@ -19,6 +19,7 @@ from gnod import holder
 from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
 from gnod.holder import Holder
 from gnod.paths import Places, check_owner
+from gnod.private import prepare, private_file
 
 # gnoctl holds the lock for a moment when it checks whether a daemon runs.
 PATIENCE_S = 0.2
@@ -76,8 +77,8 @@ def index_lock(places: Places) -> Iterator[IndexLock]:
 def _open(places: Places) -> int:
     check_owner(places)
     try:
-        places.lock_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(places.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        prepare(places)
+        return private_file(places.lock_file, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StorageFailed(
             f"cannot open the lock file {places.lock_file} ({error.strerror}): make its folder writable for you, or set"

@@ -20,6 +20,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO
 
+from gnod.private import private_file, private_folder
+
 MAX_BYTES = 5 * 1024 * 1024
 FILES = 3
 
@@ -137,8 +139,8 @@ class _LogFile(RotatingFileHandler):
 
     def _open(self) -> io.TextIOWrapper:
         path = Path(self.baseFilename)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        private_folder(path.parent)
+        descriptor = private_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         return open(descriptor, "a", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002

@@ -22,6 +22,7 @@ from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
 from gnod.models.inference import Inference
 from gnod.paths import Places
+from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
@@ -107,7 +108,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
 def _places(places: Places) -> list[Check]:
     return [
         Check("config file", "ok", str(places.config_file)),
-        Check("data folder", "ok", str(places.data_dir)),
+        _data(places.data_dir),
         Check("cache folder", "ok", str(places.cache_dir)),
         Check("log file", "ok", str(places.log_file)),
     ]
@@ -133,11 +134,20 @@ def _runtime_folder() -> list[Check]:
     return [Check("runtime folder", "warning", message, "unset XDG_RUNTIME_DIR, or give it mode 0700")]
 
 
+def _data(folder: Path) -> Check:
+    """Check that nobody else can replace what is in the folder, which may be one that the user named."""
+    if found := opening(folder / "index"):
+        return Check("data folder", "warning", f"{found.problem}, and replace what is in it", found.remedy)
+    return Check("data folder", "ok", str(folder))
+
+
 def _config(configuration: Configuration) -> Check:
     if configuration.error:
         return Check("config", "error", configuration.error.message, f"edit {configuration.path}")
     if configuration.warnings:
         return Check("config", "warning", "; ".join(configuration.warnings))
+    if found := opening(configuration.path):
+        return Check("config", "warning", f"{found.problem}, so no command in index.yml runs", found.remedy)
     count = len(configuration.current.collections)
     remedy = None if count else "gnoctl collection add FOLDER"
     return Check("config", "ok", f"valid, {count} collection{'' if count == 1 else 's'}", remedy)

@@ -23,6 +23,7 @@ from gnod.services.configuration import Configuration
 from gnod.store.database import READERS, Connection, Database
 from gnod.store.documents import documents
 from gnod.store.documents.documents import Document
+from gnod.store.documents.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
@@ -68,9 +69,12 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
         config = configuration.current
         if attached.find(params.ref):
             raise NotFound(f"{params.ref} is shared, and no file of this machine: `gnoctl get` prints its text")
-        return await database.read(
+        place = await database.read(
             lambda connection: _place(connection, references.resolve(connection, params.ref), config)
         )
+        if place.viewer:
+            configuration.check_commands()
+        return place
 
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
@@ -276,4 +280,4 @@ def _is_stale(file: Document) -> bool:
         stat = os.stat(file.source)  # noqa: PTH116
     except OSError:
         return True
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) != (file.size, file.mtime_ns, file.inode)
+    return FileStat.of(stat) != file.stat

@@ -49,6 +49,8 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         if params.update:
             for collection in chosen:
                 call.progress(ProgressValue(stage="update", done=0, label=collection.name))
+                if collection.update_command:
+                    configuration.check_commands()
                 await run_update_command(collection)
         reports = await _sync_all(scheduler, [c.name for c in chosen], call)
         synced = [copied(wire.CollectionSync, each, took_ms=_milliseconds(each.took_s)) for each in reports]

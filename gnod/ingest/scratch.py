@@ -12,6 +12,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from gnod.private import private_folder
+
 MAX_BYTES = 256 << 20
 MAX_FILES = 1_000
 ERRORS = "errors"  # what libraries print before they abort the process
@@ -48,7 +50,7 @@ class Scratch:
         if self._given is None:
             return Path(tempfile.mkdtemp(prefix="gnod-"))
         remove(self._given)
-        self._given.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._given)
         return self._given
 
 

@@ -16,46 +16,62 @@ from gnod.protocol import search as s
 from gnod.protocol import subscription as n
 from gnod.protocol.base import NoParams, Params, Result
 
+# Seconds that a client waits for the next message: the answer, or progress. The daemon itself answers most requests in
+# milliseconds; models that are loaded, and searches in a queue, take longer.
+SHORT_S = 120.0
+LONG_S = 3600.0
+
 
 class Method(NamedTuple):
-    """`result` is the struct that answers, or `dict` for `rpc.discover`, whose schema is OpenRPC's own."""
+    """`result` is the struct that answers, or `dict` for `rpc.discover`, whose schema is OpenRPC's own.
+
+    `is_repeatable`: asked twice, it does the same as once, so a client that lost the connection asks again. `limit_s`:
+    how long a client waits between two messages.
+    """
 
     name: str
     params: type[Params]
     result: type[Result] | type[dict[str, object]]
     summary: str
+    is_repeatable: bool = False
+    limit_s: float = SHORT_S
+
+
+def _again(name: str, params: type[Params], result: type[Result] | type[dict[str, object]], summary: str) -> Method:
+    """Return a method that a client may send again."""
+    return Method(name, params, result, summary, is_repeatable=True)
 
 
 _ALL = [
-    Method("search.lexical", s.SearchLexicalParams, s.SearchResult, "Search by keyword."),
-    Method("search.vector", s.SearchVectorParams, s.SearchResult, "Search by meaning (vectors)."),
-    Method("search.query", s.SearchQueryParams, s.SearchResult, "Combine keyword and vector search."),
-    Method("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents related to a document."),
+    _again("search.lexical", s.SearchLexicalParams, s.SearchResult, "Search by keyword."),
+    _again("search.vector", s.SearchVectorParams, s.SearchResult, "Search by meaning (vectors)."),
+    _again("search.query", s.SearchQueryParams, s.SearchResult, "Combine keyword and vector search."),
+    _again("search.similar", s.SearchSimilarParams, s.SearchResult, "Find documents related to a document."),
     Method("search.save", s.SearchSaveParams, s.SearchSaveResult, "Save a query and its filters under a name."),
-    Method("search.list", NoParams, s.SearchListResult, "List the saved searches."),
+    _again("search.list", NoParams, s.SearchListResult, "List the saved searches."),
     Method("search.remove", s.SearchRemoveParams, s.SearchRemoveResult, "Remove a saved search."),
-    Method("ask.answer", s.AskParams, s.AskResult, "Quote what answers a question, and write an answer."),
-    Method("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
-    Method("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
-    Method("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
-    Method("document.locate", t.DocumentLocateParams, t.DocumentPlace, "Return where on the disk a reference leads."),
-    Method(
+    _again("ask.answer", s.AskParams, s.AskResult, "Quote what answers a question, and write an answer."),
+    _again("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
+    _again("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
+    _again("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
+    _again("document.locate", t.DocumentLocateParams, t.DocumentPlace, "Return where on the disk a reference leads."),
+    _again(
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
-    Method("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
-    Method(
+    _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
+    _again(
         "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document, and to it."
     ),
-    Method("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
-    Method(
+    _again("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
+    _again(
         "links.unresolved", li.LinksScopeParams, li.LinksUnresolvedResult, "List the links that lead to no document."
     ),
-    Method("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
-    Method("links.graph", li.LinksGraphParams, li.LinksGraphResult, "Return documents and the links between them."),
-    Method(
+    _again("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
+    _again("links.graph", li.LinksGraphParams, li.LinksGraphResult, "Return documents and the links between them."),
+    _again(
         "links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, "Find where a document is named without link."
     ),
-    Method("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
+    _again("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
@@ -67,29 +83,29 @@ _ALL = [
     Method(
         "collection.unpublish", c.CollectionUnpublishParams, c.CollectionUnpublishResult, "Remove what was published."
     ),
-    Method("collection.list", NoParams, c.CollectionListResult, "List the collections."),
+    _again("collection.list", NoParams, c.CollectionListResult, "List the collections."),
     Method("context.add", c.ContextAddParams, c.ContextAddResult, "Describe what a scope is about."),
-    Method("context.list", NoParams, c.ContextListResult, "List the contexts."),
+    _again("context.list", NoParams, c.ContextListResult, "List the contexts."),
     Method("context.remove", c.ContextRemoveParams, c.ContextRemoveResult, "Remove contexts of a scope."),
     Method("index.init", NoParams, i.IndexInitResult, "Create the config file if it is missing; return the paths."),
     Method("index.sync", i.IndexSyncParams, i.IndexSyncResult, "Make the index equal the disk now."),
-    Method("index.embed", i.IndexEmbedParams, i.IndexEmbedResult, "Wait until all chunks have vectors."),
+    _again("index.embed", i.IndexEmbedParams, i.IndexEmbedResult, "Wait until all chunks have vectors."),
     Method("index.pause", NoParams, i.EmbeddingStatus, "Pause embedding until it is resumed."),
     Method("index.resume", NoParams, i.EmbeddingStatus, "Resume embedding."),
     Method("index.tune", i.IndexTuneParams, i.IndexTuneResult, "Learn how much the vectors of a collection count."),
-    Method("index.status", i.IndexStatusParams, i.IndexStatusResult, "Compare the index with the disk."),
+    _again("index.status", i.IndexStatusParams, i.IndexStatusResult, "Compare the index with the disk."),
     Method(
         "index.subscribe", n.IndexSubscribeParams, n.IndexSubscribeResult, "Return the state, then notify of changes."
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
-    Method("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
-    Method("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
+    _again("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
+    _again("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),
     Method("index.backup", i.IndexBackupParams, i.IndexBackupResult, "Write index, config and memories to one file."),
     Method("index.restore", i.IndexRestoreParams, i.IndexRestoreResult, "Replace the index by a backup."),
-    Method("models.list", mo.ModelsListParams, mo.ModelsListResult, "List the presets and the models."),
+    _again("models.list", mo.ModelsListParams, mo.ModelsListResult, "List the presets and the models."),
     Method("models.use", mo.ModelsUseParams, mo.ModelsUseResult, "Choose a preset."),
-    Method(
+    _again(
         "models.recommend",
         mo.ModelsRecommendParams,
         mo.ModelsRecommendResult,
@@ -97,25 +113,35 @@ _ALL = [
     ),
     Method("models.pull", mo.ModelsPullParams, mo.ModelsPullResult, "Download models."),
     Method("models.clear", mo.ModelsClearParams, mo.ModelsClearResult, "Delete models from the disk."),
-    Method("models.path", mo.ModelsPathParams, mo.ModelsPathResult, "Return the path of a model file."),
-    Method("memory.store", m.MemoryStoreParams, m.MemoryStoreResult, "Store a memory."),
-    Method("memory.search", m.MemorySearchParams, m.MemorySearchResult, "Find memories by meaning and by topic."),
-    Method("memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Search more candidates, reranked."),
-    Method("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, "Return complete memories."),
-    Method("memory.history", m.MemoryHistoryParams, m.MemoryHistoryResult, "Return what a memory superseded."),
+    _again("models.path", mo.ModelsPathParams, mo.ModelsPathResult, "Return the path of a model file."),
+    _again("memory.store", m.MemoryStoreParams, m.MemoryStoreResult, "Store a memory."),
+    _again("memory.search", m.MemorySearchParams, m.MemorySearchResult, "Find memories by meaning and by topic."),
+    _again("memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Search more candidates, reranked."),
+    _again("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, "Return complete memories."),
+    _again("memory.history", m.MemoryHistoryParams, m.MemoryHistoryResult, "Return what a memory superseded."),
     Method("memory.update", m.MemoryUpdateParams, m.MemoryRecord, "Change a memory."),
     Method("memory.forget", m.MemoryIdsParams, m.MemoryForgetResult, "Delete memories permanently."),
-    Method("memory.list", m.MemoryListParams, m.MemoryListResult, "List memories, or export them."),
+    _again("memory.list", m.MemoryListParams, m.MemoryListResult, "List memories, or export them."),
     Method("memory.publish", m.MemoryPublishParams, m.MemoryManyResult, "Copy memories into a shared namespace."),
     Method("memory.import", m.MemoryImportParams, m.MemoryManyResult, "Import exported memories."),
     Method("memory.lock", NoParams, m.MemoryStatusResult, "Delete the key from the daemon's memory until unlocked."),
     Method("memory.unlock", m.MemoryUnlockParams, m.MemoryStatusResult, "Unlock the memories, or create their key."),
     Method("memory.move_key", m.MemoryMoveKeyParams, m.MemoryStatusResult, "Change where the key is kept."),
-    Method("memory.status", NoParams, m.MemoryStatusResult, "Return the state of the vault; unlocks nothing."),
-    Method("daemon.status", NoParams, d.DaemonStatusResult, "Describe the running process."),
+    _again("memory.status", NoParams, m.MemoryStatusResult, "Return the state of the vault; unlocks nothing."),
+    _again("daemon.status", NoParams, d.DaemonStatusResult, "Describe the running process."),
     Method("daemon.shutdown", NoParams, d.DaemonShutdownResult, "Stop the daemon after it has answered."),
-    Method("doctor.run", NoParams, d.DoctorResult, "Check everything that gnod depends on."),
-    Method("rpc.discover", NoParams, dict[str, object], "Return this list as an OpenRPC document."),
+    _again("doctor.run", NoParams, d.DoctorResult, "Check everything that gnod depends on."),
+    _again("rpc.discover", NoParams, dict[str, object], "Return this list as an OpenRPC document."),
 ]
 
-METHODS: dict[str, Method] = {method.name: method for method in _ALL}
+# What converts, computes or moves as much as there is, or waits for a person or a server.
+_LONG = {
+    *("ask.answer", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
+    *("collection.publish", "collection.unpublish", "doctor.run", "index.sync", "index.embed", "index.tune"),
+    *("index.cleanup", "index.backup", "index.restore", "models.recommend", "models.use", "models.pull"),
+    *("memory.import", "memory.publish", "memory.unlock", "memory.move_key"),
+}
+
+METHODS: dict[str, Method] = {
+    method.name: method._replace(limit_s=LONG_S) if method.name in _LONG else method for method in _ALL
+}

@@ -76,6 +76,8 @@ def _method(method: Method, params: Schema) -> Schema:
         "params": _params(params),
         "result": _result(method),
         "errors": [{"$ref": f"#/components/errors/{cls.__name__}"} for cls in _error_classes()],
+        "x-repeatable": method.is_repeatable,
+        "x-limit-seconds": method.limit_s,
     }
 
 

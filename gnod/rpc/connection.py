@@ -18,12 +18,12 @@ from msgspec import Raw, UnsetType
 
 from gnod import turns
 from gnod.errors import Busy, GnoError, IndexReopening, InvalidRequest, LimitExceeded, RequestCancelled, TimedOut
+from gnod.peer import peer_is_gone
 from gnod.protocol import jsonrpc
 from gnod.protocol.base import CancelParams, ProgressParams
 from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
 from gnod.rpc.call import Call, NotificationSender
 from gnod.rpc.dispatcher import Dispatcher
-from gnod.rpc.peer import peer_is_gone
 from gnod.rpc.stats import Stats
 
 READ_BYTES = 64 * 1024

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from gnod.errors import GnoError, IndexReopening, Refused, ShuttingDown
+from gnod.peer import peer_uid
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import encode_error
 from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits, too_many_connections
 from gnod.rpc.dispatcher import Dispatcher
-from gnod.rpc.peer import peer_uid
 from gnod.rpc.stats import Stats
 
 # Since 3.13 asyncio removes the file when it stops listening, which is before the services are closed.

@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from gnod.config import load
 from gnod.config.model import CollectionConfig, Config
-from gnod.errors import GnoError
+from gnod.errors import GnoError, UnsafeFile
 from gnod.ingest.ocr import readers
+from gnod.private import opening
 from gnod.signals import Signal
 from gnod.store.database import Database
 from gnod.store.documents import collections
@@ -59,6 +60,13 @@ class Configuration:
         for name in names:
             if not self.current.is_attached(name):
                 self.collection(name)
+
+    def check_commands(self) -> None:
+        """Raise UnsafeFile if other users can change the file: then none of its commands may run."""
+        if found := opening(self.path):
+            raise UnsafeFile(
+                f"{found.problem}, so no command in index.yml runs: check the file, and run `{found.remedy}`"
+            )
 
     async def mirror(self) -> None:
         """Make the database's tables equal the active config."""

@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
+from gnod.private import private_folder
 from gnod.signals import Signal
 from gnod.store import migrations, packing
 from gnod.store.health.faults import damaged, identify, translated
@@ -336,7 +337,7 @@ def _has_bytes(path: Path) -> bool:
 
 
 def _open_writer(path: Path, schema: Schema) -> Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(path.parent)
     if _has_bytes(path):
         _refuse_foreign(path, schema)
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)

@@ -6,6 +6,7 @@ import asyncio
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import UpdateCommandFailed
+from gnod.private import users_umask
 
 TIMEOUT_S = 600.0
 _MAX_OUTPUT_CHARACTERS = 500
@@ -23,6 +24,7 @@ async def run_update_command(collection: CollectionConfig) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
+            umask=users_umask(),
         )
     except OSError as error:
         raise _failed(collection, error.strerror or str(error)) from None

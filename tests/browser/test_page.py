@@ -131,6 +131,21 @@ def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
     ]
 
 
+def test_no_text_changes_how_the_rest_of_the_page_reads(visit: Any) -> None:
+    """Titles and paths come from files: an override of the direction would disguise an extension."""
+    shown = visit().evaluate(
+        """async (text) => {
+          const { h } = await import("/static/dom.js");
+          const { inline, marked } = await import("/static/text.js");
+          const made = h("p", { title: text, href: text }, text, marked(text, [[0, 9]]), inline(`**${text}**`));
+          return [made.textContent, made.title, made.getAttribute("href")];
+        }""",
+        "a\u202efdp\x1b\u2028b\u200f",
+    )
+    safe = "a\ufffdfdp\ufffd b\u200f"
+    assert shown == [safe * 3, safe, "a\u202efdp\x1b\u2028b\u200f"]
+
+
 def test_a_page_of_a_pdf_is_an_image_with_boxes(visit: Any) -> None:
     page = visit("/doc/club/docs/crane-safety.pdf?q=anemometer#page=1")
     page.wait_for_selector(".page.ready img")

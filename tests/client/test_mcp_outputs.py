@@ -9,7 +9,6 @@ import pytest
 from msgspec import structs
 
 from gnoctl.mcp.arguments import GetArguments, SearchArguments, object_schema, read
-from gnoctl.mcp.daemon import describe, relayed
 from gnoctl.mcp.output_text import render
 from gnoctl.mcp.outputs import (
     MAX_TEXT_CHARS,
@@ -19,6 +18,7 @@ from gnoctl.mcp.outputs import (
     multi_get_output,
     search_output,
 )
+from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import AnswerSource, Freshness, ProgressValue, Quote
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference

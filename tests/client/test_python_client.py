@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from gnod.client import Client
 from gnod.client.shortcuts import Shortcut, Shortcuts
-from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable
+from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable, UsageError
 from gnod.paths import Places
-from gnod.protocol.base import ProgressValue
+from gnod.protocol.base import Params, ProgressValue
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.index import EmbeddingStatus, IndexSyncParams, IndexSyncResult
 from gnod.protocol.jsonrpc import encode_call, encode_result
@@ -130,6 +134,78 @@ def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaem
             with pytest.raises(Unavailable, match="connection to the daemon was lost"):
                 client.search("deploy")
             assert client.sync().took_ms == 1.0
+
+
+def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
+    """Twice done, a sync may run an update command twice."""
+    daemon.answers["search.lexical"] = found(hit())
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    with Client.connect() as client:
+        daemon.hang_up_once("search.lexical")
+        assert client.search("deploy").total == 1
+        daemon.hang_up_once("index.sync")
+        with pytest.raises(Unavailable, match="connection to the daemon was lost"):
+            client.sync()
+    assert [name for name, _ in daemon.calls] == ["search.lexical", "search.lexical", "index.sync"]
+
+
+def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
+    """Both would read from one connection, and each could take the answer of the other."""
+    daemon.answers["search.lexical"] = found(hit())
+    asked, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Params) -> IndexSyncResult:
+        asked.set()
+        assert go_on.wait(60)
+        return IndexSyncResult(collections=[], took_ms=1.0)
+
+    daemon.answers["index.sync"] = wait
+    with Client.connect() as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(client.sync)
+        assert asked.wait(60)
+        with pytest.raises(UsageError, match="one for each thread"):
+            client.search("deploy")
+        go_on.set()
+        assert waiting.result(60).took_ms == 1.0
+        assert client.search("deploy").total == 1, "one after the other"
+
+
+def test_a_forked_process_has_a_connection_of_its_own(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    with Client.connect() as client:
+        client._process -= 1  # as in a fork
+        ours = client._connection
+        assert client.search("deploy").total == 1
+        assert client._connection is not ours
+
+
+def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = None
+    with Client.connect(timeout_s=0.05) as client:
+        with pytest.raises(TimedOut, match=rf"gnod \(pid {os.getpid()}\) did not answer search.lexical within 0.05 s"):
+            client.search("deploy")
+        daemon.answers["search.lexical"] = found(hit())
+        assert client.search("deploy").total == 1
+
+
+def test_progress_makes_the_client_wait_longer(daemon: FakeDaemon) -> None:
+    """The limit is between two messages; what takes long tells of itself also if nobody listens."""
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    daemon.progress["index.sync"] = [ProgressValue(stage="index", done=number) for number in range(8)]
+    daemon.progress_pause_s = 0.1
+    with Client.connect(timeout_s=0.6) as client:
+        assert client.sync().took_ms == 1.0
+
+
+def test_every_method_that_changes_something_is_asked_once() -> None:
+    """Except `memory.store`, which finds what it stored before."""
+    changing = re.compile(
+        r"\.(add|remove|rename|attach|detach|publish|unpublish|save|use|pull|clear|update|forget|import)$"
+    )
+    assert not [name for name, method in METHODS.items() if method.is_repeatable and changing.search(name)]
+    for name in ("index.sync", "index.cleanup", "index.restore", "daemon.shutdown", "memory.lock", "memory.unlock"):
+        assert not METHODS[name].is_repeatable
+    assert METHODS["search.lexical"].limit_s < METHODS["ask.answer"].limit_s
 
 
 def test_one_connection_is_enough_for_many_calls(daemon: FakeDaemon) -> None:

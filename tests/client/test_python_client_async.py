@@ -9,7 +9,7 @@ import pytest
 
 from gnod.client import AsyncClient
 from gnod.client.asynchronous import MAX_UNREAD
-from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, Unavailable
+from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, TimedOut, Unavailable, UsageError
 from gnod.paths import Places
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.index import IndexSyncResult
@@ -151,6 +151,51 @@ async def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: Fa
         await _until_it_answers(client)
         results = await asyncio.gather(*(client.sync() for _ in range(5)))
         assert [each.took_ms for each in results] == [1.0] * 5
+
+
+async def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+    async with await AsyncClient.connect() as client:
+        daemon.hang_up_once("search.lexical")
+        assert (await client.search("deploy")).total == 1
+        daemon.hang_up_once("index.sync")
+        with pytest.raises(Unavailable, match="connection to the daemon was lost"):
+            await client.sync()
+    assert [name for name, _ in daemon.calls] == ["search.lexical", "search.lexical", "index.sync"]
+
+
+async def test_a_second_event_loop_gets_an_error_at_once(daemon: FakeDaemon) -> None:
+    daemon.answers["search.lexical"] = found(hit())
+    async with await AsyncClient.connect() as client:
+
+        async def search() -> int:
+            return (await client.search("deploy")).total
+
+        with pytest.raises(UsageError, match="one for each"):
+            await asyncio.to_thread(lambda: asyncio.run(search()))
+        assert await search() == 1
+
+
+async def test_a_daemon_that_is_silent_is_named() -> None:
+    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=0.2) as client:
+        with pytest.raises(TimedOut, match=r"gnod \(pid \d+\) did not answer wait within 0.2 s"):
+            await client.call("wait", NoParams(), TextResult)
+        async with asyncio.timeout(60):
+            await served.methods.cancelled.acquire()
+        assert await echo(client, "still there") == "still there"
+
+
+async def test_answers_of_others_make_a_call_wait_longer() -> None:
+    """The daemon works on many requests, and this one has its turn later."""
+    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=1.0) as client:
+        slow = asyncio.create_task(client.call("wait", NoParams(), TextResult))
+        await served.methods.begun.acquire()
+        for _ in range(15):
+            await echo(client, "quick")
+            await asyncio.sleep(0.1)
+        served.methods.released.set()
+        assert (await slow).text == "released"
 
 
 @pytest.mark.parametrize(

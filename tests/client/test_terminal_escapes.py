@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.end_to_end.test_mcp_server import agent, said
 from tests.machine import Machine, temporary_machine, wait_until
 from tests.terminal import Terminal
 
@@ -135,6 +136,48 @@ def test_no_escape_sequence_reaches_a_pipe(evil: Machine, output: list[str]) -> 
         done = evil.run(*words, *output)
         assert done.returncode == 0, done.stderr
         check(done.stdout + done.stderr, *words)
+
+
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]")
+CALLS: list[tuple[str, dict[str, object]]] = [
+    ("search", {"query": "needle"}),
+    ("evidence", {"question": "needle"}),
+    ("ask", {"question": "needle"}),
+    ("multi_get", {"refs": ["notes/*.md"]}),
+    ("links", {"what": "orphans"}),
+    ("status", {"errors": True}),
+    ("get", {"ref": f"notes/{ESC}[31m\x9b\u202e"}),
+]
+
+
+async def test_no_escape_sequence_reaches_an_agent(evil: Machine) -> None:
+    """Neither as text nor as a title, a name or an address of the structured content; and its addresses can be read."""
+    addresses: set[str] = set()
+    async with agent(evil) as client:
+        for tool, arguments in CALLS:
+            result = await client.call_tool(tool, arguments)
+            check(said(result), tool)
+            for name, value in _strings(result.structured_content or {}):
+                if name not in ("text", "snippet", "passage", "lead", "answer"):
+                    assert not OBEYED.search(value), (tool, name, value)
+                if name == "uri":
+                    assert not HIDDEN.search(value), (tool, value)
+                    addresses.add(value)
+        assert any("evil%20%1B" in each and "%E2%80%AE" in each for each in addresses)
+        for each in sorted(addresses):
+            assert not (await client.call_tool("get", {"ref": each})).is_error
+
+
+def _strings(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each string of structured content with the name of its field."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _strings(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each, name)
+    elif isinstance(value, str):
+        yield name, value
 
 
 def test_a_document_in_a_pipe_is_what_was_indexed(evil: Machine) -> None:

@@ -108,8 +108,8 @@ def test_a_method_takes_three_places_and_a_command_two(checkout: Checkout) -> No
     protocol.write_text(protocol.read_text() + UPTIME_RESULT)
     checkout.insert(
         "gnod/protocol/methods.py",
-        'Method("daemon.status"',
-        'Method("daemon.uptime", NoParams, d.DaemonUptimeResult, "Return the time since the start."),',
+        '_again("daemon.status"',
+        '_again("daemon.uptime", NoParams, d.DaemonUptimeResult, "Return the time since the start."),',
     )
     checkout.insert("gnod/handlers/daemon.py", "async def daemon_shutdown", "async def daemon_uptime(_, __):")
     checkout.insert(

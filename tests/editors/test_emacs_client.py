@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -140,6 +141,26 @@ def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_no_name_changes_how_the_rest_reads(desk: Desk) -> None:
+    said = r':title "a\u202eb\nc" :path "x\u202efdp.md" :collection "notes" :line 1 :snippet "s\u2066t" :marks []'
+    assert emacs(desk, f"(substring-no-properties (gno--line (list {said})))") == (
+        "a\ufffdb c  notes/x\ufffdfdp.md:1\n    s\ufffdt\n"
+    )
+
+
+def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    strange = desk.folder / "strange.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(strange))
+        listener.listen()
+        os.chown(strange, 61_234, -1)
+        caught = f"(condition-case caught (gno--connect {json.dumps(str(strange))}) (file-error (cadr caught)))"
+        assert emacs(desk, caught) == "The socket belongs to another user"
+    strange.unlink()
 
 
 def test_a_search_shows_titles_places_and_the_line_that_matched(desk: Desk) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,9 @@ from tests.machine import Machine
 pytestmark = pytest.mark.slow
 
 YEAR_S = 31_556_952
+SHM = Path("/dev/shm")
+# The year 9999; just beyond 2262; the limits of the system; before all calendars.
+ABSURD_S = [253_370_764_800, 9_223_372_037, 2**62, 2**63 - 100, -60_000_000_000, -(2**62)]
 YEARS = [-60, -1, 0, 1, 57, 100, 250, 292, 293, 400]
 
 
@@ -33,3 +38,31 @@ def test_files_of_any_time_are_indexed_and_their_changes_noticed(machine: Machin
     assert machine.quiet()["freshness"]["current"]
     machine.ok("search", "turn1", "--json")
     machine.ok("status", "--errors")
+
+
+def test_times_that_no_calendar_has_are_indexed_and_their_changes_noticed(machine: Machine) -> None:
+    """A file system in memory takes any; others have limits of their own."""
+    if not SHM.is_dir():
+        pytest.skip("there is no file system in memory")
+    with tempfile.TemporaryDirectory(dir=SHM, prefix="gnod-") as name:
+        notes = Path(name)
+        for time_s in ABSURD_S:
+            _save(notes / f"n{time_s}.md", "first zq", time_s)
+        machine.ok("collection", "add", str(notes), "--name", "notes")
+        status = machine.quiet()
+        assert len(machine.paths("first", "-n", "50")) == len(ABSURD_S), status["errors"]
+        modified = {each["path"]: each["modified"] for each in machine.json("ls")["documents"]}
+        assert modified["n253370764800.md"].startswith("2262-0")
+        assert not machine.json("get", "notes/n253370764800.md")["stale"]
+        assert machine.paths("first modified:>2200", "-n", "50"), "they sort as far in the future"
+        for time_s in ABSURD_S:
+            _save(notes / f"n{time_s}.md", "other zq", time_s + 60)
+        machine.ok("index")
+        assert len(machine.paths("other", "-n", "50")) == len(ABSURD_S)
+        for words in (["search", "zq sort:modified"], ["status", "--errors"], ["why", str(notes / "n253370764800.md")]):
+            machine.ok(*words)
+
+
+def _save(path: Path, text: str, time_s: int) -> None:
+    path.write_text(f"# {path.name}\n\n{text}\n")
+    os.utime(path, (time_s, time_s))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import jsonschema
 import pytest
 
 from gnod.client import AsyncClient, Client
-from gnod.errors import DaemonNotRunning, DocumentNotFound, InvalidParams, Unavailable
+from gnod.errors import DaemonNotRunning, DocumentNotFound, InvalidParams, TimedOut, Unavailable
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.methods import METHODS
@@ -140,6 +142,33 @@ async def test_following_survives_the_daemons_end(indexed: Machine) -> None:
                     assert [each.title for each in changed.indexed] == ["Newer"]
                     break
         assert (await client.search("newer")).total == 1
+
+
+async def test_a_search_survives_the_daemons_end(indexed: Machine) -> None:
+    with Client.connect() as blocking:
+        async with await AsyncClient.connect() as client:
+            pid = indexed.pid()
+            await asyncio.to_thread(indexed.kill)
+            assert (await client.search("permit")).total == 1
+            assert blocking.search("permit").total == 1
+            assert indexed.pid() != pid
+
+
+async def test_a_daemon_that_is_stopped_holds_nobody_up(indexed: Machine) -> None:
+    with Client.connect(timeout_s=0.5) as blocking:
+        async with await AsyncClient.connect(timeout_s=0.5) as client:
+            pid = indexed.pid()
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                with pytest.raises(
+                    TimedOut, match=f"pid {pid}.*it is stopped; `kill -CONT {pid}`.*gnoctl daemon status"
+                ):
+                    await client.search("permit")
+                with pytest.raises(TimedOut, match=f"kill -CONT {pid}"):
+                    blocking.search("permit")
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            assert (await client.search("permit")).total == 1
 
 
 def test_answers_are_what_rpc_discover_says(indexed: Machine) -> None:

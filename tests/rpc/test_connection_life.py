@@ -7,9 +7,9 @@ import os
 import socket
 import struct
 
+from gnod.peer import peer_is_gone, peer_uid
 from gnod.protocol.jsonrpc import encode_call
 from gnod.rpc.connection import Limits
-from gnod.rpc.peer import peer_is_gone, peer_uid
 from tests.rpc.harness import Client, Served, run, serving
 
 CANCELLED = -32800

@@ -5,6 +5,7 @@
 "use strict";
 
 const { execFile } = require("node:child_process");
+const { lstat } = require("node:fs/promises");
 const net = require("node:net");
 const rpc = require("vscode-jsonrpc/node");
 
@@ -88,7 +89,12 @@ class Client {
   }
 }
 
-function connect(path) {
+async function connect(path) {
+  // gnoctl has checked this, but may have found nothing there yet.
+  const { uid } = await lstat(path);
+  if (uid !== process.getuid() && uid !== 0) {
+    throw new Error(`the socket ${path} belongs to another user`);
+  }
   return new Promise((resolve, reject) => {
     const socket = net.connect(path);
     socket.once("connect", () => resolve(socket));

@@ -48,7 +48,7 @@ class Extension {
       }
       pick.title = message ?? (words.remarks(result) || undefined);
       pick.items = hits.map((hit) => ({
-        label: hit.title,
+        label: words.visible(hit.title),
         description: words.place(hit),
         detail: words.preview(hit),
         alwaysShow: true, // VS Code would filter again, by the letters of the title
@@ -135,10 +135,11 @@ class Extension {
     await this.#softly(async () => {
       const found = await this.client.request(method, { ref: refOf(editor().document), ...params });
       const items = places(found).map(links.item);
+      const title = words.visible(found.title);
       if (!items.length) {
-        throw new Error(`${prompt} ${found.title}: there are none`);
+        throw new Error(`${prompt} ${title}: there are none`);
       }
-      const chosen = await vscode.window.showQuickPick(items, { placeHolder: `${prompt} ${found.title}` });
+      const chosen = await vscode.window.showQuickPick(items, { placeHolder: `${prompt} ${title}` });
       if (chosen) {
         await this.#go(chosen.place.uri, chosen.place.line, "");
       }
@@ -146,7 +147,7 @@ class Extension {
   }
 
   async #which({ target, candidates }) {
-    return candidates?.length ? vscode.window.showQuickPick(candidates, { placeHolder: `Which ${target}?` }) : undefined;
+    return candidates?.length ? vscode.window.showQuickPick(candidates, { placeHolder: `Which ${words.visible(target)}?` }) : undefined;
   }
 
   /** Open a document at a line, or at the heading that a fragment names. */
@@ -180,7 +181,7 @@ class Extension {
   }
 
   getTreeItem(hit) {
-    const item = new vscode.TreeItem(hit.title);
+    const item = new vscode.TreeItem(words.visible(hit.title));
     item.description = words.place(hit);
     item.tooltip = words.preview(hit);
     item.command = { command: "gno.open", title: "Open", arguments: [hit] };

@@ -1,6 +1,8 @@
 // Links of a file: which one holds the cursor, and how the places that lead to a file are listed. Knows no VS Code.
 "use strict";
 
+const { visible } = require("./words");
+
 /** Return the link of a line that holds the column, or the next one, or the last. */
 function linkAt(links, text, column) {
   let from = 0;
@@ -35,7 +37,7 @@ const isWeb = (target) => /^(https?:\/\/|mailto:)/.test(target);
 /** Return a place for a list to choose from. */
 const item = (place) => ({
   label: `${place.uri.replace(/^gno:\/\//, "")}:${place.line}`,
-  detail: place.passage.replaceAll("\n", " "),
+  detail: visible(place.passage),
   place,
 });
 

@@ -4,18 +4,23 @@
 const CONVERTED = new Set(["text/html", "text/csv", "text/tab-separated-values"]);
 const DATA = new Set(["application/json", "application/yaml", "application/toml"]);
 
+/** Return a text with nothing in it that changes how the rest reads: no controls, no changes of direction. */
+function visible(text) {
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (found) => (/\s/.test(found) ? " " : "\ufffd"));
+}
+
 /** Return the line of the snippet that has the first match. Marks count characters, and JavaScript halves of them. */
 function preview(hit) {
   const first = hit.marks.length ? hit.marks[0][0] : 0;
   const characters = Array.from(hit.snippet);
   const start = first ? characters.lastIndexOf("\n", first - 1) + 1 : 0;
   const end = characters.indexOf("\n", first);
-  return characters.slice(start, end < 0 ? undefined : end).join("");
+  return visible(characters.slice(start, end < 0 ? undefined : end).join(""));
 }
 
 function place(hit) {
   const within = hit.definition ? ` in ${hit.definition.label}` : "";
-  return `${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}${within}${also(hit)}`;
+  return visible(`${hit.collection}/${hit.path}:${hit.location?.label ?? hit.line}${within}${also(hit)}`);
 }
 
 /** Return the other paths of the same file; "" without copies. */
@@ -56,7 +61,7 @@ function status(answer) {
   for (const each of answer.collections) {
     const state = each.available ? `${each.indexed} of ${each.on_disk ?? each.indexed} indexed` : (each.reason ?? "not there");
     const failed = each.failed ? `, ${each.failed} failed (gnoctl status --errors)` : "";
-    lines.push(`${each.name}: ${state}${failed}  ${each.path}`);
+    lines.push(`${each.name}: ${state}${failed}  ${visible(each.path)}`);
   }
   const { state, pending, reason } = answer.embedding;
   if (state === "embedding") {
@@ -67,4 +72,4 @@ function status(answer) {
   return lines;
 }
 
-module.exports = { preview, place, isText, behind, remarks, status };
+module.exports = { visible, preview, place, isText, behind, remarks, status };

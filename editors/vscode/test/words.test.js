@@ -13,6 +13,12 @@ test("the preview is the line of the first match", () => {
   assert.equal(words.preview(hit("no match\nat all")), "no match");
 });
 
+test("no name changes how the rest reads", () => {
+  const found = { collection: "notes", path: "x\u202efdp.md", line: 1 };
+  assert.equal(words.place(found), "notes/x\ufffdfdp.md:1");
+  assert.equal(words.visible("a\u001b\u2066b\nc\u200f"), "a\ufffd\ufffdb c\u200f");
+});
+
 test("marks count characters, not UTF-16 units", () => {
   assert.equal(words.preview(hit("🏮🏮🏮\nlantern\nend", [4, 11])), "lantern");
 });

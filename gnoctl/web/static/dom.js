@@ -1,4 +1,7 @@
-/** Makes elements. Strings become text, never HTML. Knows nothing of the application. */
+/** Makes elements. Strings become text, never HTML, and change how nothing else reads. Knows nothing of the application. */
+
+/** Return a text of the same length without controls and changes of direction. */
+export const visible = (text) => text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (found) => (/\s/.test(found) ? " " : "\ufffd"));
 
 /**
  * Return an element: `h("a.button", { href: "/" }, "Home")`. Properties that begin with `on` are listeners; null, undefined and false
@@ -40,13 +43,17 @@ export function button(label, onclick, properties = {}) {
 export const key = (name) => h("kbd", {}, name);
 
 function present(children) {
-  return children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+  const given = children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== "");
+  return given.map((child) => (typeof child === "string" ? visible(child) : child));
 }
+
+// What people read, or hear; other attributes are values.
+const NAMES = new Set(["title", "aria-label", "alt"]);
 
 function setAll(element, properties) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : NAMES.has(name) ? visible(String(value)) : value);
   }
 }

@@ -1,7 +1,7 @@
 /** What is around a document, as a graph that keys can walk through, or as a list. Loaded when it is first shown. */
 
 import { isAbort, rpc } from "./api.js";
-import { button, fill, h } from "./dom.js";
+import { button, fill, h, visible } from "./dom.js";
 import { Picture, clipped, counts, described } from "./picture.js";
 import { DEEPEST, addressOf, placeOf } from "./router.js";
 import { count, number } from "./text.js";
@@ -58,7 +58,7 @@ export class Graph {
     this.#drawBar();
     this.caption.textContent = "";
     if (this.isList) return void fill(this.canvas, list(this.data));
-    this.picture = new Picture(this.canvas, this.data, { onOpen: this.onOpen, onCurrent: (node) => (this.caption.textContent = described(node)) });
+    this.picture = new Picture(this.canvas, this.data, { onOpen: this.onOpen, onCurrent: (node) => (this.caption.textContent = visible(described(node))) });
     if (focused) this.picture.focus(focused);
   }
 

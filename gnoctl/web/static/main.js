@@ -4,7 +4,7 @@ import { refOf } from "./api.js";
 import { Ask } from "./ask.js";
 import { Beside } from "./beside.js";
 import { Collections } from "./collections.js";
-import { $, button, fill, h } from "./dom.js";
+import { $, button, fill, h, visible } from "./dom.js";
 import { Filters } from "./filters.js";
 import { showHelp } from "./help.js";
 import { HitList } from "./hits.js";
@@ -118,7 +118,7 @@ function showDocument(next, state, before) {
 
 function setTitle(next) {
   const name = { ask: "Ask", collections: "Collections", memories: "Memories" }[next.view];
-  if (next.doc) document.title = `${(reader.open?.path === next.doc.path && reader.open.document?.title) || next.doc.path} · gnod`;
+  if (next.doc) document.title = visible(`${(reader.open?.path === next.doc.path && reader.open.document?.title) || next.doc.path} · gnod`);
   else document.title = next.view === "search" ? titleOf(next) : next.view === "ask" && next.q ? `${next.q} · gnod` : `${name} · gnod`;
 }
 
@@ -242,7 +242,7 @@ let saidUntil = null;
 
 function say(text) {
   const toast = $("#toast");
-  toast.textContent = text;
+  toast.textContent = visible(text);
   toast.classList.add("shown");
   clearTimeout(saidUntil);
   saidUntil = setTimeout(() => toast.classList.remove("shown"), 4000);

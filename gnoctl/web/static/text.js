@@ -1,5 +1,7 @@
 /** Texts: marks, words to highlight, places, citations, numbers in words. Pure, except that `marked` makes nodes. */
 
+import { visible } from "./dom.js";
+
 /** Turn ranges of code points, as the protocol counts them, into ranges of UTF-16, as JavaScript does. */
 export function inUtf16(text, marks) {
   if (!/[\ud800-\udbff]/.test(text)) return marks;
@@ -21,7 +23,7 @@ export function marked(text, marks) {
     if (start < at || end <= start || start >= text.length) continue;
     if (start > at) nodes.push(text.slice(at, start));
     const mark = document.createElement("mark");
-    mark.textContent = text.slice(start, end);
+    mark.textContent = visible(text.slice(start, end));
     nodes.push(mark);
     at = end;
   }
@@ -85,7 +87,7 @@ export function inline(text) {
     const name = /^\*\*.+\*\*$/s.test(part) ? "strong" : /^`.+`$/s.test(part) ? "code" : null;
     if (!name) return part;
     const element = document.createElement(name);
-    element.textContent = part.replace(/^(\*\*|`)|(\*\*|`)$/g, "");
+    element.textContent = visible(part.replace(/^(\*\*|`)|(\*\*|`)$/g, ""));
     return element;
   });
 }

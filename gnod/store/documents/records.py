@@ -12,6 +12,9 @@ from gnod.locations import Locations
 SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
 
 
+_FOLDED_NS = 2**50  # 13 days
+
+
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Distinguishes a changed file from an unchanged one without opening it."""
 
@@ -21,8 +24,8 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileStat:
-        """Wrap values to SQLite's signed 64 bits: times after 2262, and inodes that use all bits."""
-        return cls(found.st_size, _signed(found.st_mtime_ns), _signed(found.st_ino))
+        """Make values fit SQLite's signed 64 bits: times before 1677 and after 2262, inodes that use all bits."""
+        return cls(found.st_size, _clamped(found.st_mtime_ns), _signed(found.st_ino))
 
 
 class Between(msgspec.Struct, frozen=True):
@@ -145,3 +148,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
 
 def _signed(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
+
+
+def _clamped(time_ns: int) -> int:
+    """Return the nearest time that fits, less its remainder: two saves of a file in the year 9999 differ."""
+    if -(2**63) <= time_ns < 2**63:
+        return time_ns
+    rest = time_ns % _FOLDED_NS
+    return 2**63 - 1 - rest if time_ns > 0 else rest - 2**63

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import atomic_file
+from gnod.private import private_folder
 from gnod.store.postings.files import Damaged, File
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import Segment, opened
@@ -166,7 +167,7 @@ class Postings:
 
     def new_file(self) -> Path:
         """Return the path of a file for a segment, which is not there yet."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder(self.folder)
         while True:
             self._last_file += 1
             path = self.folder / f"{self._last_file:08d}.segment"
@@ -180,7 +181,7 @@ class Postings:
 
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder(self.folder)
         listed = [_File(each.name, each.checksum, each.removed) for each in version.parts]
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:

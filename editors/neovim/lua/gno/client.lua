@@ -82,6 +82,11 @@ function Client:_connect_where_it_listens(failed)
 end
 
 function Client:_connect(path, failed)
+  -- gnoctl has checked this, but may have found nothing there yet.
+  local found = uv.fs_lstat(path)
+  if found and found.uid ~= uv.getuid() and found.uid ~= 0 then
+    return failed("the socket belongs to another user")
+  end
   local pipe = uv.new_pipe(false)
   pipe:connect(path, vim.schedule_wrap(function(reason)
     if reason or not self.opening then

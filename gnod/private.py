@@ -1,0 +1,116 @@
+"""Folders and files that only their owner can use, whatever the umask and whoever was there first. Knows no content."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from gnod.errors import Refused
+from gnod.paths import Places
+from gnod.peer import is_trusted, user
+
+_FOLDER = 0o700
+_FILE = 0o600
+_NOT_A_FILE = {errno.ELOOP, errno.ENXIO, errno.EISDIR}  # a link, a pipe that nobody reads or a socket, a folder
+_users_umask = -1  # the umask of this process
+
+
+def private_folder(path: Path) -> None:
+    """Create a folder and its missing parents, mode 0700. Raises OSError, or Refused if it is another user's: that one
+    could replace what is in it."""
+    for missing in reversed([each for each in path.parents if not each.exists()]):
+        missing.mkdir(mode=_FOLDER, exist_ok=True)
+    path.mkdir(mode=_FOLDER, exist_ok=True)
+    for found in (path.lstat(), path.stat()):  # also the owner of a link: it leads where that user wants
+        if not is_trusted(found.st_uid):
+            raise Refused(
+                f"the folder {path} belongs to {user(found.st_uid)}, who could replace what is in it: name a folder of"
+                " your own (GNO_DATA_DIR, GNO_CONFIG_DIR, GNO_CACHE_DIR or GNO_SOCKET)"
+            )
+
+
+def private_file(path: Path, flags: int) -> int:
+    """Open a file of gnod's own and give it mode 0600; return the descriptor. Raises as `own_file`."""
+    descriptor = own_file(path, flags)
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != _FILE:
+        with suppress(OSError):  # a file system without modes
+            os.fchmod(descriptor, _FILE)
+    return descriptor
+
+
+def own_file(path: Path, flags: int) -> int:
+    """Open a file of gnod's own, and return the descriptor.
+
+    Never waits at a pipe, and follows no link: what another user put there is not opened. Raises OSError, or Refused.
+    """
+    refused = Refused(f"{path} is not a file of yours: move it away")
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, _FILE)
+    except OSError as error:
+        raise refused if error.errno in _NOT_A_FILE else error from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or not is_trusted(found.st_uid):
+        os.close(descriptor)
+        raise refused
+    return descriptor
+
+
+class Opening(NamedTuple):
+    """How other users can change a file, and what closes it."""
+
+    problem: str
+    remedy: str
+
+
+def opening(file: Path) -> Opening | None:
+    """Return how other users can change a file, replace it, or create it where it is missing; None if they cannot."""
+    target = file.resolve()  # of a link both folders count
+    for path in dict.fromkeys((target, target.parent, file.parent)):
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        if not is_trusted(found.st_uid):
+            return Opening(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
+        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # in /tmp nobody replaces what is ours
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_shared:
+            return Opening(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
+    return None
+
+
+def restrict_umask() -> None:
+    """Let nothing that this process and its children create be used by others, whatever a library asks for."""
+    global _users_umask
+    _users_umask = os.umask(0o777 & ~_FOLDER)
+
+
+def users_umask() -> int:
+    """Return the umask for programs of the user's own, as `subprocess` takes it."""
+    return _users_umask
+
+
+def prepare(places: Places) -> None:
+    """Create the data folder, and close those of gnod's folders that another version or umask left open to others.
+
+    A folder that the user named keeps its mode: it may hold other things. Raises OSError, or Refused.
+    """
+    logs = places.log_file.parent
+    private_folder(places.data_dir)
+    private_folder(logs)
+    if places.cache_dir.exists():
+        private_folder(places.cache_dir)
+    _close(logs)
+    for name, folder in (("GNO_DATA_DIR", places.data_dir), ("GNO_CACHE_DIR", places.cache_dir)):
+        if not os.environ.get(name):
+            _close(folder)
+
+
+def _close(folder: Path) -> None:
+    with suppress(OSError):  # missing, root's, or on a file system without modes
+        if stat.S_IMODE(folder.stat().st_mode) & ~_FOLDER:
+            folder.chmod(_FOLDER)
