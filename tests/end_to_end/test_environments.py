@@ -10,6 +10,7 @@ import contextlib
 import getpass
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -91,7 +92,7 @@ class User:
     def end(self) -> None:
         holder = holder_of(self.lock_file)
         if holder is not None:
-            self.run(self.cron(), "daemon", "stop", "--force")
+            os.kill(holder.pid, signal.SIGKILL)
             wait_until(lambda: not alive(holder.pid))
 
 
@@ -179,6 +180,7 @@ def test_a_container_without_a_home(user: User) -> None:
         is_told(done, "there is no home folder", "user 12345 has no entry in /etc/passwd", "Set HOME")
     assert sorted(path.name for path in user.folder.iterdir()) == ["home"]
     folders = {f"GNO_{name}_DIR": str(user.folder / name) for name in ("CONFIG", "DATA", "CACHE")}
+    user.lock_file = user.folder / "DATA" / user.lock_file.name
     assert user.run(folders, "search", "zebra", below=container).returncode == 0
     assert user.run(folders, "daemon", "stop", below=container).returncode == 0
 
