@@ -143,14 +143,14 @@ def _completer(complete: str) -> Callable[[str], list[str]]:
 
 def _collection_names() -> list[str]:
     """Ask a running daemon; never start one, because the user waits for the Tab key."""
-    from gnod.client.connection import connect
+    from gnod.client.opening import connect_now
     from gnod.errors import GnoError
     from gnod.paths import resolve
     from gnod.protocol.base import NoParams
     from gnod.protocol.collections import CollectionListResult
 
     try:
-        with connect(resolve()) as daemon:
+        with connect_now(resolve()) as daemon:
             listed = daemon.call("collection.list", NoParams(), CollectionListResult, timeout_s=0.5)
     except (GnoError, OSError):
         return []

@@ -18,7 +18,8 @@ from gnoctl.options import option
 from gnoctl.output import note, print_json
 from gnoctl.terminal import Terminal, detect
 from gnod.client.connection import Connection
-from gnod.client.opening import connect_or_start
+from gnod.client.opening import connect_or_start, gnoctl
+from gnod.holder import holder_of
 from gnod.paths import Places, resolve
 from gnod.protocol.base import Params, Result
 
@@ -56,8 +57,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def connect(self) -> Connection:
         """Return a connection to the daemon; start the daemon if it is not running and may be started."""
-        announce = None if self.quiet else announce_start
-        return connect_or_start(self.places, may_start=not self.no_start, on_started=announce)
+        places = self.places
+        if self.quiet:
+            return connect_or_start(places, may_start=not self.no_start)
+        return connect_or_start(
+            places,
+            may_start=not self.no_start,
+            on_started=announce_start,
+            on_wait=lambda: announce_wait(places),
+        )
 
     def progress(self, *, quiet: bool = False) -> Progress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""
@@ -128,5 +136,11 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
 
 def announce_start(places: Places, pid: int) -> None:
     """Say that a daemon runs now, and how to stop it."""
-    gnoctl = "gnoctl" if places.index == "default" else f"gnoctl --index {places.index}"
-    note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{gnoctl} daemon stop` stops it")
+    stop = f"{gnoctl(places)} daemon stop"
+    note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{stop}` stops it")
+
+
+def announce_wait(places: Places) -> None:
+    """Say that the daemon has not answered yet."""
+    holder = holder_of(places.lock_file)
+    note(f"waiting for gnod (pid {holder.pid if holder else 'unknown'}) …")

@@ -22,6 +22,7 @@ _METHODS = {"search": "search.lexical", "vsearch": "search.vector", "query": "se
 _FOR_PROGRAMS_ONLY = {"query"}
 _MAX_LIMIT = 1000
 _CONNECT_TIMEOUT_S = 5.0
+_SILENCE_S = 1.0
 _BEFORE = b'{"jsonrpc":"2.0","id":1,"result":'
 
 
@@ -114,12 +115,26 @@ def _ask(plain: Plain) -> bytes | None:
             daemon.connect(path)
             if peer.listener_problem(daemon, path):
                 return None
-            daemon.settimeout(None)
             daemon.sendall(request.encode() + b"\n")
+            _note_silence(daemon)
+            daemon.settimeout(None)
             reply = _line(daemon)
     except (OSError, UnicodeEncodeError):
         return None
     return reply[len(_BEFORE) : -1] if reply.startswith(_BEFORE) and reply.endswith(b"}") else None
+
+
+def _note_silence(daemon: socket) -> None:
+    """Say after a second that the daemon does not answer."""
+    from select import POLLIN, poll
+
+    waiting = poll()
+    waiting.register(daemon, POLLIN)
+    if not waiting.poll(_SILENCE_S * 1000):
+        from gnoctl.command import announce_wait
+        from gnod.paths import resolve
+
+        announce_wait(resolve())
 
 
 def _line(daemon: socket) -> bytes:

@@ -2,7 +2,8 @@
 
 It detaches nothing: `gnoctl`, systemd and launchd do that. The exit status is 0 whenever the daemon stopped
 because it was asked to, by a signal as well: that is how a daemon normally ends, and both systemd's
-`Restart=on-failure` and launchd's `SuccessfulExit` read 0 as "leave it stopped".
+`Restart=on-failure` and launchd's `SuccessfulExit` read 0 as "leave it stopped". launchd has no other such status, so
+there an error that will occur again is 0, too.
 """
 
 from __future__ import annotations
@@ -42,12 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
     except GnoError as error:
+        from gnod.daemon import notify
         from gnod.daemon.logs import LINES, printable
 
         print(f"gnod: {printable(error.message, keep=LINES)}", file=sys.stderr)
-        return error.exit_status
+        return exit_status(error, notify.manager_of(os.environ))
     except KeyboardInterrupt:  # before the loop took the signal over
         return EXIT_INTERRUPTED
+
+
+def exit_status(error: GnoError, manager: str | None) -> int:
+    """Return the exit status for an error. launchd starts a process again unless it ends with 0."""
+    return 0 if error.exit_status == EXIT_VALIDATION and manager == "launchd" else error.exit_status
 
 
 class _Parser(argparse.ArgumentParser):

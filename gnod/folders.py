@@ -5,7 +5,7 @@ test compares both.
 """
 
 # pathlib takes 3 ms to import.
-# ruff: noqa: PTH109, PTH111, PTH112, PTH117, PTH118
+# ruff: noqa: PTH109, PTH111, PTH112, PTH116, PTH117, PTH118
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ import sys
 
 _APP = "gno"
 DEFAULT_INDEX = "default"
+_USER_RUNTIME_FOLDERS = "/run/user"
 
 # Not compared where they are used, or mypy would skip the other platform's branch.
 _IS_LINUX: bool = sys.platform == "linux"
 _IS_MACOS: bool = sys.platform == "darwin"
+# sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
+SOCKET_PATH_LIMIT = 103 if _IS_MACOS else 107
 _XDG = {
     "config": ("XDG_CONFIG_HOME", ".config"),
     "data": ("XDG_DATA_HOME", ".local/share"),
     "cache": ("XDG_CACHE_HOME", ".cache"),
 }
+
+
+class NoHomeFolder(OSError):
+    """The message says what to do."""
 
 
 def folder(kind: str) -> str:
@@ -32,7 +39,7 @@ def folder(kind: str) -> str:
     if _IS_LINUX:
         xdg, fallback = _XDG[kind]
         base = os.environ.get(xdg, "").strip()
-        return os.path.join(base if os.path.isabs(base) else os.path.expanduser(f"~/{fallback}"), _APP)
+        return os.path.join(base if os.path.isabs(base) else _in_home(fallback), _APP)
     from platformdirs import PlatformDirs
 
     folders = PlatformDirs(_APP, appauthor=False)
@@ -45,9 +52,48 @@ def socket(index: str) -> str:
     """Return the path of the socket of an index, whose name must be valid."""
     if value := os.environ.get("GNO_SOCKET"):
         return _absolute(value)
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = os.path.join(runtime, _APP) if runtime and os.path.isdir(runtime) else folder("cache")
-    return os.path.join(base, f"{index}.sock")
+    return usual_sockets(index)[0]
+
+
+def usual_sockets(index: str) -> list[str]:
+    """Return the paths for the socket if GNO_SOCKET does not name one, best first: all short enough, none empty.
+
+    The user's runtime folder is tried before XDG_RUNTIME_DIR, which cron, ssh and `su` do not set: so they meet the
+    same daemon.
+    """
+    bases = [f"{_USER_RUNTIME_FOLDERS}/{os.getuid()}", os.environ.get("XDG_RUNTIME_DIR", "")]
+    parents = [os.path.join(base, _APP) for base in bases if os.path.isabs(base) and is_private(base)]
+    paths = [os.path.join(parent, f"{index}.sock") for parent in [*parents, folder("cache")]]
+    return [path for path in paths if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT] or [_short_socket(paths[-1])]
+
+
+def is_private(path: str) -> bool:
+    """Return whether the folder exists and is ours, and other users cannot replace files in it."""
+    try:
+        folder, link = os.stat(path), os.lstat(path)
+    except OSError:
+        return False
+    # The owner of a symbolic link can change where it leads.
+    is_ours = folder.st_uid == os.getuid() and link.st_uid in (0, os.getuid())
+    return os.path.isdir(path) and is_ours and not folder.st_mode & 0o022
+
+
+def _short_socket(path: str) -> str:
+    """Return a short path in place of one that is too long. The daemon checks that its folder is private."""
+    import hashlib
+
+    return f"/tmp/{_APP}-{os.getuid()}/{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.sock"
+
+
+def _in_home(path: str) -> str:
+    """Raises NoHomeFolder: in a container, a user may have no entry in /etc/passwd."""
+    found = os.path.expanduser(f"~/{path}")
+    if os.path.isabs(found):
+        return found
+    raise NoHomeFolder(
+        f"there is no home folder: HOME is not an absolute path, and user {os.getuid()} has no entry in /etc/passwd."
+        " Set HOME, or GNO_CONFIG_DIR, GNO_DATA_DIR and GNO_CACHE_DIR"
+    )
 
 
 def _absolute(path: str) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import msgspec
 
 from gnod import folders
-from gnod.errors import InvalidName, SocketPathTooLong
-
-# sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
-SOCKET_PATH_LIMIT = 103 if sys.platform == "darwin" else 107
+from gnod.errors import InvalidName, Refused, SocketPathTooLong
+from gnod.folders import SOCKET_PATH_LIMIT
 
 _INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
@@ -68,7 +65,7 @@ def resolve(index: str | None = None) -> Places:
     """Return the places of `index` (default: `GNO_INDEX`, else "default").
 
     `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the platform's own folders.
-    Raises InvalidName for an index name that cannot be part of a file name.
+    Raises InvalidName for an index name that cannot be part of a file name, and Refused if there is no home folder.
     """
     index = index or os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
     if not _INDEX_NAME.match(index):
@@ -76,13 +73,16 @@ def resolve(index: str | None = None) -> Places:
             f"index name {index!r} is not valid: letters, digits, '-' and '_', at most 64, "
             "starting with a letter or digit"
         )
-    return Places(
-        index=index,
-        config_dir=Path(folders.folder("config")),
-        data_dir=Path(folders.folder("data")),
-        cache_dir=Path(folders.folder("cache")),
-        socket=Path(folders.socket(index)),
-    )
+    try:
+        return Places(
+            index=index,
+            config_dir=Path(folders.folder("config")),
+            data_dir=Path(folders.folder("data")),
+            cache_dir=Path(folders.folder("cache")),
+            socket=Path(folders.socket(index)),
+        )
+    except folders.NoHomeFolder as error:
+        raise Refused(str(error)) from error
 
 
 def check_socket_path(path: Path) -> None:
@@ -93,4 +93,17 @@ def check_socket_path(path: Path) -> None:
             f"the socket path is {length} bytes long and the system allows {SOCKET_PATH_LIMIT}: {path}. "
             "Set GNO_SOCKET to a shorter path",
             {"path": str(path), "length": length, "limit": SOCKET_PATH_LIMIT},
+        )
+
+
+def check_owner(places: Places) -> None:
+    """Raise Refused if root would create its files among those of another user, who could not change them."""
+    if os.getuid() != 0 or os.environ.get("GNO_DATA_DIR"):
+        return
+    folder = next(path for path in (places.data_dir, *places.data_dir.parents) if path.exists())
+    if owner := folder.stat().st_uid:
+        raise Refused(
+            f"{folder} belongs to user {owner}, and you are root: run gnod as that user, set HOME to your own home"
+            f" folder (`sudo -H`), or set GNO_DATA_DIR",
+            {"path": str(folder), "uid": owner},
         )

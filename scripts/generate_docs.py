@@ -108,6 +108,8 @@ def _protocol() -> str:
             request=framing.MAX_REQUEST_BYTES // 1024**2,
             answer=framing.MAX_MESSAGE_BYTES // 1024**2,
             connections=Limits().connections,
+            reserved=Limits().reserved,
+            reserved_s=Limits().reserved_s,
             in_flight=Limits().in_flight,
             message_s=Limits().message_timeout_s,
         ),
@@ -142,7 +144,10 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
   minute.
 - **Connections**: up to {connections}. A program may keep one open and idle. If all are in use, the daemon closes the
   connection that has been idle longest, if it has been idle for a minute or more and has no subscription. Connect again
-  when that happens.
+  when that happens. If none is idle, {reserved} more connections are accepted: they may call only `daemon.*`, and are
+  closed after {reserved_s:g} seconds. All others get the error `busy`.
+- **A lost socket**: if the socket's file is deleted, open connections stay open, and the daemon makes the file again
+  within two seconds. If that is not possible, it listens elsewhere: ask `gnoctl socket` before you connect again.
 - **Parameters** are passed by name. An unknown parameter is an error, so a typo never changes a search silently.
 - **Cancelling**: send the notification `$/cancelRequest` with the id of the request. Closing a connection cancels its
   requests.
@@ -372,7 +377,7 @@ def _settings() -> str:
 
 _ENVIRONMENT = [
     ["`GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR`", "these folders, instead of the platform's defaults"],
-    ["`GNO_SOCKET`", "path of the socket"],
+    ["`GNO_SOCKET`", "path of the socket; its folder must be one that other users cannot write"],
     ["`GNO_INDEX`", "the index to use without `--index`"],
     ["`GNO_NO_AUTOSTART`", "if set, gnoctl does not start the daemon"],
     ["`NO_COLOR`", "if set, no colours"],

@@ -61,13 +61,12 @@ to search another index."
 (defun gno--connection ()
   "Return an open connection; start the daemon when it is not running."
   (unless (and gno--connection (jsonrpc-running-p gno--connection))
-    (let ((path (gno--gnoctl "socket")))
-      (setq gno--connection
-            (condition-case nil
-                (gno--connect path)
-              ;; Nobody listens.  Every command starts the daemon, and says why where the config forbids it.
-              (file-error (gno--gnoctl "collection" "list")
-                          (gno--connect path))))))
+    (setq gno--connection
+          (condition-case nil
+              (gno--connect (gno--gnoctl "socket"))
+            ;; Nobody listens.  Every command starts the daemon, and says why where the config forbids it.
+            (file-error (gno--gnoctl "collection" "list")
+                        (gno--connect (gno--gnoctl "socket"))))))
   gno--connection)
 
 (defun gno--connect (path)

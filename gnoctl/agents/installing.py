@@ -100,11 +100,13 @@ def _refused(agent: Agent, entry: Entry, why: str) -> Refused:
     )
 
 
-# Agents pass on little of the environment; without these, the bridge would look for another daemon.
-_VARIABLES = (
+# Agents pass on little of the environment. Without these paths, the bridge would look for another daemon; without the
+# switches, it would start one that this shell would not.
+_PATHS = (
     *("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
 )
+_SWITCHES = ("GNO_NO_AUTOSTART", "GNO_OFFLINE")
 
 
 class Entry(NamedTuple):
@@ -133,7 +135,10 @@ def entry(places: Places) -> Entry:
         name="gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}",
         command=program,
         args=[*words, *index, "mcp"],
-        env={name: _absolute(value) for name in _VARIABLES if (value := os.environ.get(name))},
+        env={
+            **{name: _absolute(value) for name in _PATHS if (value := os.environ.get(name))},
+            **{name: value for name in _SWITCHES if (value := os.environ.get(name))},
+        },
     )
 
 

@@ -22,15 +22,26 @@ from gnoctl.service import check_running, start_installed
 from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
 from gnoctl.wording import count, duration, size
 from gnod import __version__
-from gnod.client.connection import Connection, check_place, connect
+from gnod.client.connection import Connection, check_place
+from gnod.client.opening import (
+    START_TIMEOUT_S,
+    connect_now,
+    connect_running,
+    gnoctl,
+    socket_in_use,
+    still_starting,
+)
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
-from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
+from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable
+from gnod.holder import Holder, holder_of
 from gnod.paths import Places, check_socket_path
 from gnod.private import own_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 
+# How long the daemon may take to say how it is: that needs no thread and no disk.
+ANSWER_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 15.0
 EXIT_TIMEOUT_S = 2.0
 POLL_S = 0.03
@@ -46,7 +57,7 @@ def start(options: JsonOptions) -> None:
     # Checked before connecting: systemd starts the daemon when a client connects.
     verb = "is already running" if lock_is_held(places) else "started"
     try:
-        connection = connect(places)
+        connection = connect_running(places)
     except DaemonNotRunning:
         connection = start_installed(places) or start_daemon(places)
     status = _status(places, connection)
@@ -56,7 +67,7 @@ def start(options: JsonOptions) -> None:
 def _status(places: Places, connection: Connection) -> DaemonStatusResult:
     with connection as daemon:
         try:
-            return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+            return _asked(places, daemon, start_timeout_s=START_TIMEOUT_S)
         except Unavailable:
             if not daemon.is_lost:
                 raise
@@ -65,25 +76,56 @@ def _status(places: Places, connection: Connection) -> DaemonStatusResult:
         return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
 
 
-@command("daemon stop", JsonOptions)
-def stop(options: JsonOptions) -> None:
+def _asked(places: Places, daemon: Connection, *, start_timeout_s: float = ANSWER_TIMEOUT_S) -> DaemonStatusResult:
+    """`start_timeout_s`: for a daemon that starts. Its service manager accepts connections before it does."""
+    holder = holder_of(places.lock_file)
+    timeout_s = ANSWER_TIMEOUT_S if holder and holder.socket else start_timeout_s
+    try:
+        return daemon.call("daemon.status", NoParams(), DaemonStatusResult, timeout_s=timeout_s)
+    except (TimedOut, Busy) as error:
+        holder = holder_of(places.lock_file) or Holder()
+        if holder.socket is None and isinstance(error, TimedOut):
+            raise still_starting(places, holder) from None
+        reason = "does not answer" if isinstance(error, TimedOut) else f"is busy ({error.message})"
+        raise TimedOut(
+            f"gnod (pid {holder.pid}) {reason}: wait, or end it with `{gnoctl(places)} daemon stop --force`",
+            {"pid": holder.pid},
+        ) from None
+
+
+class StopOptions(JsonOptions, frozen=True, kw_only=True):
+    force: Annotated[bool, option("--force", help="End it even if it does not answer, after 5 s by killing it")] = False
+
+
+@command("daemon stop", StopOptions)
+def stop(options: StopOptions) -> None:
     """Stop the daemon and wait until it has ended.
 
     Nothing is lost: interrupted indexing continues at the next start.
     """
-    stopped = stop_daemon(options.places)
-    line = f"stopped gnod (pid {stopped.pid}) for index '{options.places.index}'"
-    options.show({"stopped": True, "pid": stopped.pid}, line)
-    if stopped.manager == "systemd":
+    pid, manager = _stopped(options)
+    line = f"stopped gnod (pid {pid}) for index '{options.places.index}'"
+    options.show({"stopped": True, "pid": pid}, line)
+    if manager == "systemd":
         options.note("systemd starts it again when a client connects; `gnoctl service uninstall` ends that")
 
 
-@command("daemon restart", JsonOptions)
-def restart(options: JsonOptions) -> None:
+@command("daemon restart", StopOptions)
+def restart(options: StopOptions) -> None:
     """Stop the daemon if it is running, and start it: for example after an upgrade."""
     with suppress(DaemonNotRunning):
-        stop_daemon(options.places)
+        _stopped(options)
     start(options)
+
+
+def _stopped(options: StopOptions) -> tuple[int, str | None]:
+    """Stop the daemon; return its process id, and its service manager if it told that."""
+    if not options.force:
+        status = stop_daemon(options.places)
+        return status.pid, status.manager
+    from gnoctl.ending import end_daemon  # psutil takes 10 ms to import
+
+    return end_daemon(options.places), None
 
 
 @command("daemon status", JsonOptions)
@@ -93,8 +135,8 @@ def status(options: JsonOptions) -> None:
     Never starts the daemon. The exit status is 3 if it is not running.
     """
     check_running(options.places)
-    with connect(options.places) as daemon:
-        result = daemon.call("daemon.status", NoParams(), DaemonStatusResult)
+    with connect_running(options.places, timeout_s=ANSWER_TIMEOUT_S) as daemon:
+        result = _asked(options.places, daemon)
     options.show(result, _describe(result, options))
 
 
@@ -122,8 +164,8 @@ def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]
 def stop_daemon(places: Places) -> DaemonStatusResult:
     """Return the last status of the process that has ended. Raises DaemonNotRunning, or TimedOut if it stays."""
     check_running(places)
-    with connect(places) as daemon:
-        status = daemon.call("daemon.status", NoParams(), DaemonStatusResult, timeout_s=STOP_TIMEOUT_S)
+    with connect_running(places) as daemon:
+        status = _asked(places, daemon, start_timeout_s=STOP_TIMEOUT_S)
         try:
             daemon.call("daemon.shutdown", NoParams(), DaemonShutdownResult, timeout_s=STOP_TIMEOUT_S)
         except TimedOut:
@@ -140,7 +182,9 @@ def _wait_until_ended(places: Places, pid: int, *, closes_socket: bool) -> None:
     while lock_is_held(places) or (closes_socket and _listens(places)):
         if time.monotonic() > deadline:
             raise TimedOut(
-                f"gnod (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: end it with `kill {pid}`", {"pid": pid}
+                f"gnod (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: end it with"
+                f" `{gnoctl(places)} daemon stop --force`",
+                {"pid": pid},
             )
         time.sleep(POLL_S)
     # It still has its log open, which keeps a drive from being unmounted. A dead process may keep its id for long.
@@ -161,7 +205,7 @@ def _exists(pid: int) -> bool:
 
 def _listens(places: Places) -> bool:
     try:
-        connect(places).close()
+        connect_now(places).close()
     except DaemonNotRunning:
         return False
     return True
@@ -169,15 +213,15 @@ def _listens(places: Places) -> bool:
 
 @command("socket", Options)
 def socket(options: Options) -> None:
-    """Print the path of the socket, for editors and agents.
+    """Print the path of the socket where the daemon listens, or will listen: for editors and agents.
 
     The daemon speaks JSON-RPC 2.0 there: one message per line, or messages with Content-Length headers.
 
     Example:
       echo '{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}' | nc -U "$(gnoctl socket)"
     """
-    path = options.places.socket
-    check_socket_path(path)
+    check_socket_path(options.places.socket)
+    path = socket_in_use(options.places)
     check_place(str(path))  # editors connect by themselves
     print(path)
 

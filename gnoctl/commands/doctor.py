@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gnoctl import text
 from gnoctl.command import JsonOptions, command
 from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
+from gnod.client.opening import socket_in_use
 from gnod.errors import EXIT_RUNTIME, GnoError
 from gnod.paths import Places
 from gnod.protocol.base import NoParams
@@ -35,7 +36,7 @@ def _report(result: DoctorResult, places: Places, terminal: Terminal) -> Iterato
         "database": places.database,
         "models": places.models_dir,
         "log": places.log_file,
-        "socket": places.socket,
+        "socket": socket_in_use(places),
     }
     for name, path in shown.items():
         yield terminal.paint(f"{name:<9} {text.line(str(path))}", DIM)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from pathlib import Path
 
 from gnoctl.command import Options, command
 from gnod.paths import check_socket_path
@@ -21,20 +20,12 @@ def mcp(options: Options) -> None:
     Example:
       gnoctl mcp install --dry-run
     """
-    _find_runtime_folder()
     places = options.places
     check_socket_path(places.socket)
     wire = take_output()  # before other imports: they might print
     from gnoctl.mcp.bridge import serve
 
     serve(places, start=not (options.no_start or os.environ.get("GNO_NO_AUTOSTART")), wire=wire)
-
-
-def _find_runtime_folder() -> None:
-    """Set XDG_RUNTIME_DIR, which leads to the socket: agents pass on little of the environment."""
-    usual = Path(f"/run/user/{os.getuid()}")
-    if "XDG_RUNTIME_DIR" not in os.environ and usual.is_dir():
-        os.environ["XDG_RUNTIME_DIR"] = str(usual)
 
 
 def take_output() -> io.TextIOWrapper:

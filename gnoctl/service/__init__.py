@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple
 
-from gnod.client.connection import Connection, connect
+from gnod.client.connection import Connection
+from gnod.client.opening import connect_now
 from gnod.client.starting import lock_is_held
 from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
+from gnod.holder import last_failure
 from gnod.paths import Places
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
@@ -91,8 +93,10 @@ def service_of(places: Places) -> Service:
 def check_running(places: Places) -> None:
     """Raise DaemonNotRunning if the daemon is a stopped service: connecting would start it."""
     if service_of(places).is_installed() and not lock_is_held(places):
+        failure = last_failure(places.lock_file)
+        reason = f"its last start failed: {failure}" if failure else "it starts when it is needed"
         raise DaemonNotRunning(
-            f"gnod is a service for index '{places.index}' and is not running now; it starts when it is needed",
+            f"gnod is a service for index '{places.index}' and is not running now; {reason}",
             {"index": places.index},
         )
 
@@ -106,7 +110,7 @@ def start_installed(places: Places) -> Connection | None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:
-            return connect(places)
+            return connect_now(places)
         except DaemonNotRunning:
             if time.monotonic() > deadline:
                 raise TimedOut(

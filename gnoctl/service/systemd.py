@@ -106,7 +106,9 @@ class Systemd(Service):
 
 def _units_folder() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".config") / "systemd/user"
+    # Without a home folder (in a container) nothing is there; Path.home() would raise.
+    config = base if base and Path(base).is_absolute() else os.path.expanduser("~/.config")  # noqa: PTH111
+    return Path(config) / "systemd/user"
 
 
 def _filled(name: str, values: dict[str, str]) -> str:

@@ -36,6 +36,7 @@ from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, deco
 CONNECT_TIMEOUT_S = 5.0
 REOPEN_TIMEOUT_S = 15.0
 REOPEN_POLL_S = 0.02
+SILENCE_S = 1.0
 # A daemon that is shutting down still accepts connections for a moment, and drops them.
 REPEAT_PAUSES_S = (0.0, 0.1, 0.5)
 PROGRESS_TOKEN = 1  # one request at a time needs one token
@@ -48,7 +49,10 @@ class Connection:
     """A context manager. An interrupted request is cancelled before the exception propagates.
 
     While the daemon reopens its index, it refuses requests; the connection is then made anew and the request repeated.
+    `on_silence` is called once, if the first message from the daemon takes longer than `SILENCE_S`.
     """
+
+    on_silence: Callable[[], None] | None = None
 
     def __init__(self, path: str) -> None:
         """Connect to the socket at `path`. Raises OSError, or ForeignSocket before anything is sent."""
@@ -162,11 +166,21 @@ class Connection:
     def _receive(self) -> bytes:
         """Return the next line."""
         while not self._received:
+            self._note_silence()
             data = self._socket.recv(1 << 18)
             if not data:
                 raise lost("the daemon closed it")
             self._received = self._lines.feed(data)
         return self._received.pop(0)
+
+    def _note_silence(self) -> None:
+        on_silence, self.on_silence = self.on_silence, None
+        if on_silence is None:
+            return
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if not poll.poll(SILENCE_S * 1000):
+            on_silence()
 
     def _cancel(self, request_id: int) -> None:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
@@ -14,8 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gnod import errors
-from gnod.client.connection import Connection, connect
-from gnod.paths import Places, resolve
+from gnod.client.connection import Connection
+from gnod.client.opening import START_TIMEOUT_S, connect_now
+from gnod.holder import holder_of
+from gnod.paths import Places, check_owner, resolve
 from gnod.private import prepare, private_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
@@ -23,7 +24,6 @@ from gnod.protocol.daemon import DaemonStatusResult
 OnStarted = Callable[[Places, int], None]
 """Called with the process id of the started daemon."""
 
-START_TIMEOUT_S = 15.0
 FIRST_POLL_S = 0.01
 SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
@@ -65,17 +65,7 @@ def start(
 
 def lock_is_held(places: Places) -> bool:
     """Return whether a daemon serves this index or is starting. Tries to take the lock for a moment."""
-    try:
-        descriptor = private_file(places.lock_file, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return holder_of(places.lock_file) is not None
 
 
 def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Popen[bytes]:
@@ -117,7 +107,7 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
         # Checked before connecting: after the child has ended, try once more.
         ended = child.poll() is not None
         try:
-            if answered := _ask(connect(places)):
+            if answered := _ask(connect_now(places)):
                 return answered
         except errors.DaemonNotRunning:
             pass
@@ -147,14 +137,21 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
 
 def _startup_log(places: Places) -> Path:
     """Return the file for what the daemon prints before its log is open, and when it crashes."""
+    check_owner(places)
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
-    prepare(places)
-    descriptor = private_file(log, os.O_WRONLY | os.O_CREAT)
     try:
-        if os.fstat(descriptor).st_size > MAX_STARTUP_LOG_BYTES:
-            os.ftruncate(descriptor, 0)
-    finally:
-        os.close(descriptor)
+        prepare(places)
+        descriptor = private_file(log, os.O_WRONLY | os.O_CREAT)
+        try:
+            if os.fstat(descriptor).st_size > MAX_STARTUP_LOG_BYTES:
+                os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise errors.StorageFailed(
+            f"gnod cannot write to {log.parent} ({error.strerror}): make that folder writable for you, or set"
+            " GNO_DATA_DIR to another folder"
+        ) from error
     return log
 
 

@@ -307,8 +307,8 @@ async def _compose(
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
-                *(places, configuration, database, storage, pool, model_service, factory, inference, memory_service),
-                *(endpoints, embedding_service, attached, publications),
+                *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
+                *(memory_service, endpoints, embedding_service, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),

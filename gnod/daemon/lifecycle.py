@@ -3,7 +3,8 @@
 SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
 at once. SIGHUP reloads. A service manager is notified of each step.
 
-To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket.
+To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket. When
+the socket's file is lost, a new socket is bound.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ import gc
 import logging
 import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Protocol, TypeVar
 
 import gnod
-from gnod.daemon.listening import listening_socket
-from gnod.daemon.lock import index_lock
+from gnod.daemon.listening import Listening, listening_socket
+from gnod.daemon.lock import IndexLock, index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
 from gnod.errors import GnoError, IndexReopening
 from gnod.paths import Places
@@ -30,6 +30,8 @@ from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 
 CANCEL_TIMEOUT_S = 2.0
+# How often the socket's file is looked for. Clients wait a little longer for a daemon that has lost it.
+SOCKET_CHECK_S = 2.0
 
 _T = TypeVar("_T")
 
@@ -118,15 +120,15 @@ async def serve(
     control = Control()
     signals = _Signals(control)
     async with AsyncExitStack() as stack:
-        stack.enter_context(index_lock(places))
+        lock = stack.enter_context(index_lock(places))
         stack.callback(_log.info, "daemon.stopped")
-        listener = stack.enter_context(listening_socket(places))
-        served = _Served(places, listener, stats, notifier, signals)
+        listening = stack.enter_context(listening_socket(places))
+        served = _Served(places, lock, listening, stats, notifier, signals)
 
         def started() -> None:
             feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
             stack.callback(feeding.cancel)
-            _log_start(places)
+            _log_start(places, stats)
             if on_ready is not None:
                 on_ready()
 
@@ -150,10 +152,17 @@ class _Served:
     """Serves the index until it is closed or reopened."""
 
     def __init__(
-        self, places: Places, listener: socket.socket, stats: Stats, notifier: Notifier, signals: _Signals
+        self,
+        places: Places,
+        lock: IndexLock,
+        listening: Listening,
+        stats: Stats,
+        notifier: Notifier,
+        signals: _Signals,
     ) -> None:
         self._status = f"serving index '{places.index}'"
-        self._listener = listener
+        self._lock = lock
+        self._listening = listening
         self._stats = stats
         self._notifier = notifier
         self._signals = signals
@@ -169,7 +178,9 @@ class _Served:
             stack.callback(reloading.cancel)
             transport = Transport(Dispatcher(services.handlers), self._stats)
             stack.push_async_callback(self._drain, transport, services.shutdown_grace_s)
-            await transport.listen(self._listener.dup())  # closing a copy keeps new connections in the queue
+            await self._listen(transport)
+            keeping = asyncio.create_task(self._keep_listening(transport))
+            stack.callback(keeping.cancel)
             self._notifier.ready(self._status)
             on_ready()
             await self._signals.control.requested()
@@ -182,6 +193,28 @@ class _Served:
         """The heartbeat of the services; without services, that of the event loop."""
         if self._services is not None:
             await self._services.heartbeat()
+
+    async def _listen(self, transport: Transport) -> None:
+        if self._listening.is_lost():
+            self._listening.renew()
+        await transport.listen(self._listening.socket.dup())  # closing a copy keeps new connections in the queue
+        self._stats.socket = str(self._listening.path)
+        self._lock.listens_at(self._stats.socket)
+
+    async def _keep_listening(self, transport: Transport) -> None:
+        """Listen again when clients do not find the socket any more: its file or folder may be deleted at any time."""
+        reported = ""
+        while True:
+            await asyncio.sleep(SOCKET_CHECK_S)
+            if not self._listening.is_lost():
+                continue
+            try:
+                await self._listen(transport)
+                reported = ""
+            except (GnoError, OSError) as error:
+                if str(error) != reported:
+                    _log.error("socket.lost", extra={"fields": {"message": str(error)}})
+                reported = str(error)
 
     async def _drain(self, transport: Transport, grace_s: float) -> None:
         is_stopping = self._signals.control.stopping.is_set()
@@ -244,12 +277,12 @@ async def _close(services: Services, signals: _Signals) -> None:
     await _unless(signals.force, services.close())
 
 
-def _log_start(places: Places) -> None:
+def _log_start(places: Places, stats: Stats) -> None:
     fields = {
         "version": gnod.__version__,
         "pid": os.getpid(),
         "index": places.index,
-        "socket": str(places.socket),
+        "socket": stats.socket,
     }
     _log.info("daemon.started", extra={"fields": fields})
 

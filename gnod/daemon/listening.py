@@ -1,54 +1,100 @@
-"""The socket file: create, protect and remove it. Must run under the index's lock; knows no requests.
+"""The socket file: create, protect, replace and remove it. Must run under the index's lock; knows no requests.
 
 With socket activation (sd_listen_fds(3)) the service manager creates and keeps the socket.
 """
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import socket
 import stat
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gnod.errors import ForeignSocket, IndexLocked, StorageFailed, UsageError
+from gnod import folders
+from gnod.errors import ForeignSocket, GnoError, IndexLocked, StorageFailed, UsageError
 from gnod.paths import Places, check_socket_path
-from gnod.peer import folder_problem
 from gnod.private import private_folder
 
-Identity = tuple[int, int, int]
+Identity = tuple[int, int]
 
 _FIRST_PASSED = 3
 _OUR_NAME = "gnod"
+# Two daemons with the same GNO_SOCKET must not take it from each other for ever.
+_MOST_TAKEN_BACK = 3
+
+_log = logging.getLogger(__name__)
+
+
+class Listening:
+    """The socket of the index. It is bound and does not listen yet: until the daemon is ready, a client is refused and
+    tries again. asyncio never gets the path, because it would delete a socket file that is in use."""
+
+    def __init__(self, places: Places, passed: socket.socket | None) -> None:
+        """`passed`: the socket of the service manager, which keeps its file. Otherwise bind the index's socket."""
+        self.path = places.socket
+        self._places = places
+        self._taken_back = 0
+        self._owns_file = passed is None
+        self.socket = passed or _bound(self.path, places)
+        self._identity = _identity(self.path)
+
+    def is_lost(self) -> bool:
+        """Return whether clients do not find the socket any more: its file is gone, or another one is in its place."""
+        # The open socket keeps the inode, so its number is not used again.
+        return self._identity is None or _identity(self.path) != self._identity
+
+    def renew(self) -> None:
+        """Bind the socket again, at its old path if possible, and else where clients also look. Raises StorageFailed.
+
+        Open connections stay open: they do not need the file.
+        """
+        usual = map(Path, folders.usual_sockets(self._places.index))
+        failures: list[str] = []
+        for path in dict.fromkeys([self._places.socket, *usual]):
+            try:
+                bound = self._bound_again(path)
+            except GnoError as error:
+                failures.append(error.message)
+                continue
+            self.socket.close()
+            self.path, self.socket, self._owns_file = path, bound, True
+            self._identity = _identity(path)
+            _log.warning("socket.renewed", extra={"fields": {"socket": str(path)}})
+            return
+        raise StorageFailed(f"the socket is lost: {'; '.join(failures)}")
+
+    def close(self) -> None:
+        if self._owns_file and not self.is_lost():
+            with suppress(OSError):
+                self.path.unlink()
+        self.socket.close()
+
+    def _bound_again(self, path: Path) -> socket.socket:
+        try:
+            return _bound(path, self._places)
+        except IndexLocked:
+            # Another process listens at the path of this index, whose lock we hold.
+            if path != self.path or self._taken_back >= _MOST_TAKEN_BACK:
+                raise
+        self._taken_back += 1
+        with suppress(OSError):
+            path.unlink()
+        return _bound(path, self._places)
 
 
 @contextmanager
-def listening_socket(places: Places) -> Iterator[socket.socket]:
-    """Return the socket that the service manager passed; else bind the index's socket, mode 0600, and remove its file
-    after the block.
-
-    The bound socket does not listen yet: until the daemon is ready, a client is refused and tries again. asyncio never
-    gets the path, because it would delete a socket file that is in use.
-    """
-    path = places.socket
-    check_socket_path(path)
-    if passed := _passed_socket(path, os.environ):
-        with passed:
-            yield passed
-        return
+def listening_socket(places: Places) -> Iterator[Listening]:
+    """Return the socket that the service manager passed, or a new one, mode 0600, whose file is removed after the
+    block. Raises ForeignSocket if other users could replace it."""
+    check_socket_path(places.socket)
+    listening = Listening(places, _passed_socket(places.socket, os.environ))
     try:
-        _make_folder(places)
-        _remove_stale(path)
-        listener, identity = _bind(path)
-    except OSError as error:
-        raise StorageFailed(f"cannot create the socket {path}: {error.strerror}") from error
-    try:
-        yield listener
+        yield listening
     finally:
-        listener.close()
-        _remove_own(path, identity)
+        listening.close()
 
 
 def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.socket | None:
@@ -86,15 +132,28 @@ def _check_passed(passed: socket.socket, path: Path) -> None:
         )
 
 
-def _make_folder(places: Places) -> None:
-    folder = places.socket.parent
+def _bound(path: Path, places: Places) -> socket.socket:
+    try:
+        _make_folder(path.parent, places)
+        _remove_stale(path)
+        return _bind(path)
+    except OSError as error:
+        raise StorageFailed(f"cannot create the socket {path}: {error.strerror}") from error
+
+
+def _make_folder(folder: Path, places: Places) -> None:
+    """Create the folder of the socket. Raises ForeignSocket if other users could put another socket into it."""
     private_folder(folder)
-    # Only gnod's own folders: not one that the user named (GNO_SOCKET=/tmp/x).
+    # Only gnod's own folders: not one that the user named (GNO_SOCKET).
     is_ours = folder == places.cache_dir or folder.name == "gno"
     if is_ours and folder.stat().st_uid == os.getuid():
         folder.chmod(0o700)
-    if problem := folder_problem(str(folder)):
-        raise ForeignSocket(problem, {"socket": str(places.socket)})
+    if not folders.is_private(str(folder)):
+        raise ForeignSocket(
+            f"other users could replace the socket in {folder}: make that folder your own with mode 0700, or set"
+            " GNO_SOCKET to a path in another folder",
+            {"path": str(folder)},
+        )
 
 
 def _remove_stale(path: Path) -> None:
@@ -122,26 +181,20 @@ def _is_answered(path: Path) -> bool:
         return True
 
 
-def _bind(path: Path) -> tuple[socket.socket, Identity]:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # With chmod afterwards, other users could connect in between.
-    previous = os.umask(0o177)
+def _bind(path: Path) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(str(path))
-        return listener, _identity(path)
+        bound.bind(str(path))
+        path.chmod(0o600)  # nobody can connect in between: it does not listen yet
+        return bound
     except OSError:
-        listener.close()
+        bound.close()
         raise
-    finally:
-        os.umask(previous)
 
 
-def _identity(path: Path) -> Identity:
-    status = path.lstat()
-    return status.st_dev, status.st_ino, status.st_ctime_ns  # the time, because inode numbers are reused
-
-
-def _remove_own(path: Path, identity: Identity) -> None:
-    with contextlib.suppress(OSError):
-        if _identity(path) == identity:
-            path.unlink()
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -10,28 +10,51 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import msgspec
 
-from gnod.errors import IndexLocked, StorageFailed
-from gnod.paths import Places
+from gnod import holder
+from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
+from gnod.holder import Holder
+from gnod.paths import Places, check_owner
 from gnod.private import prepare, private_file
 
 # gnoctl holds the lock for a moment when it checks whether a daemon runs.
 PATIENCE_S = 0.2
+_MAX_FAILURE_CHARS = 2000
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the lock file, for messages only: it remains after the process."""
+class IndexLock:
+    """The lock that this process holds. What it writes tells clients about this process."""
 
-    pid: int
-    started_at: str
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._holder = Holder(pid=os.getpid(), started_at=datetime.now(UTC).isoformat(timespec="seconds"))
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)  # on a full disk, too, the file must not name an earlier process
+        self._write(self._holder)
+
+    def listens_at(self, socket: str) -> None:
+        """Tell clients where this process listens."""
+        self._holder = msgspec.structs.replace(self._holder, socket=socket)
+        self._write(self._holder)
+
+    def ends(self, failure: str | None = None) -> None:
+        """Leave nothing of this process but why it failed."""
+        self._write(Holder(failure=failure and failure[:_MAX_FAILURE_CHARS]))
+
+    def _write(self, content: Holder) -> None:
+        # A full disk costs the messages of other processes, not the daemon.
+        with suppress(OSError):
+            # In one step, for readers: blanks cover what was there.
+            length = os.fstat(self._descriptor).st_size
+            os.pwrite(self._descriptor, msgspec.json.encode(content).ljust(length), 0)
 
 
 @contextmanager
-def index_lock(places: Places) -> Iterator[None]:
+def index_lock(places: Places) -> Iterator[IndexLock]:
     """Hold the index's lock for the block. Raises IndexLocked when another process has it.
 
     A forked child would keep the lock: start workers with exec.
@@ -39,13 +62,20 @@ def index_lock(places: Places) -> Iterator[None]:
     descriptor = _open(places)
     try:
         _acquire(descriptor, places)
-        _sign(descriptor)
-        yield
+        lock = IndexLock(descriptor)
+        try:
+            yield lock
+        except GnoError as error:
+            # One that was not to be started has not failed.
+            lock.ends(None if isinstance(error, DaemonNotRunning) else error.message)
+            raise
+        lock.ends()
     finally:
         os.close(descriptor)
 
 
 def _open(places: Places) -> int:
+    check_owner(places)
     try:
         prepare(places)
         return private_file(places.lock_file, os.O_RDWR | os.O_CREAT)
@@ -71,25 +101,9 @@ def _acquire(descriptor: int, places: Places) -> None:
 
 
 def _locked(descriptor: int, places: Places) -> IndexLocked:
-    holder = _read(descriptor)
-    who = f"another gnod (pid {holder.pid})" if holder else "another gnod"
+    other = holder.read(descriptor)
+    who = f"another gnod (pid {other.pid})" if other.pid else "another gnod"
     details: dict[str, object] = {"index": places.index}
-    if holder:
-        details |= {"pid": holder.pid, "started_at": holder.started_at}
+    if other.pid:
+        details |= {"pid": other.pid, "started_at": other.started_at}
     return IndexLocked(f"{who} already serves index '{places.index}'", details)
-
-
-def _read(descriptor: int) -> Holder | None:
-    try:
-        return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=Holder)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None  # locked, and not written yet
-
-
-def _sign(descriptor: int) -> None:
-    signature = Holder(pid=os.getpid(), started_at=datetime.now(UTC).isoformat(timespec="seconds"))
-    try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, msgspec.json.encode(signature) + b"\n", 0)
-    except OSError:
-        pass  # a full disk: only the message of another daemon lacks the pid

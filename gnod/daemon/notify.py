@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
 SYSTEMD = "systemd"
 LAUNCHD = "launchd"
@@ -67,7 +67,7 @@ class Notifier:
 def from_environment(environment: MutableMapping[str, str] | None = None) -> Notifier:
     """Return the notifier, and remove its variables from the environment, so that workers do not notify."""
     variables = os.environ if environment is None else environment
-    manager = _manager(variables)  # before they are gone
+    manager = manager_of(variables)  # before they are gone
     address = variables.pop("NOTIFY_SOCKET", None)
     microseconds = variables.pop("WATCHDOG_USEC", "")
     is_for_us = variables.pop("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
@@ -90,8 +90,11 @@ async def feed_watchdog(notifier: Notifier, heartbeat: Callable[[], Awaitable[No
         await asyncio.sleep(notifier.watchdog_s / _FEEDS)
 
 
-def _manager(variables: MutableMapping[str, str]) -> str | None:
-    """Children inherit these variables: only those with our process id count."""
+def manager_of(variables: Mapping[str, str]) -> str | None:
+    """Return the service manager that runs this process.
+
+    Children inherit these variables: only those with our process id count.
+    """
     ours = str(os.getpid())
     if ours in (variables.get("SYSTEMD_EXEC_PID"), variables.get("LISTEN_PID")):
         return SYSTEMD

@@ -14,17 +14,19 @@ from typing import NamedTuple
 import apsw
 
 from gnod.errors import GnoError
+from gnod.folders import SOCKET_PATH_LIMIT, is_private
 from gnod.handlers import doctor_models, publishing
 from gnod.handlers.attached import info, published
 from gnod.ingest.jobs import Failure, TextJob
 from gnod.ingest.pool import WorkerPool
 from gnod.ingest.walk import root_problem
 from gnod.models.inference import Inference
-from gnod.paths import SOCKET_PATH_LIMIT, Places
+from gnod.paths import Places
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.stats import Stats
 from gnod.services.attached import AttachedCollections, Report
 from gnod.services.configuration import Configuration
 from gnod.services.embedding import EmbeddingService
@@ -61,6 +63,7 @@ class DoctorServices(NamedTuple):
     """The checked services."""
 
     places: Places
+    stats: Stats
     configuration: Configuration
     database: Database
     storage: StorageMonitor
@@ -79,6 +82,8 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
     async def doctor_run(_: NoParams, __: Call) -> DoctorResult:
         checks = [
             *_places(services.places),
+            _socket(Path(services.stats.socket)),
+            *_runtime_folder(),
             _config(services.configuration),
             await _database(services.database, services.storage),
             *_storage(services.storage),
@@ -105,21 +110,32 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
 
 
 def _places(places: Places) -> list[Check]:
-    length = len(os.fsencode(places.socket))
-    mode = stat.S_IMODE(places.socket.stat().st_mode) if places.socket.exists() else 0
-    is_private = mode & 0o077 == 0
     return [
         Check("config file", "ok", str(places.config_file)),
         _data(places.data_dir),
         Check("cache folder", "ok", str(places.cache_dir)),
         Check("log file", "ok", str(places.log_file)),
-        Check(
-            "socket",
-            "ok" if is_private else "error",
-            f"{places.socket} ({length} of {SOCKET_PATH_LIMIT} bytes, mode {mode:04o})",
-            None if is_private else "gnoctl daemon restart",
-        ),
     ]
+
+
+def _socket(path: Path) -> Check:
+    shown = f"{path} ({len(os.fsencode(path))} of {SOCKET_PATH_LIMIT} bytes"
+    if not path.exists():
+        return Check("socket", "error", f"{shown}, deleted)", "wait two seconds: gnod makes it again")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not is_private(str(path.parent)):
+        return Check("socket", "error", f"{shown}): other users can replace it", f"chmod go-w {path.parent}")
+    status, remedy = ("error", "gnoctl daemon restart") if mode & 0o077 else ("ok", None)
+    return Check("socket", status, f"{shown}, mode {mode:04o})", remedy)
+
+
+def _runtime_folder() -> list[Check]:
+    """Say if XDG_RUNTIME_DIR is not fit for a socket: gnod then uses another folder."""
+    folder = os.environ.get("XDG_RUNTIME_DIR")
+    if not folder or is_private(folder):
+        return []
+    message = f"{folder} is not a folder that only you can write: gnod does not use it"
+    return [Check("runtime folder", "warning", message, "unset XDG_RUNTIME_DIR, or give it mode 0700")]
 
 
 def _data(folder: Path) -> Check:

@@ -37,20 +37,32 @@ _log = logging.getLogger(__name__)
 _cancel_params = msgspec.json.Decoder(CancelParams)
 
 
+# Of a connection beyond the limit.
+_RESERVED_METHODS = "daemon."
+
+
 class Limits(NamedTuple):
     """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: from the first byte of a
     message to its last. Between messages a connection may be idle for ever, but after `idle_s` it is closed when a new
-    one needs its place. `held_bytes`: of all connections, what is half received, in flight, or not yet read;
-    `unread_bytes`: of one, what is not yet read."""
+    one needs its place. Beyond `connections`, `reserved` ones may call `daemon.*` only, and are closed after
+    `reserved_s`. `held_bytes`: of all connections, what is half received, in flight, or not yet read; `unread_bytes`:
+    of one, what is not yet read."""
 
     message_bytes: int = MAX_REQUEST_BYTES
     in_flight: int = 64
     connections: int = 256
+    reserved: int = 8
+    reserved_s: float = 5.0
     write_timeout_s: float = 30.0
     message_timeout_s: float = 60.0
     idle_s: float = 60.0
     unread_bytes: int = 64 * 1024 * 1024
     held_bytes: int = 256 * 1024 * 1024
+
+
+def too_many_connections(limits: Limits) -> Busy:
+    limit = limits.connections
+    return Busy(f"{limit} connections are open already: close some, or try again later", {"limit": limit})
 
 
 @dataclass(eq=False)
@@ -94,7 +106,10 @@ class Connection:
         stats: Stats,
         limits: Limits,
         held_by_all: Callable[[], int] | None = None,
+        *,
+        is_reserved: bool = False,
     ) -> None:
+        self.is_reserved = is_reserved
         self.stopping: GnoError | None = None
         self.deliveries: set[asyncio.Task[None]] = set()
         self._reader = reader
@@ -220,6 +235,8 @@ class Connection:
     def _refusal(self, request: jsonrpc.Request, size: int) -> GnoError | None:
         if self.stopping:
             return self.stopping
+        if self.is_reserved and not request.method.startswith(_RESERVED_METHODS):
+            return too_many_connections(self._limits)
         if len(self._running) >= self._limits.in_flight:
             limit = self._limits.in_flight
             return LimitExceeded(f"{limit} requests are in flight on this connection", {"limit": limit})

@@ -10,11 +10,11 @@ import socket
 import sys
 from typing import Any
 
-from gnod.errors import Busy, GnoError, IndexReopening, Refused, ShuttingDown
+from gnod.errors import GnoError, IndexReopening, Refused, ShuttingDown
 from gnod.peer import peer_uid
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import encode_error
-from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits
+from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits, too_many_connections
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
@@ -46,10 +46,14 @@ class Transport:
         self._stopping: GnoError | None = None
 
     async def listen(self, listener: socket.socket) -> None:
-        """Accept connections from the bound `listener`, which is closed by `close`."""
+        """Accept connections from the bound `listener`, which is closed by `close`, and no longer from an earlier one.
+        Open connections stay open."""
+        earlier = self._server
         self._server = await asyncio.start_unix_server(
             self._connected, sock=listener, limit=READ_BYTES, backlog=BACKLOG, **_KEEP_SOCKET_FILE
         )
+        if earlier is not None:
+            earlier.close()
 
     async def close(self, grace_s: float, forced: asyncio.Event, refusal: GnoError | None = None) -> None:
         """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then cancel them.
@@ -100,14 +104,22 @@ class Transport:
         return {task for connection in self._connections for task in connection.deliveries}
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if refusal := self._refusal(writer):
+        refusal = self._refusal(writer)
+        is_reserved = refusal is None and self._is_full() and not self._make_room()
+        if is_reserved and self._reserved() >= self._limits.reserved:
+            refusal = too_many_connections(self._limits)
+        if refusal is not None:
             _log.warning("connection.refused", extra={"fields": {"reason": refusal.message}})
             writer.write(encode(encode_error(None, refusal), Framing.LINES))
             writer.close()
             return
-        connection = Connection(reader, writer, self._dispatcher, self._stats, self._limits, self._held_bytes)
+        connection = Connection(
+            *(reader, writer, self._dispatcher, self._stats, self._limits, self._held_bytes), is_reserved=is_reserved
+        )
         self._stats.connections += 1
         task = asyncio.create_task(connection.run())
+        if is_reserved:
+            asyncio.get_running_loop().call_later(self._limits.reserved_s, task.cancel)
         self._connections[connection] = task
         task.add_done_callback(lambda _: self._forget(connection))
 
@@ -127,10 +139,13 @@ class Transport:
             return Refused("cannot tell which user is connecting")
         if uid != self._allowed_uid:
             return Refused("this socket serves another user", {"uid": uid})
-        if len(self._connections) >= self._limits.connections and not self._make_room():
-            limit = self._limits.connections
-            return Busy(f"{limit} connections are open already: close some, or try again later", {"limit": limit})
         return None
+
+    def _is_full(self) -> bool:
+        return len(self._connections) - self._reserved() >= self._limits.connections
+
+    def _reserved(self) -> int:
+        return sum(connection.is_reserved for connection in self._connections)
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle longest, if that is at least `idle_s`. Returns whether it did."""

@@ -35,6 +35,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
     monkeypatch.setenv("NO_COLOR", "")  # restored at the end: --no-color sets it
     for variable in ("GNO_SOCKET", "GNO_INDEX", "XDG_RUNTIME_DIR", "COLUMNS"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("gnod.folders._USER_RUNTIME_FOLDERS", str(folder / "run-user"))
     for name in ("config", "data", "cache"):
         monkeypatch.setenv(f"GNO_{name.upper()}_DIR", str(folder / name))
     monkeypatch.setenv("GNO_NO_AUTOSTART", "1")
@@ -71,7 +72,7 @@ def spawn(places: Places) -> Iterator[Spawn]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **environment},
+            env={**os.environ, "GNO_SOCKET": str(places.socket), **environment},
         )
         processes.append(process)
         return process

@@ -7,6 +7,8 @@ import re
 import pytest
 
 from gnod.client.connection import connect
+from gnod.client.opening import connect_running
+from gnod.daemon.lock import index_lock
 from gnod.errors import (
     CLASSES,
     CollectionNotFound,
@@ -113,6 +115,15 @@ def test_nobody_listens(places: Places) -> None:
     work.socket.touch()  # left behind: ECONNREFUSED
     with pytest.raises(DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
         connect(work)
+
+
+def test_a_usual_path_that_cannot_be_used_is_no_obstacle(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    with index_lock(daemon.places) as lock:
+        lock.listens_at(str(daemon.places.socket))
+        for unusable in (f"/tmp/{'x' * 120}.sock", "/dev/null/x", str(daemon.places.data_dir / "no")):
+            monkeypatch.setenv("GNO_SOCKET", unusable)
+            with connect_running(resolve()) as connection:
+                assert connection.call("daemon.status", NoParams(), DaemonStatusResult).requests == 42
 
 
 def test_a_socket_path_that_is_too_long(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

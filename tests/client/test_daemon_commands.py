@@ -28,6 +28,7 @@ Launch = Callable[..., Connection]
 def launch(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """Start the fake daemon as a process, the way gnoctl starts gnod."""
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
+    monkeypatch.setenv("GNO_SOCKET", str(places.socket))
 
     def launch(*words: str) -> Connection:
         command = [sys.executable, "-m", "tests.client.fake_daemon", "--index", places.index, *words]
@@ -105,10 +106,13 @@ def test_only_the_end_of_this_start_is_quoted(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize("words", [("search", "x"), ("daemon", "status"), ("daemon", "stop")])
-def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl) -> None:
+def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl, places: Places) -> None:
     outcome = gnoctl(*words)
     assert outcome.status == 3
-    assert outcome.err == ("gnoctl: gnod is not running for index 'default': run `gnoctl daemon start`\n")
+    assert outcome.err == (
+        f"gnoctl: gnod is not running for index 'default' (nothing listens at {places.socket}): run `gnoctl daemon"
+        " start`\n"
+    )
     failed = json.loads(gnoctl(*words, "--json").out)["error"]
     assert failed["code"] == "NOT_RUNNING"
     assert failed["details"]["kind"] == DaemonNotRunning.kind

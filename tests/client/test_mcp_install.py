@@ -25,7 +25,7 @@ def home(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Pat
     """An empty home; no agent's program is on the PATH."""
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
         monkeypatch.delenv(variable, raising=False)
-    for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR"):
+    for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_NO_AUTOSTART"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -169,6 +169,16 @@ def test_moved_places_are_told_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeyp
     for name in ("cursor", "codex"):
         gnoctl("mcp", "install", "--agent", name)
         assert servers(name)["gno"]["env"] == {"GNO_DATA_DIR": str(home / "data")}
+
+
+def test_what_this_shell_forbids_the_bridge_is_told_too(
+    home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GNO_OFFLINE", "1")
+    monkeypatch.setenv("GNO_INDEX", "work")
+    gnoctl("mcp", "install", "--agent", "cursor")
+    installed = servers("cursor")["gno-work"]
+    assert (installed["args"], installed["env"]) == (["--index", "work", "mcp"], {"GNO_OFFLINE": "1"})
 
 
 def test_an_unknown_agent(home: Path, gnoctl: Gnoctl) -> None:

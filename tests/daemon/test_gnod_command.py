@@ -6,8 +6,9 @@ import sys
 import pytest
 
 import gnod
-from gnod.__main__ import main
-from gnod.errors import EXIT_VALIDATION
+from gnod.__main__ import exit_status, main
+from gnod.daemon.notify import LAUNCHD, SYSTEMD
+from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, ConfigInvalid, StorageFailed
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,3 +41,10 @@ print(sorted(name for name in ("asyncio", "apsw", "numpy", "gnod.daemon") if nam
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_launchd_is_not_asked_to_start_it_again_where_that_cannot_help() -> None:
+    assert exit_status(ConfigInvalid("unknown key"), LAUNCHD) == 0
+    assert exit_status(StorageFailed("the disk is full"), LAUNCHD) == EXIT_RUNTIME
+    assert exit_status(ConfigInvalid("unknown key"), SYSTEMD) == EXIT_VALIDATION  # RestartPreventExitStatus
+    assert exit_status(ConfigInvalid("unknown key"), None) == EXIT_VALIDATION

@@ -5,11 +5,13 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from gnod.daemon.lock import index_lock
-from gnod.errors import IndexLocked, StorageFailed
+from gnod.errors import ConfigInvalid, IndexLocked, StorageFailed
+from gnod.holder import Holder, holder_of, last_failure
 from gnod.paths import Places
 from tests.rpc.harness import places_in, short_folder
 
@@ -38,11 +40,53 @@ def test_the_lock_ends_with_the_block_and_the_file_stays() -> None:
         for _ in range(2):
             with index_lock(places):
                 assert is_locked(places)
-                signature = json.loads(places.lock_file.read_bytes())
-                assert signature["pid"] == os.getpid()
+                holder = holder_of(places.lock_file)
+                assert holder is not None
+                assert (holder.pid, holder.socket) == (os.getpid(), None)
                 assert stat.S_IMODE(places.lock_file.stat().st_mode) == 0o600
             assert places.lock_file.exists()
             assert not is_locked(places)
+
+
+def test_clients_learn_where_the_holder_listens_and_nothing_of_the_last_one() -> None:
+    with short_folder() as folder:
+        lock_file = places_in(folder).lock_file
+        assert holder_of(lock_file) is None
+        with index_lock(places_in(folder)) as lock:
+            for socket in ("/a/long/path/default.sock", "/short"):
+                lock.listens_at(socket)
+                holder = holder_of(lock_file)
+                assert holder is not None
+                assert (holder.pid, holder.socket) == (os.getpid(), socket)
+            assert last_failure(lock_file) is None
+        assert holder_of(lock_file) is None
+        assert str(os.getpid()).encode() not in lock_file.read_bytes()
+        with index_lock(places_in(folder)):
+            assert holder_of(lock_file) == Holder(pid=os.getpid(), started_at=started_at(lock_file))
+
+
+def started_at(lock_file: Path) -> str:
+    return str(json.loads(lock_file.read_bytes())["started_at"])
+
+
+def test_why_the_last_daemon_failed_is_kept_until_the_next() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        assert last_failure(places.lock_file) is None
+        with pytest.raises(ConfigInvalid), index_lock(places):
+            raise ConfigInvalid("line 3: unknown key\n" + "x" * 5000)
+        assert (last_failure(places.lock_file) or "").startswith("line 3: unknown key")
+        with index_lock(places):
+            assert last_failure(places.lock_file) is None
+        assert last_failure(places.lock_file) is None
+
+
+def test_what_a_killed_daemon_has_written_does_not_count() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        places.lock_file.parent.mkdir(parents=True)
+        places.lock_file.write_text(json.dumps({"pid": 1, "started_at": "", "socket": "/tmp/x"}))
+        assert holder_of(places.lock_file) is None
 
 
 def test_indexes_do_not_lock_each_other() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import EXIT_VALIDATION
+from tests.machine import wait_until
 from tests.rpc.harness import places_in, short_folder
 
 ROOT = Path(__file__).parents[2]
@@ -103,6 +104,24 @@ def test_earlier_connections_are_answered_and_the_socket_stays() -> None:
             with started(folder, passed) as process:  # the next one takes the same
                 says(process, "ready")
                 assert asks(path) == {"stopping": True}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_lost_before_the_start", [True, False])
+def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(is_lost_before_the_start: bool) -> None:
+    with short_folder() as folder:
+        path = places_in(folder).socket
+        with listener(path) as passed:
+            if is_lost_before_the_start:
+                path.unlink()
+            with started(folder, passed) as process:
+                says(process, "ready")
+                if not is_lost_before_the_start:
+                    path.unlink()
+                wait_until(path.exists)
+                assert asks(path) == {"stopping": True}
+                process.communicate(timeout=60)
+            assert not path.exists(), "it was the daemon's"
 
 
 def test_of_several_the_one_with_our_name_is_taken() -> None:

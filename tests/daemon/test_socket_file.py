@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from pathlib import Path
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from gnod.daemon.listening import listening_socket
-from gnod.errors import IndexLocked, SocketPathTooLong, StorageFailed, UsageError
+from gnod.errors import IndexLocked, Refused, SocketPathTooLong, StorageFailed, UsageError
 from gnod.paths import Places
 from tests.rpc.harness import places_in, short_folder
 
@@ -40,7 +41,6 @@ def test_only_the_user_may_open_the_socket_and_its_folder() -> None:
             with listening_socket(places):
                 assert mode(places.socket) == 0o600
                 assert mode(places.socket.parent) == 0o700
-            assert os.umask(0) == 0, "the umask is as it was"
         finally:
             os.umask(previous)
         assert not places.socket.exists()
@@ -71,8 +71,8 @@ def test_what_a_killed_daemon_left_is_replaced() -> None:
         places = places_in(folder)
         live_socket(places.socket).close()
         assert places.socket.is_socket()
-        with listening_socket(places) as listener:
-            listener.listen()
+        with listening_socket(places) as listening:
+            listening.socket.listen()
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(str(places.socket))
 
@@ -116,3 +116,91 @@ def test_the_socket_of_a_later_daemon_is_kept() -> None:
             other = live_socket(places.socket)
         with other:
             assert places.socket.is_socket()
+
+
+@pytest.mark.parametrize("access", [0o1777, 0o777, 0o775, 0o757])
+def test_a_folder_that_other_users_can_write_is_refused(access: int) -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        places.socket.parent.mkdir()
+        places.socket.parent.chmod(access)
+        assert f"other users could replace the socket in {places.socket.parent}" in refused(places, Refused)
+        assert not places.socket.exists()
+
+
+def test_a_private_folder_inside_a_shared_one_is_used() -> None:
+    with short_folder() as folder:
+        (folder / "run").mkdir()
+        (folder / "run").chmod(0o1777)
+        places = msgspec.structs.replace(places_in(folder), socket=folder / "run" / "gno" / "x.sock")
+        with listening_socket(places):
+            assert mode(places.socket.parent) == 0o700
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a folder of another user")
+def test_a_folder_that_another_user_has_made_first_is_refused() -> None:
+    with short_folder() as folder:
+        places = msgspec.structs.replace(places_in(folder), socket=folder / "gno" / "x.sock")
+        places.socket.parent.mkdir(mode=0o700)
+        os.chown(places.socket.parent, 1234, 1234)
+        refused(places, Refused)
+        places.socket.parent.rmdir()
+        (folder / "ours").mkdir(mode=0o700)
+        places.socket.parent.symlink_to(folder / "ours")
+        os.chown(places.socket.parent, 1234, 1234, follow_symlinks=False)
+        refused(places, Refused)
+
+
+def answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
+@pytest.mark.parametrize("loss", ["deleted", "moved", "folder", "replaced", "another listens", "a file"])
+def test_a_lost_socket_is_bound_again(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with short_folder() as folder:
+        monkeypatch.setenv("GNO_CACHE_DIR", str(folder / "cache"))
+        monkeypatch.setattr("gnod.folders._USER_RUNTIME_FOLDERS", str(folder / "none"))
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        places = places_in(folder)
+        with listening_socket(places) as listening:
+            assert not listening.is_lost()
+            places.socket.chmod(0o640)
+            assert not listening.is_lost(), "only the mode is different"
+            if loss == "moved":
+                places.socket.rename(folder / "elsewhere")
+            elif loss == "folder":
+                shutil.rmtree(places.socket.parent)
+            else:
+                places.socket.unlink()
+            other = live_socket(places.socket) if loss in ("replaced", "another listens") else None
+            if loss == "replaced" and other:
+                other.close()
+            if loss == "a file":
+                places.socket.write_text("precious")
+            assert listening.is_lost()
+            listening.renew()
+            listening.socket.listen()
+            assert not listening.is_lost()
+            assert answers(listening.path)
+            assert listening.path == (folder / "cache" / "default.sock" if loss == "a file" else places.socket)
+            assert mode(listening.path) == 0o600
+            if other:
+                other.close()
+        assert not listening.path.exists(), "it is removed at the end"
+
+
+def test_two_daemons_do_not_take_one_path_from_each_other_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    with short_folder() as folder:
+        monkeypatch.setenv("GNO_CACHE_DIR", str(folder / "cache"))
+        monkeypatch.setattr("gnod.folders._USER_RUNTIME_FOLDERS", str(folder / "none"))
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        places = places_in(folder)
+        with listening_socket(places) as listening:
+            for _ in range(10):
+                places.socket.unlink()
+                with live_socket(places.socket):
+                    if listening.is_lost():
+                        listening.renew()
+            assert listening.path == folder / "cache" / "default.sock"
+            assert not listening.is_lost()

@@ -180,7 +180,7 @@ def test_a_search_shows_titles_places_and_the_line_that_matched(desk: Desk) -> N
     assert emacs(desk, '(settled "lighthouse")') == (
         "Harbour  notes/harbour.md:9\n    Zürich ships a lantern to the lighthouse keeper.\n"
     )
-    assert desk.commands() == ["socket", "collection list"]
+    assert desk.commands() == ["socket", "collection list", "socket"]
 
 
 def test_the_matched_words_are_marked(desk: Desk) -> None:

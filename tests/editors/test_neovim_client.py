@@ -162,7 +162,7 @@ def test_the_daemon_is_started_as_every_command_does(desk: Desk, nvim: Neovim) -
     desk.rest()
     nvim.type(":Gno lantern<CR>")
     nvim.sees("notes/garden.md:3")
-    assert desk.commands() == ["socket", "collection list"]
+    assert desk.commands() == ["socket", "collection list", "socket"]
     assert desk.pid()
 
 

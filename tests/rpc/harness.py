@@ -102,6 +102,9 @@ class SmallMethods:
         call.notifications.start_task(1, asyncio.sleep(60))
         return TextResult(text="following")
 
+    async def status(self, _params: NoParams, _call: Call) -> TextResult:
+        return TextResult(text="well")
+
     async def missing(self, _params: NoParams, _call: Call) -> TextResult:
         raise CollectionNotFound("there is no collection 'x'", {"name": "x"})
 
@@ -126,7 +129,8 @@ class SmallMethods:
 
     @property
     def handlers(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in METHODS if name not in ("rpc.discover", "absent")}
+        named = {name: getattr(self, name) for name in METHODS if "." not in name and name != "absent"}
+        return {**named, "daemon.status": self.status}
 
 
 _PARAMS: dict[str, type[Params]] = {
@@ -138,7 +142,7 @@ _PARAMS: dict[str, type[Params]] = {
 }
 _NAMES = """
     echo wait in_turn subtract big count follow missing slow broken unwritable unwritable_error orphaned absent
-    rpc.discover
+    rpc.discover daemon.status
 """
 METHODS = {name: Method(name, _PARAMS.get(name, NoParams), TextResult, "") for name in _NAMES.split()}
 
@@ -246,9 +250,9 @@ async def serving(
     if flights is not None:
         handlers = {name: flights.shared(handler) for name, handler in handlers.items()}
     dispatcher = Dispatcher(handlers, METHODS)
-    with short_folder() as folder, listening_socket(places_in(folder)) as listener:
+    with short_folder() as folder, listening_socket(places_in(folder)) as listening:
         transport = Transport(dispatcher, methods.stats, limits, allowed_uid)
-        await transport.listen(listener)
+        await transport.listen(listening.socket)
         try:
             yield Served(transport, methods, places_in(folder).socket)
         finally:

@@ -104,7 +104,7 @@ def test_a_batch_is_limited_as_a_whole() -> None:
 
 def test_connections_are_limited() -> None:
     async def scenario() -> None:
-        async with serving(Limits(connections=2)) as served, await served.client() as first:
+        async with serving(Limits(connections=2, reserved=0)) as served, await served.client() as first:
             async with await served.client() as second:
                 for client in (first, second):
                     client.call("echo")
@@ -119,9 +119,50 @@ def test_connections_are_limited() -> None:
     run(scenario())
 
 
+def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
+    async def scenario() -> None:
+        limits = Limits(connections=2, reserved=2, reserved_s=0.2)
+        async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
+            for _ in range(2):
+                leaked = await stack.enter_async_context(await served.client())
+                leaked.call("echo")
+                await leaked.receive()
+            async with await served.client() as beyond:
+                beyond.call("daemon.status", request_id=1)
+                assert (await beyond.receive())["result"] == {"text": "well"}
+                beyond.call("echo", request_id=2)
+                refused = await beyond.receive()
+                assert (refused["id"], refused["error"]["code"]) == (2, BUSY)
+            await served.connections_left(2)
+            idle = [await stack.enter_async_context(await served.client()) for _ in range(2)]
+            await until(lambda: served.stats.connections == 4)
+            (answer,) = await served.exchange(b"")
+            assert answer["error"]["code"] == BUSY, "reserved places are few"
+            for each in idle:
+                assert await each.receive_all() == [], "and nobody keeps one"
+            (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
+            assert "result" in answer
+
+    run(scenario())
+
+
+def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one() -> None:
+    async def scenario() -> None:
+        limits = Limits(connections=1, idle_s=0, reserved_s=0.05)
+        async with serving(limits) as served, await served.client() as idle, await served.client() as newer:
+            newer.call("wait")
+            await served.methods.begun.acquire()
+            assert await idle.receive_all() == []
+            await asyncio.sleep(0.1)
+            served.methods.released.set()
+            assert (await newer.receive())["result"]["text"] == "released"
+
+    run(scenario())
+
+
 def test_the_one_that_has_idled_longest_makes_room() -> None:
     async def scenario() -> None:
-        limits = Limits(connections=4, idle_s=60)
+        limits = Limits(connections=4, reserved=0, idle_s=60)
         async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
             told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
             told.call("follow")

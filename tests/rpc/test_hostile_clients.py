@@ -251,6 +251,7 @@ def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: Overloaded
 
 @pytest.mark.stress
 def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
+    listed = line("collection.list", "ping")  # unlike `daemon.status`, not served beyond the limit
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2500:
         pytest.skip(f"this machine allows {hard} open files")
@@ -260,18 +261,18 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
             with served_meanwhile(daemon):
                 clients = [stack.enter_context(daemon.connect()) for _ in range(2000)]
                 for client in clients:
-                    send(client, PING)
+                    send(client, listed)
                 held = [client for client in clients if _is_served(client)]
             assert 200 <= len(held) <= 256
 
             def is_refused() -> bool:
                 """Take the places that others have left, of which the daemon may learn in a moment only."""
                 for client in held:  # none of them idles
-                    send(client, PING)
+                    send(client, listed)
                     assert _is_served(client)
                 for _ in range(256):
                     client = stack.enter_context(daemon.connect())
-                    send(client, PING)
+                    send(client, listed)
                     if not _is_served(client):
                         break
                     held.append(client)
@@ -279,6 +280,7 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
                 return (told.returncode, "256 connections are open already" in told.stderr) == (2, True)
 
             wait_until(is_refused)
+            wait_until(lambda: daemon.run("daemon", "status").returncode == 0)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

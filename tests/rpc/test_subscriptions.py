@@ -67,9 +67,9 @@ async def a_daemon(folder: Path) -> AsyncIterator[Daemon]:
     places.config_file.write_text(f"collections:\n{listed}\n")
     stats = Stats()
     served = await composition.start(places, stats, Control())
-    with listening_socket(places) as listener:
+    with listening_socket(places) as listening:
         transport = Transport(Dispatcher(served.handlers), stats)
-        await transport.listen(listener)
+        await transport.listen(listening.socket)
         daemon = Daemon(folder, served, transport, stats)
         try:
             await daemon.sync()

@@ -46,14 +46,14 @@ class Client {
   }
 
   async #open() {
-    const path = await this.#run("socket");
+    const listening = async () => connect(await this.#run("socket"));
     let socket;
     try {
-      socket = await connect(path);
+      socket = await listening();
     } catch {
       // Nobody listens. Every command starts the daemon, and says why where the config forbids it.
       await this.#run("collection", "list");
-      socket = await connect(path);
+      socket = await listening();
     }
     return new Connection(socket);
   }

@@ -65,7 +65,7 @@ def _settings() -> dict[str, list[str]]:
 def _files(given: Mapping[str, str]) -> list[Path]:
     if given.get("PIP_CONFIG_FILE"):
         return [Path(given["PIP_CONFIG_FILE"])]
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111  (Path.home() raises where there is no home folder)
     own = Path(given.get("XDG_CONFIG_HOME") or home / ".config")
     return [
         *(Path("/etc/xdg/pip/pip.conf"), Path("/etc/pip.conf"), Path("/Library/Application Support/pip/pip.conf")),

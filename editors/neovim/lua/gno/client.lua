@@ -57,20 +57,26 @@ function Client:_open()
     return
   end
   self.opening = true
+  self:_connect_where_it_listens(function()
+    -- Nobody listens. Every command starts the daemon, and says why where the config forbids it.
+    self:_gnoctl({ "collection", "list" }, function(start_error)
+      if start_error then
+        return self:_fail(start_error)
+      end
+      self:_connect_where_it_listens(function(reason, path)
+        self:_fail("no connection to the daemon at " .. path .. ": " .. reason)
+      end)
+    end)
+  end)
+end
+
+function Client:_connect_where_it_listens(failed)
   self:_gnoctl({ "socket" }, function(error_text, path)
     if error_text then
       return self:_fail(error_text)
     end
-    self:_connect(path, function()
-      -- Nobody listens. Every command starts the daemon, and says why where the config forbids it.
-      self:_gnoctl({ "collection", "list" }, function(start_error)
-        if start_error then
-          return self:_fail(start_error)
-        end
-        self:_connect(path, function(reason)
-          self:_fail("no connection to the daemon at " .. path .. ": " .. reason)
-        end)
-      end)
+    self:_connect(path, function(reason)
+      failed(reason, path)
     end)
   end)
 end
