@@ -129,8 +129,11 @@ class Client(Shortcuts):
     def _connected(self) -> Connection:
         if self._closed:
             raise Unavailable("this client is closed")
-        # A forked process would read the answers of its parent.
-        if self._connection is not None and (self._connection.is_lost or self._process != os.getpid()):
+        if self._connection is not None and self._process != os.getpid():
+            # A forked process would read the answers of its parent, whose connection stays open.
+            self._connection.take_socket().close()
+            self._connection = None
+        elif self._connection is not None and self._connection.is_lost:
             self._connection.close()
             self._connection = None
         self._process = os.getpid()

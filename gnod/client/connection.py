@@ -72,6 +72,9 @@ class Connection:
         self.close()
 
     def close(self) -> None:
+        """Close the connection; a thread that waits for a message gets Unavailable."""
+        with contextlib.suppress(OSError):  # it is closed already
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def take_socket(self) -> socket.socket:

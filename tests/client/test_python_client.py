@@ -170,6 +170,18 @@ def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
         assert client.search("deploy").total == 1, "one after the other"
 
 
+def test_closing_ends_a_thread_that_waits_for_changes(daemon: FakeDaemon) -> None:
+    daemon.answers["index.subscribe"] = BEGUN
+    with Client.connect() as client, ThreadPoolExecutor(1) as pool:
+        subscription = client.subscribe()
+        waiting = pool.submit(next, subscription)
+        with contextlib.suppress(TimeoutError):
+            waiting.result(0.05)
+        subscription.close()
+        with pytest.raises(Unavailable):
+            waiting.result(60)
+
+
 def test_a_forked_process_has_a_connection_of_its_own(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client:
