@@ -73,10 +73,10 @@ def test_several_threads() -> None:
 
 def test_entries_take_what_is_said_of_them() -> None:
     """A budget would be worth little if its bytes were not those of the process."""
-    budget = Budget(1 << 20)
+    budget = Budget(512 << 10)
     cache: Computed[str, tuple[str, str]] = Computed(lambda word: (word + "a", word + "é"), budget)
     tracemalloc.start()
-    for number in range(20_000):
+    for number in range(10_000):
         cache[f"word {number}"]
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -87,7 +87,7 @@ def test_entries_take_what_is_said_of_them() -> None:
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> int:
     WORDS.empty()
-    monkeypatch.setattr(WORDS, "most_bytes", 512 << 10)
+    monkeypatch.setattr(WORDS, "most_bytes", 192 << 10)
     return WORDS.most_bytes
 
 
@@ -98,8 +98,8 @@ def test_what_is_asked_about_words_keeps_to_the_limit(little: int) -> None:
     _ask_about(_words(rng, 20), languages)
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    for _ in range(5):
-        _ask_about(_words(rng, 60), languages)
+    for _ in range(3):
+        _ask_about(_words(rng, 40), languages)
         assert WORDS.used_bytes <= little
     gc.collect()
     after, _ = tracemalloc.get_traced_memory()

@@ -6,8 +6,11 @@ import gc
 
 import pytest
 
+from gnod.analysis.terms import Analyzer
 from gnod.memory.keyword_index import KeywordIndex, Matches
 from gnod.memory.records import Memory
+from gnod.pipeline import expression
+from gnod.pipeline.query import parse_clauses
 
 HOUR_MS = 3_600_000
 
@@ -116,6 +119,7 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
 
 def test_after_wipe_nothing_is_left() -> None:
     index = indexed(memory(1, "the obsidian flange"))
+    expression.build(parse_clauses("obsidian"), [Analyzer()])  # a search for its words
     pages = [array._bytes for array in index._arrays()]
     index.wipe()
     assert all(not page.any() for page in pages)
