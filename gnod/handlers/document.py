@@ -272,7 +272,7 @@ def _multi_get(
                 _left_out(
                     document,
                     "over_limit",
-                    f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
+                    f"over the limit of {params.limit}: raise limit, or narrow the glob",
                 )
             )
             continue
