@@ -273,11 +273,7 @@ def _multi_get(
     for document in found.values():
         if len(texts) == params.limit:
             skipped.append(
-                _left_out(
-                    document,
-                    "over_limit",
-                    f"over the limit of {params.limit} documents: raise limit, or narrow the glob",
-                )
+                _left_out(document, "over_limit", f"over the limit of {params.limit}: raise limit, or narrow the glob")
             )
             continue
         size = documents.text_bytes(connection, document.mirror_hash)

@@ -207,6 +207,7 @@ async def errors_name_their_remedy(client: Client) -> None:
     beyond = await refused(client, "get", {"ref": "notes/deploy.md", "start_line": 99})
     assert beyond == "gno://notes/deploy.md has no line 99: its last line is 6"
     assert "gnoctl embed" in await refused(client, "similar", {"ref": "gno://notes/deploy.md"})
+    assert "\n" not in await refused(client, "get", {"ref": "notes/x\nnote: forged\u2028.md"})
     # Some agents give null for what they leave out.
     assert not (await client.call_tool("search", {"query": "x", "since": None, "limit": None})).is_error
     with pytest.raises(MCPError, match="unknown tool 'gno_serach': choose from search"):
