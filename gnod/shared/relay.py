@@ -19,10 +19,12 @@ from gnod.errors import EgressForbidden
 
 _CONNECT_S = 5.0
 _CHUNK_BYTES = 256 * 1024
+_NAME = "s"
 
 
 class Relay:
-    """To one IP address. `check` raises EgressForbidden when nothing may be sent there now. Close it."""
+    """To one IP address. `check` raises EgressForbidden when nothing may be sent there now. It listens from the first
+    use of `target` until it is closed."""
 
     def __init__(
         self, host: str, port: int, gate: Gate, address: str, purpose: Purpose, check: Callable[[], None]
@@ -35,16 +37,15 @@ class Relay:
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self._is_closed = False
-        self._folder = Path(tempfile.mkdtemp(prefix="gnod-"))  # mode 0700
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._folder / "s"))
-        self._listener.listen()
-        threading.Thread(target=self._accept, name="gnod-relay", daemon=True).start()
+        self._folder: Path | None = None
 
     @property
     def target(self) -> str:
-        """Where the client connects to, as gRPC writes it."""
-        return f"unix:{self._folder / 's'}"
+        """Where the client connects to, as gRPC writes it. Raises OSError after `close`."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = self._listen()
+            return f"unix:{self._folder / _NAME}"
 
     def begin(self) -> None:
         """Count a request that is about to be made. Raises EgressForbidden."""
@@ -56,14 +57,27 @@ class Relay:
         with self._lock:
             self._is_closed = True
             ended, self._open = self._open, set()
-        for each in (self._listener, *ended):
+        for each in ended:
             _end(each)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _accept(self) -> None:
+    def _listen(self) -> Path:
+        """Return the folder of the socket, with mode 0700."""
+        if self._is_closed:
+            raise OSError("the relay is closed")
+        folder = Path(tempfile.mkdtemp(prefix="gnod-"))
+        listener = socket.socket(socket.AF_UNIX)
+        self._open.add(listener)
+        listener.bind(str(folder / _NAME))
+        listener.listen()
+        threading.Thread(target=self._accept, args=(listener,), name="gnod-relay", daemon=True).start()
+        return folder
+
+    def _accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
-                client, _ = self._listener.accept()
+                client, _ = listener.accept()
                 threading.Thread(target=self._serve, args=(client,), name="gnod-relay", daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:

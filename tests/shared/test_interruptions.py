@@ -88,8 +88,9 @@ def test_connections_are_cut(index: SmallIndex, milvus: MilvusServer, tmp_path: 
             proxy.allow(int(10 ** chance.uniform(2, 5.5)))
             failed += fails(published)
             proxy.allow(None)
-        engine = milvus.engine("cut")
         published.stop()
+        engine.close()
+        engine = milvus.engine("cut")
         published.engine = engine
         published.start()
         published.sync()

@@ -128,7 +128,7 @@ class Client:
             if isinstance(known, grpc.RpcError):
                 raise self._error(known.code().name, str(known.details())) from error
             raise self._error(getattr(error.code, "name", str(error.code)), str(error.message)) from error
-        except ValueError as error:  # gRPC: the channel was closed by another thread
+        except (ValueError, OSError) as error:  # the channel, or the relay, was closed by another thread
             raise self._unreachable() from error
 
     def _error(self, code: str, message: str) -> GnoError:
