@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
+import pwd
 import shlex
 import stat
 from contextlib import suppress
@@ -78,9 +80,25 @@ def opening(file: Path) -> Opening | None:
         if not is_trusted(found.st_uid):
             return Opening(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
         is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # in /tmp nobody replaces what is ours
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_shared:
+        if _others_write(found) and not is_shared:
             return Opening(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
     return None
+
+
+def _others_write(found: os.stat_result) -> bool:
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    return bool(found.st_mode & stat.S_IWGRP) and not _is_own_group(found.st_gid)
+
+
+def _is_own_group(gid: int) -> bool:
+    """Tell whether nobody else is in a group. Debian and Fedora make one for each user, and Ubuntu lets programs create
+    files that it can write (umask 002)."""
+    try:
+        group, name = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def restrict_umask() -> None:

@@ -282,7 +282,9 @@ def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None
     with shared.config.open("a") as config:
         config.write("viewers:\n  - files: [.md]\n    command: [touch, opened]\n")
     shared.ok("index")
+    os.chown(shared.config, -1, UID)
     for path, change, undo, remedy in (
+        (shared.config, 0o602, 0o600, f"chmod go-w {shared.config}"),
         (shared.config, 0o620, 0o600, f"chmod go-w {shared.config}"),
         (shared.config.parent, 0o757, 0o700, f"chmod go-w {shared.config.parent}"),
         (shared.config, UID, 0, f"chown 0 {shared.config}"),
@@ -297,6 +299,8 @@ def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None
         assert (check["status"], check["remedy"]) == ("warning", remedy)
         assert not (shared.notes / "ran").exists()
         _set(path, undo)
+    os.chown(shared.config, -1, 0)
+    _set(shared.config, 0o664)  # the user's own group has nobody else in it
     shared.ok("update")
     mask = os.umask(0o022)
     os.umask(mask)
