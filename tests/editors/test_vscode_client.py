@@ -87,7 +87,7 @@ def test_the_package_of_the_readme_starts_and_searches(desk: Desk) -> None:
     assert re.search("^# pass [1-9]", run_tests(desk, extension, "--test-name-pattern=quick pick"), re.MULTILINE)
 
 
-def test_it_does_not_connect_to_another_users_socket(desk: Desk, modules: Path) -> None:
+def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
     with strange_socket(desk.folder) as (path, listener):
         gnoctl = desk.folder / "other-gnoctl"
         gnoctl.write_text(f'#!/bin/sh\n[ "$1" = socket ] && echo {path} && exit\necho "this is all" >&2\nexit 1\n')
@@ -99,7 +99,7 @@ def test_it_does_not_connect_to_another_users_socket(desk: Desk, modules: Path) 
         )
         done = subprocess.run(
             ["node", "-e", program],
-            env=desk.environment | {"NODE_PATH": str(modules)},
+            env=desk.environment,
             capture_output=True,
             text=True,
             timeout=60,

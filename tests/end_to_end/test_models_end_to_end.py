@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine import Machine, temporary_machine, wait_until
+from tests.machine import Machine, temporary_machine, wait_until, without_waiting
 from tests.models import replicas
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.terminal import Terminal
@@ -200,7 +200,8 @@ def _spawn(machine: Machine, *words: str) -> subprocess.Popen[str]:
 
 def without_progress(err: str) -> str:
     """Leave out the lines that say how far a download is, one every few seconds."""
-    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("download embed: "))
+    lines = without_waiting(err).splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("download embed: "))
 
 
 def _listed(machine: Machine) -> dict[str, int]:
