@@ -196,8 +196,9 @@ def edited(table: str, old: str, new: str) -> str:
         edited("documents_fts", "body, title, filepath", "filepath, title, body"),
         edited("ingest_error_came", "''too_large''", "''too_large--\n''"),
         edited("tags", "tag TEXT NOT NULL,", "tag TEXT -- NOT NULL,\n,"),
+        edited("document_came", "FROM collections", "FROM\u00a0collections"),
     ],
-    ids=["column more", "table missing", "table more", "other order", "in a string", "in a comment"],
+    ids=["column more", "table missing", "table more", "other order", "in a string", "in a comment", "in a name"],
 )
 def test_another_index_from_before_the_release_is_refused_and_not_touched(path: Path, other: str) -> None:
     change(path, BEFORE_RELEASE.format(20), other)

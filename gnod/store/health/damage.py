@@ -116,7 +116,7 @@ def renew(path: Path, reason: Reason = "damaged") -> None:
         database.close()
 
 
-def quarantine(path: Path, reason: Reason = "damaged") -> Path:
+def quarantine(path: Path, reason: Reason) -> Path:
     """Rename a database. Its write-ahead log goes first: a new database must never find that of another."""
     stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
     aside = path.with_name(f"{path.name}.{reason}-{stamp}")
