@@ -15,7 +15,7 @@ from pathlib import Path
 from gnod.analysis.terms import VERSION
 from gnod.daemon.lifecycle import Control
 from gnod.egress import Purpose
-from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri, OutdatedDatabase
 from gnod.handlers import (
     ask,
     backup,
@@ -75,7 +75,7 @@ from gnod.services.throttling import low_disk
 from gnod.services.tuning import TuningService
 from gnod.shared import address, opening
 from gnod.shared.engine import Engine
-from gnod.store import migrations
+from gnod.store import index_schema
 from gnod.store.backup import restore
 from gnod.store.database import Connection, Database
 from gnod.store.documents import changes, writing
@@ -169,7 +169,7 @@ async def start(
     addresses: Addresses | None = None,
 ) -> Services:
     """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
-    quarantined, and a new one created.
+    quarantined, and a new one created; so is one from before the first release.
 
     `log_level` overrides the config's. `addresses` decides where model servers are. Raises ConfigInvalid,
     ForeignDatabase, NewerDatabase, DatabaseCorrupt, StorageFailed, and DaemonNotRunning when it starts `on_demand` and
@@ -184,6 +184,10 @@ async def start(
     except DatabaseCorrupt:
         _log.exception("index.damaged")
         await asyncio.to_thread(damage.renew, places.database)
+        return await opened()
+    except OutdatedDatabase as error:
+        _log.warning("index.outdated", extra={"fields": {"reason": error.message}})
+        await asyncio.to_thread(damage.renew, places.database, "outdated")
         return await opened()
 
 
@@ -420,7 +424,7 @@ def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> 
 
 def _rebuild_after_tokenizer_change(connection: Connection) -> None:
     """Queries would silently miss terms that another version of the analyser made."""
-    if not migrations.tokenizer_is_current(connection):
+    if not index_schema.tokenizer_is_current(connection):
         writing.invalidate(connection)
-        migrations.record_tokenizer(connection)
+        index_schema.record_tokenizer(connection)
         _log.info("index.rebuild", extra={"fields": {"reason": "the tokenizer changed"}})

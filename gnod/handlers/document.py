@@ -309,4 +309,4 @@ def _is_stale(file: Document) -> bool:
         found = os.stat(file.source)  # noqa: PTH116
     except OSError:
         return True
-    return not file.stat.matches(FileStat.of(found))
+    return file.stat != FileStat.of(found)

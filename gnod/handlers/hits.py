@@ -27,7 +27,6 @@ def result_of(results: Results, params: wire.FilterParams) -> wire.SearchResult:
         took_ms=results.took_ms,
         freshness=freshness_of(results.freshness),
         lexical_only_reason=results.lexical_only_reason,
-        by_words_only=results.lexical_only_reason,
         notes=list(results.notes),
         hints=list(results.hints),
         facets={name: [wire.FacetCount(*each) for each in counts] for name, counts in results.facets.items()},

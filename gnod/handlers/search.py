@@ -26,9 +26,8 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
     """`flights`: identical searches are answered once."""
 
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult | Raw:
-        is_unfinished = params.prefix_last_term or params.unfinished
-        encode = partial(result_of, params=params)
-        return await searches.lexical(_request(params, exact=params.exact), encode, prefix_last_term=is_unfinished)
+        request, encode = _request(params, exact=params.exact), partial(result_of, params=params)
+        return await searches.lexical(request, encode, prefix_last_term=params.prefix_last_term)
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
         return result_of(await searches.vector(_request(params, exact=params.exact)), params)

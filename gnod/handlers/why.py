@@ -200,7 +200,7 @@ def _stat(path: str) -> FileStat | None:
 
 
 def _is_as(known: FileStat, found: FileStat | None) -> bool:
-    return found is not None and known.matches(found)
+    return found is not None and known == found
 
 
 def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, CollectionConfig]) -> str:

@@ -61,11 +61,10 @@ class Comparison:
         known: Iterable[tuple[str, FileStat]],
         failed: Mapping[str, FailedFile],
         now: float,
-    ) -> dict[str, FileStat]:
+    ) -> None:
         """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
-        those that failed. Returns the unchanged files whose change time is not known yet."""
+        those that failed."""
         left = dict(files)
-        to_note: dict[str, FileStat] = {}
         # A file that has several names was written under one of them.
         written = {files[path].inode for path in self.written if path in files}
         for path, stat in known:
@@ -73,8 +72,6 @@ class Comparison:
             # Compared here first, without calls: there may be a million.
             if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
                 del left[path]
-                if stat.ctime_ns is None:
-                    to_note[path] = found
             elif path not in files:
                 self._gone.append(path)
         self.seen += len(files)
@@ -84,16 +81,13 @@ class Comparison:
             is_same = bool(before and before.stat and self._is_unchanged(before.stat, stat))
             if before and is_same and not _is_retried(before, now):
                 self.failing[before.kind] += 1
-                if before.stat and before.stat.ctime_ns is None:
-                    to_note[path] = stat
                 continue
             self.read[path] = stat
             self.again += before is not None and (is_same or before.stat is None)
         self._recovered += (path for path in failed if path not in files)
-        return to_note
 
     def _is_unchanged(self, known: FileStat, found: FileStat) -> bool:
-        return known.matches(found) if self.is_steady else known.looks_like(found)
+        return known == found if self.is_steady else known.looks_like(found)
 
     def plan(self, unknown: Unknown) -> Plan:
         """Return what to do. The content of folders that could not be listed stays."""

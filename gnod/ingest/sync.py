@@ -163,18 +163,14 @@ class Sync:
         comparison = Comparison(self.scope.written, self.is_steady)
         parts = walked.parts()
         while part := await asyncio.to_thread(next, parts, None):
-            if to_note := await self.database.read(partial(self._compare, comparison, part)):
-                await self.database.write(partial(self._note_change_times, to_note))
+            await self.database.read(partial(self._compare, comparison, part))
         return comparison
 
-    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> dict[str, FileStat]:
+    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> None:
         self._id = collections.id_of(connection, self.collection.name)
         known = documents.stats(connection, self._id, part.under)
         failed = failures.of_collection(connection, self._id, part.under)
-        return comparison.add(part.files, known, failed, time.time())
-
-    def _note_change_times(self, found: Mapping[str, FileStat], connection: Connection) -> None:
-        writing.note_change_times(connection, self._id, found)
+        comparison.add(part.files, known, failed, time.time())
 
     def _plan(self, found: Comparison, walked: Walk, connection: Connection) -> tuple[Plan, bool]:
         """Return the plan, and whether something was mounted at the root before."""

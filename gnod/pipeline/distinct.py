@@ -46,7 +46,7 @@ class Representatives(NamedTuple):
         return self.by_id.get(id_, id_)
 
     def have_one_text(self, id_: int, other: int) -> bool:
-        return id_ == other or self.copies[id_].text_key == self.copies[other].text_key
+        return id_ == other or self.copies[id_].mirror_hash == self.copies[other].mirror_hash
 
 
 def representatives(connection: Connection, ids: Iterable[int]) -> Representatives:

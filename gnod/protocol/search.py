@@ -58,11 +58,10 @@ class SearchParams(FilterParams, frozen=True):
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
     """`prefix_last_term`: the user still types the last word, so words that begin with it match too, from three
-    letters. `unfinished` is its former name. `exact`: words that occur in no document are not corrected."""
+    letters. `exact`: words that occur in no document are not corrected."""
 
     prefix_last_term: bool = False
     exact: bool = False
-    unfinished: bool = False
 
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
@@ -203,8 +202,8 @@ class SearchResult(Result, frozen=True, kw_only=True):
     """`mode`: lexical, vector, query or similar; list for a query of fields only, newest first. `query`: for similar,
     the document's address. `total`: the matching documents before `limit` and `min_score`, copies of a file counted
     once; for vector and similar the number of hits, for query the number of documents compared. `lexical_only_reason`:
-    why `search.query` used keyword search alone, if it did; `by_words_only` is its former name. `notes`: what model
-    servers were not asked for, or failed to do, and why. `hints`: what of the query may be meant otherwise.
+    why `search.query` used keyword search alone, if it did. `notes`: what model servers were not asked for, or failed
+    to do, and why. `hints`: what of the query may be meant otherwise.
     `corrections`: words of the query that hardly any document has, and what was searched as well. `facets`: the most
     frequent values of each, at most 50: of keyword search and lists over all matching documents (at most 100,000), of
     `search.query` over the documents compared, of `search.vector` over the hits."""
@@ -216,7 +215,6 @@ class SearchResult(Result, frozen=True, kw_only=True):
     took_ms: float
     freshness: Freshness
     lexical_only_reason: str | None = None
-    by_words_only: str | None = None
     notes: list[str] = []
     hints: list[str] = []
     facets: dict[str, list[FacetCount]] = {}

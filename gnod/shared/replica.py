@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from gnod.analysis.terms import VERSION
-from gnod.errors import Corrupt, EngineFailed, ForeignDatabase, NewerDatabase
+from gnod.errors import Corrupt, EngineFailed, ForeignDatabase, NewerDatabase, OutdatedDatabase
 from gnod.ingest.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import FORMAT, Key, SharedDocument, key_of
@@ -117,7 +117,7 @@ class Replica:
     def _opened(self) -> Database:
         try:
             return self._prepare()
-        except (Corrupt, ForeignDatabase, NewerDatabase):
+        except (Corrupt, ForeignDatabase, NewerDatabase, OutdatedDatabase):
             self._delete_files()
             return self._prepare()
 

@@ -23,12 +23,12 @@ import apsw
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.private import private_folder
 from gnod.signals import Signal
-from gnod.store import migrations, packing
+from gnod.store import index_schema, packing
 from gnod.store.health.faults import damaged, identify, translated
 from gnod.store.postings import attachment
 from gnod.store.postings.files import Damaged
 from gnod.store.postings.versions import Postings
-from gnod.store.schema import Schema
+from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
 from gnod.turns import Turns
 
@@ -79,11 +79,12 @@ class Database:
     `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found; `written`
     in the writer's thread, after each transaction and before its caller knows.
 
-    Raises ForeignDatabase or NewerDatabase, without changing the file, and DatabaseCorrupt or StorageFailed.
+    Raises ForeignDatabase, NewerDatabase or OutdatedDatabase, without changing the file, and DatabaseCorrupt or
+    StorageFailed.
     """
 
     def __init__(
-        self, path: Path, *, schema: Schema = migrations.SCHEMA, readers: int = READERS, use_knn: bool = True
+        self, path: Path, *, schema: Schema = index_schema.SCHEMA, readers: int = READERS, use_knn: bool = True
     ) -> None:
         self.path = path
         self._kind = schema.kind
@@ -340,7 +341,7 @@ def _has_bytes(path: Path) -> bool:
 def _open_writer(path: Path, schema: Schema) -> Connection:
     private_folder(path.parent)
     if _has_bytes(path):
-        _refuse_foreign(path, schema)
+        _refuse_unsuitable(path, schema)
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
     try:
         if stat.S_IMODE(path.stat().st_mode) != _MODE:
@@ -353,8 +354,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG_BYTES}")
         if connection.pragma("application_id") != schema.kind.application_id:
             connection.execute(f"PRAGMA application_id = {schema.kind.application_id}")
-        schema.migrate(connection, path)
-        knn.drop_tables(connection)
+        migrate(connection, path, schema)
     except BaseException:
         connection.close()
         raise
@@ -374,8 +374,8 @@ def _load_knn(connection: Connection) -> str | None:
         raise
 
 
-def _refuse_foreign(path: Path, schema: Schema) -> None:
-    """Check the file read-only, so that another program's database is not changed."""
+def _refuse_unsuitable(path: Path, schema: Schema) -> None:
+    """Check the file read-only, so that a database that gnod cannot use is not changed."""
     wal = path.with_name(f"{path.name}-wal")
     # With an empty log, `immutable` keeps SQLite from creating files beside this one.
     is_checkpointed = not wal.exists() or wal.stat().st_size == 0
@@ -389,7 +389,7 @@ def _refuse_foreign(path: Path, schema: Schema) -> None:
             raise ForeignDatabase(
                 f"{path} is a database of another program; move it away or choose another index with --index"
             )
-        schema.refuse_newer(connection, path)
+        usable_version(connection, path, schema)
     finally:
         connection.close()
 

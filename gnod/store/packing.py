@@ -25,7 +25,6 @@ _DICTIONARY_BYTES = 64 << 10
 _FIRST, _GROWTH = 1_000, 4
 _SAMPLES, _SAMPLE_BYTES = 1_000, 4_000
 _NONE = 0
-_AT_ONCE = 500
 
 # By database and id. They are large, do not change, and serve all connections.
 _known: dict[tuple[str, int], ZstdDict | None] = {}
@@ -74,26 +73,6 @@ def train_when_due(connection: apsw.Connection) -> None:
     except (ZstdError, ValueError):  # the texts are too short
         id_, data = _NONE, b""
     connection.execute("INSERT OR REPLACE INTO dictionaries (id, texts, data) VALUES (?, ?, ?)", (id_, newest, data))
-
-
-def pack_all(connection: apsw.Connection) -> int:
-    """Compress what an older version stored, in transactions of its own. Returns how many texts."""
-    with connection:
-        train_when_due(connection)
-    packed = last = 0
-    while rows := connection.execute(
-        "SELECT rowid, markdown FROM mirrors WHERE rowid > ? AND packed IS NULL AND octet_length(markdown) <= ?"
-        " ORDER BY rowid LIMIT ?",
-        (last, MOST_BYTES, _AT_ONCE),
-    ).fetchall():
-        with connection:
-            connection.executemany(
-                "UPDATE mirrors SET markdown = ?, packed = ? WHERE rowid = ?",
-                [(*pack(connection, str(text)), rowid) for rowid, text in rows],
-            )
-        last = int(str(rows[-1][0]))
-        packed += len(rows)
-    return packed
 
 
 def _samples(connection: apsw.Connection, newest: int) -> list[bytes]:

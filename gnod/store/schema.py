@@ -1,65 +1,137 @@
-"""Schema versions: numbered migrations, each in one transaction with the row that records it."""
+"""How a database gets its schema: numbered migrations, each in one transaction with the row that records its number.
+
+The first migration creates the schema of the first release, each later one changes it. The row `version` of
+`schema_meta` has the number. A database that was made before the first release has a row `schema_version` instead, with
+a number of another count: it is accepted if its schema equals that of version 1. Knows no table but `schema_meta`.
+"""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
-from gnod.errors import DatabaseCorrupt, NewerDatabase
+from gnod.errors import DatabaseCorrupt, NewerDatabase, OutdatedDatabase
 from gnod.store.health.faults import Kind
 
 Migration = Callable[[apsw.Connection], None]
 
+_META = "CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
+_VERSION, _DEVELOPMENT = "version", "schema_version"
+# Tables that PRAGMA optimize creates.
+_STATISTICS = "'CREATE TABLE sqlite_stat1(tbl,idx,stat)', 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)'"
+# White space and comments, which SQLite skips. Other white space of Unicode is part of a name for it.
+_SKIPPED = r"(?:[ \t\n\f\r]|--[^\n]*+)"
+# Strings and quoted names, which are kept as they are; punctuation, which needs no space; all other space.
+_LAYOUT = re.compile(rf"""('(?:[^']|'')*+'|"(?:[^"]|"")*+")|{_SKIPPED}*+([(),]){_SKIPPED}*+|{_SKIPPED}++""")
+
+_log = logging.getLogger(__name__)
+
 
 class Schema(NamedTuple):
-    """The schema of a kind of database, for `Database`."""
+    """The schema of a kind of database, for `Database`. `check` raises if this program cannot use a database that has
+    it."""
 
     kind: Kind
-    migrate: Callable[[apsw.Connection, Path], None]
-    refuse_newer: Callable[[apsw.Connection, Path], int]
+    migrations: Sequence[Migration]
+    check: Callable[[apsw.Connection], None] = lambda _: None
+
+    @property
+    def newest(self) -> int:
+        return len(self.migrations)
 
 
-def run(
-    connection: apsw.Connection, migrations: Sequence[Migration], before: int, on_first: Migration | None = None
-) -> None:
-    """Run the migrations after version `before`. `on_first` runs with the first one."""
-    for number, migration in enumerate(migrations[before:], before + 1):
+def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
+    """Create the schema, or bring it up to the newest version. Raises as `usable_version` does."""
+    before = usable_version(connection, path, schema)
+    fields = {"database": str(path), "from": before, "to": schema.newest}
+    if is_upgrade := 0 < before < schema.newest:
+        _log.info("schema.upgrading", extra={"fields": fields})
+    if before and _recorded(connection, _VERSION) is None:
         with connection:
+            _record(connection, before)
+    for number, migration in enumerate(schema.migrations[before:], before + 1):
+        with connection:
+            connection.execute(_META)
             migration(connection)
-            record(connection, number)
-            if number == 1 and on_first is not None:
-                on_first(connection)
+            schema.check(connection)
+            _record(connection, number)
+    if is_upgrade:
+        _log.info("schema.upgraded", extra={"fields": fields})
 
 
-def refuse_newer(connection: apsw.Connection, path: Path, kind: Kind, newest: int) -> int:
-    """Return the version of the schema. Raises NewerDatabase, and DatabaseCorrupt for an invalid version."""
-    version = stored_version(connection, path, kind)
-    if version > newest:
+def usable_version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
+    """Return what `version_of` does. Raises NewerDatabase, and what `version_of` and `check` raise. Writes nothing."""
+    version = version_of(connection, path, schema)
+    if version > schema.newest:
         raise NewerDatabase(
-            f"the {kind.noun} {path} was written by a newer gnod (schema {version}, this one knows {newest}); "
-            "upgrade gnod, or choose another index with --index"
+            f"the {schema.kind.noun} {path} was written by a newer gnod (schema {version}, this one knows "
+            f"{schema.newest}); upgrade gnod, or choose another index with --index"
         )
+    if version:
+        schema.check(connection)
     return version
 
 
-def stored_version(connection: apsw.Connection, path: Path, kind: Kind) -> int:
-    """Return 0 for a database without tables. Raises DatabaseCorrupt for an invalid version."""
+def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
+    """Return the version of a database, 0 for one without tables. Raises OutdatedDatabase for one that was made before
+    the first release with another schema, and DatabaseCorrupt for an invalid version. Writes nothing."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return 0
-    found = connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get
+    found = _recorded(connection, _VERSION)
+    if found is None and _recorded(connection, _DEVELOPMENT) is not None:
+        _refuse_outdated(connection, path, schema)
+        return 1
     try:
         version = int(found or "")
     except ValueError:
         version = 0
     if version < 1:
-        raise DatabaseCorrupt(f"the {kind.noun} {path} is damaged, its version is missing: {kind.lost}")
+        raise DatabaseCorrupt(f"the {schema.kind.noun} {path} is damaged, its version is missing: {schema.kind.lost}")
     return version
 
 
-def record(connection: apsw.Connection, number: int) -> None:
-    """Record that the schema has this version."""
-    connection.execute("CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES ('schema_version', ?)", (str(number),))
+def objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
+    """Return the tables, indexes, triggers and views with their SQL, without SQLite's statistics. Layout and comments
+    do not count. Of the tables of FTS5 that it makes itself, only the names: their SQL depends on its version."""
+    rows = connection.execute(
+        "SELECT type, name, tbl_name, CASE WHEN name GLOB 'documents_fts_*' THEN '' ELSE coalesce(sql, '') END"
+        " FROM sqlite_schema WHERE NOT"
+        f" (type = 'table' AND name GLOB 'sqlite_stat[14]' AND coalesce(sql, '') IN ({_STATISTICS})) ORDER BY 1, 2"
+    )
+    return [(str(type_), str(name), str(table), _normal(str(sql))) for type_, name, table, sql in rows]
+
+
+def objects_of(version: int, schema: Schema) -> list[tuple[str, ...]]:
+    """Return what `objects` returns for a new database of that version."""
+    connection = apsw.Connection(":memory:")
+    try:
+        migrate(connection, Path(":memory:"), schema._replace(migrations=schema.migrations[:version]))
+        return objects(connection)
+    finally:
+        connection.close()
+
+
+def _refuse_outdated(connection: apsw.Connection, path: Path, schema: Schema) -> None:
+    if objects(connection) != objects_of(1, schema):
+        raise OutdatedDatabase(
+            f"the {schema.kind.noun} {path} was made by a gnod from before the first release: {schema.kind.remedy}"
+        )
+
+
+def _recorded(connection: apsw.Connection, key: str) -> str | None:
+    found: str | None = connection.execute("SELECT value FROM schema_meta WHERE key = ?", (key,)).get
+    return found
+
+
+def _record(connection: apsw.Connection, number: int) -> None:
+    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_VERSION, str(number)))
+    connection.execute("DELETE FROM schema_meta WHERE key = ?", (_DEVELOPMENT,))
+
+
+def _normal(sql: str) -> str:
+    return _LAYOUT.sub(lambda found: found[1] or found[2] or " ", sql).strip(" ")

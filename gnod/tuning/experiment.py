@@ -241,7 +241,6 @@ def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Co
 
 async def _copy_vectors(database: Database, index: Database, sources: Sequence[_Source], uri: str) -> None:
     """Give the chunks that did not change their vectors."""
-    # Not the keys of `index`: those of an older database have another form.
     hashes = list({chunk.embed_hash for source in sources for chunk in source.chunks})
     for first in range(0, len(hashes), _BATCH):
         pieces = await database.read(partial(_pieces, uri, hashes[first : first + _BATCH]))

@@ -13,6 +13,9 @@ from tests.machine import Machine
 
 Members = dict[str, bytes]
 
+# What a database from before the first release has in the place of its version.
+BEFORE_RELEASE = "UPDATE schema_meta SET key = 'schema_version', value = '22' WHERE key = 'version'"
+
 
 def members(archive: Path) -> Members:
     with tarfile.open(archive) as tar:

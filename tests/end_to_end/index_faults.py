@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from gnod.store import migrations, packing
+from gnod.store import packing
 from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import fts_integrity
 
@@ -111,8 +111,8 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
         if said != "ok":
             yield f"integrity: {said}"
     yield from (f"foreign key: {row}" for row in connection.execute("PRAGMA foreign_key_check"))
-    if _version(connection) < migrations.SCHEMA_VERSION:
-        return  # the next daemon upgrades it
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
+        return  # the next daemon creates the tables
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('integrity-check')")
     if fts_integrity.has_lost_words(connection):
         yield "words are missing from the full-text table"
@@ -120,12 +120,6 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
         rows = connection.execute(sql).fetchall()
         if rows:
             yield f"{name}: {len(rows)}, {rows[:3]}"
-
-
-def _version(connection: apsw.Connection) -> int:
-    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
-        return 0
-    return int(connection.execute("SELECT value FROM schema_meta WHERE key = 'schema_version'").get)
 
 
 def _lost(connection: apsw.Connection, kept: Kept) -> Iterator[str]:

@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
+from tests.end_to_end.backups import BEFORE_RELEASE, Members, database, kept, leftovers, members, pack
 from tests.end_to_end.namespace import namespace
 from tests.machine import Machine, alive, temporary_machine, wait_until
 
@@ -148,21 +148,16 @@ def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
     assert machine.paths("badger") == []
 
 
-def test_an_older_schema_is_migrated(machine: Machine) -> None:
-    schemas = Path(__file__).parents[1] / "store" / "schemas"
-    shutil.copytree(schemas / "notes", machine.notes, dirs_exist_ok=True)
-    for version in (1, 3):
-        path = machine.folder / f"v{version}.sqlite"
-        connection = apsw.Connection(str(path))
-        connection.execute((schemas / f"v{version}.sql").read_text().replace("@NOTES@", str(machine.notes)))
-        connection.close()
-        config = (schemas / f"v{version}.yml").read_text().replace("@NOTES@", str(machine.notes))
-        file = machine.folder / f"v{version}.tar"
-        pack(file, {"index.sqlite": path.read_bytes(), "index.yml": config.encode()}, schema=version)
-        assert machine.json("restore", "--yes", str(file))["documents"] == 7
-        assert "sub/garten.md" in machine.paths("apfelbaum")
-        machine.ok("index")
-        assert machine.json("status")["documents"] == 7
+def test_a_backup_from_before_the_first_release_is_restored_if_its_schema_is_the_first(machine: Machine) -> None:
+    machine.write(a_md="# Heron\n\nOne heron.\n")
+    machine.ok("init", str(machine.notes), "--name", "notes")
+    file = machine.folder / "b.tar"
+    machine.ok("backup", str(file))
+    parts = members(file)
+    pack(file, parts | {"index.sqlite": changed_index(parts["index.sqlite"], BEFORE_RELEASE)}, schema=22)
+    assert machine.json("restore", "--yes", str(file))["documents"] == 1
+    assert machine.paths("heron") == ["a.md"]
+    assert machine.json("status")["storage_notes"] == []
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +259,10 @@ HOSTILE: dict[str, tuple[Callable[[Path, Members], object], str]] = {
     "no database": (lambda f, p: pack(f, p | {"index.sqlite": b"x" * 9000}), "cannot be restored"),
     "empty database": (lambda f, p: pack(f, p | {"index.sqlite": b""}), "another program"),
     "newer schema": (
-        index("UPDATE schema_meta SET value = '999' WHERE key = 'schema_version'"),
+        index("UPDATE schema_meta SET value = '999' WHERE key = 'version'"),
         "newer gnod (schema 999",
     ),
+    "another schema of before": (index(BEFORE_RELEASE, "DROP TABLE llm_cache"), "before the first release"),
     "no version": (index("DELETE FROM schema_meta"), "has no version"),
     "trigger": (
         index("CREATE TRIGGER t AFTER UPDATE ON collections BEGIN DELETE FROM documents; END"),

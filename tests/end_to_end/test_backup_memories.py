@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.end_to_end.backups import Members, database, kept, leftovers, members, pack
+from tests.end_to_end.backups import BEFORE_RELEASE, Members, database, kept, leftovers, members, pack
 from tests.end_to_end.remembered import FILE_KEYRING, NO_KEYRING, configure, give_keyring, piped, refused, store_all
 from tests.machine import Machine, temporary_machine, wait_until
 
@@ -179,7 +179,8 @@ _HIDDEN = (
 
 HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "wrong application id": (changed("PRAGMA application_id = 1735290724"), "database of another program"),
-    "newer": (changed("UPDATE schema_meta SET value = '99' WHERE key = 'schema_version'"), "newer gnod (schema 99"),
+    "newer": (changed("UPDATE schema_meta SET value = '99' WHERE key = 'version'"), "newer gnod (schema 99"),
+    "another schema of before": (changed(BEFORE_RELEASE, "DROP TABLE memory_topics"), "before the first release"),
     "no version": (changed("DELETE FROM schema_meta"), "has no version"),
     "column more": (changed("ALTER TABLE memories ADD COLUMN more TEXT"), "does not create"),
     "table missing": (changed("DROP TABLE memory_vectors"), "does not create"),

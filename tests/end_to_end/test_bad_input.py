@@ -88,7 +88,7 @@ def test_a_database_of_a_newer_version(machine: Machine) -> None:
     machine.ok("init")
     machine.ok("daemon", "stop")
     connection = sqlite3.connect(machine.database)
-    connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'schema_version'")
+    connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'version'")
     connection.commit()
     connection.close()
     done = machine.run("status")

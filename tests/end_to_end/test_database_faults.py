@@ -14,6 +14,7 @@ import pytest
 
 from gnod.store.database import Database
 from gnod.store.health import runtime_flags
+from tests.end_to_end.backups import BEFORE_RELEASE
 from tests.machine import Machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -44,8 +45,8 @@ def start(machine: Machine) -> None:
     machine.ok("daemon", "start")
 
 
-def aside(machine: Machine) -> list[Path]:
-    found = machine.database.parent.glob("*.damaged-*")
+def aside(machine: Machine, reason: str = "damaged") -> list[Path]:
+    found = machine.database.parent.glob(f"*.{reason}-*")
     return sorted(path for path in found if not path.name.endswith(("-wal", "-shm")))
 
 
@@ -147,6 +148,22 @@ def test_a_damaged_index_is_quarantined_at_the_start_and_rebuilt(
     assert aside(filled) == []
     assert "damaged" not in filled.ok("status")
     assert not says(filled, "index.replaced")
+
+
+def test_an_index_from_before_the_first_release_is_moved_aside_and_built_again(filled: Machine) -> None:
+    stop(filled)
+    connection = apsw.Connection(str(filled.database))
+    connection.execute(BEFORE_RELEASE + "; DROP TABLE llm_cache")
+    connection.close()
+    start(filled)
+    wait_until(lambda: found(filled) == NOTES, 60)
+    assert is_whole(filled.database)
+    assert (says(filled, "index.outdated"), aside(filled)) == (True, [])
+    [left] = aside(filled, "outdated")
+    assert f"the outdated file is {left}: `gnoctl cleanup` deletes it" in filled.ok("status")
+    filled.ok("cleanup")
+    assert aside(filled, "outdated") == []
+    assert "outdated" not in filled.ok("status")
 
 
 @pytest.mark.stress

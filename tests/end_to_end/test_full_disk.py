@@ -4,13 +4,11 @@ on, status says it, and indexing goes on by itself."""
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from tests.end_to_end.namespace import Namespace, namespace
@@ -146,28 +144,6 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
     assert machine.call("index.status")["embedding"]["failed"] == 0
     assert len(machine.call("search.vector", query="a bird in the air", limit=100)["hits"]) == 100
     assert machine.quiet()["storage_problems"] == []
-    assert_whole(disk)
-
-
-@pytest.mark.stress
-def test_an_upgrade_waits_for_disk_space(disk: Disk) -> None:
-    machine = disk.machine
-    schemas = Path(__file__).parents[1] / "store" / "schemas"
-    shutil.copytree(schemas / "notes", machine.notes, dirs_exist_ok=True)
-    old = machine.folder / "old.sqlite"
-    connection = apsw.Connection(str(old))
-    connection.execute((schemas / "v1.sql").read_text().replace("@NOTES@", str(machine.notes)))
-    connection.close()
-    index = disk.path / "index-default.sqlite"
-    disk.run(f"cp {old} {index}")
-    disk.fill()
-    assert "no space left" in disk.run(f"{sys.executable} -m gnod 2>&1; true")
-    disk.empty()
-    disk.run(f"cmp {old} {index}")  # but for what waits in the log, which is taken back
-    disk.start()
-    machine.ok("init", str(machine.notes), "--name", "notes")
-    machine.quiet()
-    assert machine.paths("crane") != []
     assert_whole(disk)
 
 

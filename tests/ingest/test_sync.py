@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -120,29 +119,6 @@ async def test_a_file_with_the_same_size_and_time_is_read_when_its_change_time_d
     assert (report.updated, report.unchanged, report.in_vain, report.skipped) == (1, 1, 1, 0)
     assert small_index.search("tiger") == ["a.md"]
     assert small_index.search("camels") == ["data"]
-
-
-async def test_an_index_without_change_times_takes_them_and_reads_nothing(
-    small_index: SmallIndex, tmp_path: Path
-) -> None:
-    root = tmp_path / "notes"
-    write(root, a_md="# Zebra\n", b_md="# Lion\n", data="\0camel\n")
-    async with syncing(small_index, root) as sync:
-        await sync()
-        for table in ("documents", "ingest_errors"):
-            small_index.database.submit_write(partial(forget_change_times, table)).result()
-        (root / "b.md").chmod(0o600)
-        report = await sync()
-        assert (report.unchanged, report.in_vain, report.skipped) == (2, 0, 1)
-        write_unseen(root / "a.md", "# Tiger\n")
-        write_unseen(root / "data", "camels\n")
-        await sync()
-    assert small_index.search("tiger") == ["a.md"]
-    assert small_index.search("camels") == ["data"]
-
-
-def forget_change_times(table: str, connection: Connection) -> None:
-    connection.execute(f"UPDATE {table} SET ctime_ns = NULL")
 
 
 def write_unseen(path: Path, text: str) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import random
 from contextlib import suppress
-from pathlib import Path
 
-import apsw
 import pytest
 
 from gnod.errors import InvalidParams, MemoryNotFound
 from gnod.memory.memories import Memories
 from gnod.memory.recall import topic_weights
 from gnod.memory.transactions import Change, Draft
-from gnod.store import memory_schema, schema
 from tests.memory.memory_bench import Kept, snapshot
 
 
@@ -178,18 +175,3 @@ async def test_when_is_sealed_and_can_be_removed(kept: Kept) -> None:
     assert await stored(memories, "born in Oslo") == name
     assert (await memories.update(name, Change(type="task"))).when_ms == -123_456_789
     assert (await memories.update(name, Change(removes_when=True))).when_ms is None
-
-
-def test_an_older_database_is_upgraded(tmp_path: Path) -> None:
-    old, new = (apsw.Connection(str(tmp_path / name)) for name in ("old", "new"))
-    schema.run(old, memory_schema.MIGRATIONS[:1], 0)
-    old.execute("INSERT INTO namespaces VALUES (1, x'00', x'00', 1)")
-    old.execute(
-        "INSERT INTO memories (name, namespace_id, kind, created_ms, updated_ms, fingerprint, body)"
-        " VALUES ('m1', 1, 'fact', 1, 1, x'00', x'00')"
-    )
-    memory_schema.migrate(old, tmp_path / "old")
-    memory_schema.migrate(new, tmp_path / "new")
-    tables = [each.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall() for each in (old, new)]
-    assert tables[0] == tables[1]
-    assert old.execute("SELECT name, superseded_by FROM memories").fetchall() == [("m1", None)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import apsw
 import pytest
 
 from gnod.errors import (
@@ -390,3 +391,22 @@ async def test_another_key_reads_nothing(kept: Kept, tmp_path: Path) -> None:
     assert await stranger.open_all([1]) == {}
     assert stranger.namespaces() == ["personal", "damaged-1"]
     assert stranger.resident.unembedded == 1
+
+
+async def test_memories_from_before_the_first_release_are_all_there(tmp_path: Path) -> None:
+    path = tmp_path / "memory.sqlite"
+    connection = apsw.Connection(str(path))
+    connection.execute(Path(__file__).with_name("before_release.sql").read_text())
+    connection.close()
+    kept = Kept(path)
+    memories = await kept.opened()
+    found = await memories.retrieve(["mk6fdwqkqk6", "mq2xgf5p3pq", "mas03x1wdcc"])
+    assert [(each.text, each.type) for each in found] == [
+        ("The harbour opens at six", "fact_done"),
+        ("The harbour opens at seven", "fact"),
+        ("Ask Ada about the crane", "task"),
+    ]
+    assert memories.superseded(["mq2xgf5p3pq"]) == {"mq2xgf5p3pq": ["mk6fdwqkqk6"]}
+    assert (len(memories.resident), kept.words.asked) == (3, []), "their vectors are there, too"
+    assert kept.rows("SELECT * FROM schema_meta") == [("version", "1")]
+    assert await stored(memories, "A new one")

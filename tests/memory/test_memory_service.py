@@ -217,7 +217,7 @@ class TestDamage:
     async def test_a_newer_one(self, tmp_path: Path) -> None:
         async with serving(tmp_path) as served:
             await served.service.memories()
-        harm(tmp_path / "memory.sqlite", "UPDATE schema_meta SET value = '99' WHERE key = 'schema_version'")
+        harm(tmp_path / "memory.sqlite", "UPDATE schema_meta SET value = '99' WHERE key = 'version'")
         async with serving(tmp_path) as served:
             with pytest.raises(NewerDatabase):
                 await served.service.memories()

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import apsw
-
 from gnod.store.documents import changes, collections, failures, maintenance, writing
 from gnod.store.documents.changes import Page, Position
 from gnod.store.documents.collections import Folder
@@ -289,17 +287,6 @@ def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
     found = page(index, Position(clock))
     assert not found.is_reset
     assert [c.path for c in found.changes] == [f"{number + 1 + n}.md" for n in range(len(found.changes))]
-    index.close()
-
-
-def test_an_older_database_tells_what_it_has(tmp_path: Path) -> None:
-    older = apsw.Connection(str(tmp_path / "i.sqlite"))
-    older.execute((Path(__file__).parent / "schemas" / "v3.sql").read_text())
-    older.execute("DELETE FROM documents WHERE path NOT IN ('harbour.md', 'tide.py')")
-    older.execute("UPDATE documents SET active = 0 WHERE path = 'tide.py'")
-    older.close()
-    index = SmallIndex(tmp_path / "i.sqlite")
-    assert told(page(index)) == ["indexed notes/harbour.md", "failed notes/broken.pdf"]
     index.close()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+from base64 import urlsafe_b64decode
 from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
 
-from gnod.errors import DatabaseCorrupt
+from gnod.errors import DatabaseCorrupt, OutdatedDatabase
 from gnod.store.database import Connection, Database
 from gnod.store.health import damage, runtime_flags
 from gnod.store.vectors import vectors
@@ -130,7 +131,7 @@ def test_nothing_is_kept_of_random_bytes(path: Path) -> None:
     path.write_bytes(random.Random(1).randbytes(size))
     damage.renew(path)
     assert stored(path) == {}
-    [left] = damage.quarantined_files(path)
+    [(left, _)] = damage.quarantined(path)
     assert left.stat().st_size == size
 
 
@@ -139,7 +140,7 @@ def test_the_log_is_quarantined_too_and_nothing_is_overwritten(path: Path) -> No
         path.with_name(path.name + "-wal").write_bytes(b"the last writes")
         damage.renew(path)
         assert not path.with_name(path.name + "-wal").exists()
-    lefts = damage.quarantined_files(path)
+    lefts = [left for left, _ in damage.quarantined(path)]
     assert len({left.name for left in lefts}) == 3
     for left in lefts:
         assert left.with_name(left.name + "-wal").exists()
@@ -156,7 +157,7 @@ def test_a_crash_during_quarantine_is_recovered(path: Path) -> None:
     damage.renew(path)
     path.unlink()  # the end, before there was a new one
     Database(path).close()
-    assert len(damage.quarantined_files(path)) == 1
+    assert len(damage.quarantined(path)) == 1
 
 
 def test_a_database_without_application_id_is_opened(tmp_path: Path) -> None:
@@ -171,3 +172,35 @@ def test_a_damaged_header_is_distinguished_from_a_foreign_file(path: Path) -> No
         file.write(b"\0" * 16)
     with pytest.raises(DatabaseCorrupt):
         Database(path)
+
+
+def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_damage(path: Path) -> None:
+    before = stored(path)
+    change(
+        path,
+        "UPDATE schema_meta SET key = 'schema_version', value = '20' WHERE key = 'version'",
+        "DROP TABLE endpoints",
+    )
+    for _ in range(5):
+        with pytest.raises(OutdatedDatabase):
+            Database(path)
+        damage.renew(path, "outdated")
+        assert stored(path) == before
+        change(path, "UPDATE schema_meta SET key = 'schema_version' WHERE key = 'version'", "DROP TABLE endpoints")
+    assert not damage.happens_too_often(path)
+    assert [reason for _, reason in damage.quarantined(path)] == ["outdated"] * 3
+    damage.renew(path)
+    assert [reason for _, reason in damage.quarantined(path)] == ["damaged"] + ["outdated"] * 3
+    damage.delete_quarantined(path)
+    assert damage.quarantined(path) == []
+
+
+def test_vectors_of_an_outdated_index_with_long_keys_are_kept(path: Path) -> None:
+    """Before the first release, keys were the whole hash in hex."""
+    before = stored(path)
+    connection = apsw.Connection(str(path))
+    connection.create_scalar_function("long", lambda *keys: urlsafe_b64decode(str(keys[0])).hex() + "0" * 34)
+    connection.execute("UPDATE content_vectors SET embed_hash = long(embed_hash)")
+    connection.close()
+    damage.renew(path, "outdated")
+    assert stored(path) == before

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
-import apsw
 import pytest
 
-from gnod.store import llm_cache, migrations
-from gnod.store.database import Connection, Database
-from gnod.store.health.faults import INDEX
+from gnod.store import llm_cache
+from gnod.store.database import Connection
 from tests.small_index import SmallIndex
 
 
@@ -64,23 +61,3 @@ def test_pruning_a_full_cache_uses_the_index(small_index: SmallIndex) -> None:
     plan = small_index.rows("EXPLAIN QUERY PLAN SELECT rowid FROM llm_cache ORDER BY used DESC, rowid DESC")
     assert "llm_cache_by_use" in str(plan)
     assert "TEMP" not in str(plan)
-
-
-def test_an_index_of_the_version_before_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "index.sqlite"
-    old = apsw.Connection(str(path))
-    old.execute(f"PRAGMA application_id = {INDEX.application_id}")
-    for migration in migrations.MIGRATIONS[:2]:
-        migration(old)
-    old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-    old.execute("INSERT INTO schema_meta VALUES ('schema_version', '2')")
-    migrations.record_tokenizer(old)
-    old.close()
-    for file in (path, tmp_path / "fresh.sqlite"):
-        Database(file).close()
-    schemas = []
-    for file in (path, tmp_path / "fresh.sqlite"):
-        connection = apsw.Connection(str(file))
-        schemas.append(connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall())
-        connection.close()
-    assert schemas[0] == schemas[1]

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from gnod.errors import DatabaseCorrupt
 from gnod.store import packing
 from gnod.store.database import Connection, Database
-from gnod.store.documents import maintenance, texts
-from tests.store.killing import kill_in_the_middle
+from gnod.store.documents import texts
 
 WORDS = ("harbour", "crane", "tide", "Möwe", "船", "ledger", "invoice", "winter", "signal", "north")
 
@@ -124,41 +123,3 @@ def test_a_damaged_text_is_a_damaged_index(tmp_path: Path, damage: str) -> None:
     with pytest.raises(DatabaseCorrupt):
         database.submit_read(stored).result()
     database.close()
-
-
-@pytest.mark.slow
-def test_cleanup_compresses_what_was_stored_before_and_a_kill_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "index.sqlite"
-    expected = {str(number): text_of(number) for number in range(6_000)}
-    database = Database(path, use_knn=False)
-    database.submit_write(
-        lambda c: c.executemany(
-            "INSERT INTO mirrors (mirror_hash, markdown, title) VALUES (?, ?, '')", expected.items()
-        )
-    ).result()
-    database.close()
-    before = path.stat().st_size
-
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from gnod.store import packing; from gnod.store.database import Database\n"
-        "database = Database(Path(sys.argv[1]), use_knn=False)\n"
-        "packing._AT_ONCE = 50\n"
-        "pack = packing.pack\n"
-        "def slowly(connection, text):\n"
-        "    if text.startswith('# Note 1020\\n'): print('middle', flush=True); sys.stdin.read()\n"
-        "    return pack(connection, text)\n"
-        "packing.pack = slowly\n"
-        "database.submit_maintenance(packing.pack_all).result()\n"
-    )
-    kill_in_the_middle(script, path)
-
-    left = "SELECT count(*) FROM mirrors WHERE packed IS NULL"
-    database = Database(path, use_knn=False)
-    assert database.submit_read(stored).result() == expected
-    assert database.submit_read(lambda c: c.execute(left).get).result() == 5_000
-    database.submit_maintenance(maintenance.compact).result()
-    assert database.submit_read(stored).result() == expected
-    assert database.submit_read(lambda c: c.execute(left).get).result() == 0
-    database.close()
-    assert path.stat().st_size < 0.7 * before

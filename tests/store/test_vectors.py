@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
-from gnod.store import migrations
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, maintenance, writing
+from gnod.store import index_schema
+from gnod.store.database import Connection
+from gnod.store.documents import collections, maintenance
 from gnod.store.documents.filters import Condition
-from gnod.store.health.faults import INDEX
 from gnod.store.vectors import knn, vector_rows, vectors
 from gnod.store.vectors.vectors import Piece
-from tests.small_index import SmallIndex, prepared, vector_of
+from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
 OTHER = "file:/models/two.gguf"
@@ -221,7 +217,7 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     # It left the document, then the chunk, and then it was deleted.
     assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (5, [1])
     assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
-    kept = migrations.KEPT_CHANGES
+    kept = index_schema.KEPT_CHANGES
     index.database.submit_write(
         lambda c: (
             c.execute(
@@ -235,33 +231,6 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     remaining = count(index, "vector_changes")
     assert isinstance(remaining, int)
     assert kept <= remaining < kept + 1024
-
-
-def test_the_tables_of_older_versions_are_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "i.sqlite"
-    index = SmallIndex(path)
-    index.add({"a.md": "zebra", "b.md": "lion", "c.md": "tiger"})
-    index.embed(URI)
-    index.database.submit_write(_copy_vectors_as_before).result()
-    assert len(tables(index)) > 1
-    index.close()
-
-    upgraded = SmallIndex(path, use_knn=False)
-    assert tables(upgraded) == set()
-    assert upgraded.rows("PRAGMA integrity_check") == [("ok",)]
-    ((free,),) = upgraded.rows("PRAGMA freelist_count")
-    assert isinstance(free, int)
-    assert free > 0
-    upgraded.database.submit_maintenance(maintenance.compact).result()
-    assert upgraded.rows("PRAGMA freelist_count") == [(0,)]
-    assert count(upgraded) == 3
-    upgraded.close()
-
-
-def _copy_vectors_as_before(connection: Connection) -> None:
-    """Make the table of a model, as older versions did."""
-    connection.execute("CREATE VIRTUAL TABLE vec_01234567 USING vec0 (embedding float[8] distance_metric=cosine)")
-    connection.execute("INSERT INTO vec_01234567 (rowid, embedding) SELECT id, embedding FROM content_vectors")
 
 
 @pytest.mark.parametrize("limit", [2, 10])
@@ -280,70 +249,3 @@ def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex
     of_two = index.database.submit_read(lambda c: knn.of_documents(c, 1, query.tobytes(), condition)).result()
     assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
     assert len(of_two) == 2
-
-
-def test_an_old_database_is_upgraded(tmp_path: Path) -> None:
-    path = tmp_path / "i.sqlite"
-    old = apsw.Connection(str(path))
-    old.execute(f"PRAGMA application_id = {INDEX.application_id}")
-    with old:
-        migrations.m001_first_schema(old)
-        old.execute("CREATE TABLE schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
-        old.execute("INSERT INTO schema_meta VALUES ('schema_version', '1')")
-        migrations.record_tokenizer(old)
-        document = prepared("# Zebra\n\ntext\n", "a.md")
-        old.execute("INSERT INTO collections (name, path) VALUES ('notes', '/data')")
-        old.execute("INSERT INTO content VALUES (?, ?)", (document.mirror_hash, document.markdown))
-        old.execute("INSERT INTO chunks VALUES (?, 0, 0, 3, 1, 1, 'old cut', 'old hash')", (document.mirror_hash,))
-        old.execute("INSERT INTO chunks VALUES (?, 1, 3, 9, 1, 1, 'old cut', 'old hash 2')", (document.mirror_hash,))
-        writing._insert(
-            old,
-            {
-                "collection_id": 1,
-                "path": "a.md",
-                "docid": "#1",
-                "source_hash": "1",
-                "size": 1,
-                "mtime_ns": 1,
-                "inode": 1,
-                "mirror_hash": document.mirror_hash,
-                "title": "t",
-                "mime": "m",
-                "converter": "c",
-                "dated": 0.0,
-                "metadata": "{}",
-                "line_map": "[]",
-                "indexed_at": 0.0,
-            },
-        )
-    old.close()
-    fresh = tmp_path / "fresh.sqlite"
-    Database(fresh).close()
-
-    Database(path).close()
-    assert schema(path) == schema(fresh)
-    index = SmallIndex(path)
-    known = index.database.submit_read(lambda c: documents.known_files(c, 1, ["a.md"])).result()
-    assert known["a.md"].reusable_hash is None
-    assert index.embed(URI) == 0  # its title is not known yet
-    index.add({"a.md": "# Zebra\n\ntext\n"})
-    assert index.rows("SELECT title FROM content") == [("Zebra",)]
-    assert index.rows("SELECT seq, start, end, heading FROM chunks") == [(0, 0, 13, "Zebra")]
-    assert index.embed(URI) == 1
-    assert_consistent(index)
-    index.close()
-
-
-def tables(index: SmallIndex) -> set[str]:
-    """Return the tables of sqlite-vec."""
-    return {str(name) for (name,) in index.rows(f"SELECT name FROM sqlite_schema WHERE name GLOB '{knn.COPIES}'")}
-
-
-def schema(path: Path) -> list[tuple[str, str]]:
-    connection = sqlite3.connect(path)
-    rows = connection.execute(
-        "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY name"
-    ).fetchall()
-    connection.close()
-    # An index that was upgraded keeps the order of these columns.
-    return [(name, sql and sql.replace("filepath, title, body,", "body, title, filepath,")) for name, sql in rows]

@@ -24,15 +24,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import psutil
 
 from benchmarks.throwaway import cached_model
-from gnod.store import migrations
 from tests.end_to_end.index_contents import compare_contents, compare_vectors, scratch
 from tests.end_to_end.index_faults import faults_left_behind
 from tests.machine import Machine
-from tests.stress import older_index, torn_log
+from tests.stress import torn_log
 from tests.stress.churn import Churn
 from tests.stress.follower import Follower
 from tests.stress.quiescence import faults_when_quiescent, wait_until_quiescent
@@ -64,7 +62,6 @@ class Crashes:
         self._machine.config.write_text(
             f"models: {{embed: 'file:{model}'}}\ncollections:\n  - {{name: notes, path: {self._machine.notes}}}\n"
         )
-        self._snapshot = folder / "snapshot.sqlite"
         self._daemon: subprocess.Popen[bytes] | None = None
         self._start_s = _START_S
         self._settled: dict[Path, tuple[os.stat_result, str]] = {}
@@ -75,7 +72,7 @@ class Crashes:
             (12, self._while_reconciling),
             (8, self._while_compacting),
             (12, self._a_worker),
-            (6, self._while_upgrading),
+            (6, self._while_creating),
         ]
 
     def run(self, kills: int, report: Callable[[str], None] = lambda _: None) -> None:
@@ -153,12 +150,10 @@ class Crashes:
         if workers := daemon.children():
             self._chance.choice(workers).kill()
 
-    def _while_upgrading(self) -> None:
-        """Kill the daemon of a second index, empty or of an older version, while it creates the current schema."""
+    def _while_creating(self) -> None:
+        """Kill the daemon of a second, empty index while it creates the schema."""
         shutil.rmtree(self._newborn.database.parent, ignore_errors=True)
         self._newborn.database.parent.mkdir(mode=0o700)
-        if version := self._chance.randrange(migrations.SCHEMA_VERSION):
-            older_index.make(self._newborn.database, version, self._snapshot)
         log = self._newborn.database.with_name(self._newborn.database.name + "-wal")
         daemon = _launch(self._newborn)
         while not log.exists():
@@ -247,11 +242,6 @@ class Crashes:
         self._settled = {
             path: (path.stat(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in known_paths if path.exists()
         }
-        self._snapshot.unlink(missing_ok=True)
-        connection = apsw.Connection(str(self._machine.database), flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(10_000)
-        connection.execute("VACUUM INTO ?", (str(self._snapshot),))
-        connection.close()
 
     def _compare(self) -> None:
         """Compare the index with the index of an undisturbed daemon."""
@@ -262,7 +252,7 @@ class Crashes:
         self.compared += 1
 
     def _compare_newborn(self) -> None:
-        """Check the index whose daemons were killed during the upgrade."""
+        """Check the index whose daemons were killed while they created it."""
         self._newborn.start()
         self._newborn.call("index.sync")
         compare_contents(self._newborn.database, self._machine.database)

@@ -196,7 +196,7 @@ def _copies(
     passages: Sequence[EvidencePassage],
 ) -> list[EvidenceLeftOut]:
     """Return the documents that were not read because they are copies of one in the packet."""
-    first = {read[each.document].text_key: n for n, each in reversed(list(enumerate(chosen.passages)))}
+    first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
     unread = [each.id for each in found.ranked if each.id not in read]
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
@@ -210,7 +210,7 @@ def _copies(
             number,
         )
         for copy in copies
-        if (number := first.get(copy.text_key)) is not None
+        if (number := first.get(copy.mirror_hash)) is not None
     ]
 
 

@@ -222,9 +222,9 @@ class _Reader:
         return self._words.weight
 
     def read(self, document: Document, score: float) -> None:
-        if document.text_key in self._seen:
+        if document.mirror_hash in self._seen:
             return
-        self._seen.add(document.text_key)
+        self._seen.add(document.mirror_hash)
         text = documents.markdown(self._connection, document.mirror_hash)
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""

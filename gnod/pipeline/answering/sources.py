@@ -164,9 +164,9 @@ class _Reader:
         self._nonsense: dict[str, Floats] = {}
 
     def read(self, document: Document, finder: WordFinder) -> None:
-        if document.text_key in self._seen:
+        if document.mirror_hash in self._seen:
             return
-        self._seen.add(document.text_key)
+        self._seen.add(document.mirror_hash)
         text = self.texts[document.id] = documents.markdown(self._connection, document.mirror_hash)
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""

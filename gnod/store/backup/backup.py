@@ -20,7 +20,7 @@ import gnod
 from gnod.config import storage
 from gnod.errors import BackupExists, BackupRejected, DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.paths import Places
-from gnod.store import migrations
+from gnod.store import index_schema
 from gnod.store.backup import archive, staging
 from gnod.store.backup.archive import Manifest, OnProgress
 from gnod.store.database import Connection, Database
@@ -77,7 +77,7 @@ def _snapshot(source: Connection, target: Path, index: str, on_progress: OnProgr
     return Manifest(
         format=archive.FORMAT,
         version=gnod.__version__,
-        schema=migrations.SCHEMA_VERSION,
+        schema=index_schema.SCHEMA.newest,
         index=index,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         documents=documents,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gnod.store import joined, keys
+from gnod.store import joined
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Filters
 
@@ -20,11 +20,6 @@ class Copy(NamedTuple):
     source_hash: str
     order: tuple[int, str, str]
     mirror_hash: str
-
-    @property
-    def text_key(self) -> str:
-        """As in Document."""
-        return keys.shortened(self.mirror_hash)
 
 
 class Address(NamedTuple):

@@ -65,11 +65,6 @@ class Document(NamedTuple):
     unread_json: str | None
 
     @property
-    def text_key(self) -> str:
-        """Equal for documents with the same text, also of other indexes."""
-        return keys.shortened(self.mirror_hash)
-
-    @property
     def unread(self) -> list[Unread]:
         return msgspec.json.decode(self.unread_json, type=list[Unread]) if self.unread_json else []
 

@@ -49,16 +49,16 @@ _WALK = 10_000
 _POSTINGS_OF_A_LOOKUP = 300
 
 
-def _score(connection: Connection, weights: Sequence[float]) -> str:
-    return f"-bm25(documents_fts, {_listed(connection, weights)}) * ?"
+def _score(weights: Sequence[float]) -> str:
+    return f"-bm25(documents_fts, {_listed(weights)}) * ?"
 
 
-def _score_against(connection: Connection, weights: Sequence[float]) -> str:
-    return f"bm25_against(documents_fts, ?, {_listed(connection, weights)}) * ?"
+def _score_against(weights: Sequence[float]) -> str:
+    return f"bm25_against(documents_fts, ?, {_listed(weights)}) * ?"
 
 
-def _listed(connection: Connection, weights: Sequence[float]) -> str:
-    return ", ".join(str(weights[column]) for column in columns.order(connection))
+def _listed(weights: Sequence[float]) -> str:
+    return ", ".join(str(weights[column]) for column in columns.ORDER)
 
 
 _FTS5_MIN_IDF = 1e-6
@@ -206,7 +206,7 @@ def _best(
     if not scored:
         return []
     where, bound = _conditions(filters, required, excluded)
-    score = _score(connection, WEIGHTS)
+    score = _score(WEIGHTS)
     if len(scored) == 1:
         # One phrase needs no sum: half the time, and only documents that pass the filters are scored.
         rows = connection.execute(
@@ -256,7 +256,7 @@ def survey(
     if filters.are_empty and not required and not excluded:
         best, bound = "SELECT id, score FROM hits", []  # every row of the full-text table is an active document
     rows = connection.execute(
-        f"{_hits(_score(connection, FUSED_WEIGHTS), len(scored))}"
+        f"{_hits(_score(FUSED_WEIGHTS), len(scored))}"
         " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL"
         f" SELECT * FROM ({best} ORDER BY hits.score DESC, hits.id LIMIT ?)",
         (*_bound(scored), *bound, depth),
@@ -283,7 +283,7 @@ def _against(
         _with_average.add(connection)
     where, bound = _conditions(filters, required, excluded)
     among = _json([id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", bound)])
-    scored = _score_against(connection, weights)
+    scored = _score_against(weights)
     statement = f"SELECT rowid, {scored} FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}"
     scores: dict[int, float] = {}
     for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
@@ -393,8 +393,7 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     if connection not in _with_positions:
         connection.register_fts5_function("body_positions", _positions_of_row)
         _with_positions.add(connection)
-    positions = f"body_positions(documents_fts, {_body(connection)})"
-    select = f"SELECT rowid, {positions} FROM documents_fts WHERE documents_fts MATCH ?"
+    select = "SELECT rowid, body_positions(documents_fts) FROM documents_fts WHERE documents_fts MATCH ?"
     if _is_common(connection, phrase, len(document_ids)):
         each = ((f"body : {phrase}", id_) for id_ in sorted(document_ids))
         return list(connection.executemany(f"{select} AND rowid = ?", each))
@@ -415,8 +414,7 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
         (_json(document_ids),),
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
-    body = _body(connection)
-    return [id_ for id_ in document_ids if len(sizes.get(id_, [])) > body and sizes[id_][body] >= least]
+    return [id_ for id_ in document_ids if sizes.get(id_) and sizes[id_][columns.BODY] >= least]
 
 
 def quote(phrase: str) -> str:
@@ -565,13 +563,8 @@ def _weights(terms: Sequence[Weighed]) -> list[tuple[str, float]]:
     return [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]
 
 
-def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *arguments: apsw.SQLiteValue) -> bytes:
-    (body,) = map(int, arguments)  # type: ignore[arg-type]
-    return array("I", api.phrase_locations(0)[body]).tobytes()
-
-
-def _body(connection: Connection) -> int:
-    return columns.order(connection)[-1]
+def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *_: apsw.SQLiteValue) -> bytes:
+    return array("I", api.phrase_locations(0)[columns.BODY]).tobytes()
 
 
 def _json(numbers: Collection[int]) -> bytes:

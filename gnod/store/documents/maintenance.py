@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnod.store import keys, packing
 from gnod.store.database import Connection
 from gnod.store.documents import changes, scans, writing
 
@@ -41,12 +40,9 @@ def purge(connection: Connection) -> tuple[int, int]:
 
 
 def compact(connection: Connection) -> None:
-    """Compress texts and shorten keys of older versions, and return free pages to the file system. Outside a
-    transaction; needs as much free space as the index takes."""
-    packing.pack_all(connection)
+    """Return free pages to the file system. Outside a transaction; needs as much free space as the index takes."""
     connection.execute("PRAGMA temp_store = FILE")  # VACUUM makes a copy of the index
     try:
-        keys.shorten_all(connection)
         connection.execute("VACUUM")
     finally:
         connection.execute("PRAGMA temp_store = MEMORY")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import msgspec
-from msgspec.structs import replace
 
 from gnod.locations import Locations
 
@@ -18,7 +17,7 @@ _FOLDED_NS = 2**50  # 13 days
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Distinguishes a changed file from an unchanged one without opening it. Programs can set `mtime_ns` back, but not
-    `ctime_ns`, when the kernel last noted a change; None: unknown, as in an index of an older version."""
+    `ctime_ns`, when the kernel last noted a change; None: of what is not a file itself."""
 
     size: int
     mtime_ns: int
@@ -29,10 +28,6 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def of(cls, found: os.stat_result) -> FileStat:
         """Make values fit SQLite's signed 64 bits: times before 1677 and after 2262, inodes that use all bits."""
         return cls(found.st_size, _clamped(found.st_mtime_ns), _signed(found.st_ino), _clamped(found.st_ctime_ns))
-
-    def matches(self, found: FileStat) -> bool:
-        """Tell whether the file is as it was when this was stored, as far as that is known."""
-        return self == found or (self.ctime_ns is None and self == replace(found, ctime_ns=None))
 
     def looks_like(self, found: FileStat) -> bool:
         """Tell whether size and time of modification are equal, which a program can arrange."""

@@ -8,7 +8,7 @@ for `drop_orphans`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -41,8 +41,7 @@ def put(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
         (collection_id, path),
     ).fetchone()
-    key = keys.form(connection)
-    mirror = key(new.mirror_hash)
+    mirror = keys.shortened(new.mirror_hash)
     row = {
         "docid": "#" + new.source_hash[:DOCID_DIGITS],
         "source_hash": new.source_hash,
@@ -51,7 +50,7 @@ def put(
         "inode": stat.inode,
         "ctime_ns": stat.ctime_ns,
         "mirror_hash": mirror,
-        "chunks": _put_content(connection, key, new),
+        "chunks": _put_content(connection, new),
         "title": new.title,
         "mime": new.mime,
         "converter": new.converter,
@@ -107,15 +106,6 @@ def touch(connection: Connection, collection_id: int, path: str, stat: FileStat)
             "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, dated = ?"
             " WHERE collection_id = ? AND path = ?",
             (*msgspec.structs.astuple(stat), _dated(msgspec.json.decode(found[0]), stat), *of_document),
-        )
-
-
-def note_change_times(connection: Connection, collection_id: int, found: Mapping[str, FileStat]) -> None:
-    """Store the change times of files whose other attributes an older version has stored."""
-    for table in ("documents", "ingest_errors"):
-        connection.executemany(
-            f"UPDATE {table} SET ctime_ns = ? WHERE collection_id = ? AND path = ? AND ctime_ns IS NULL",
-            ((stat.ctime_ns, collection_id, path) for path, stat in found.items()),
         )
 
 
@@ -201,9 +191,9 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
     return dropped
 
 
-def _put_content(connection: Connection, key: Callable[[str], str], new: Prepared) -> int:
+def _put_content(connection: Connection, new: Prepared) -> int:
     """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
-    mirror, rest = key(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
+    mirror, rest = keys.shortened(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
     text = packing.pack(connection, new.markdown)
     connection.execute(
         "INSERT INTO mirrors (mirror_hash, markdown, packed, title, digest_rest) VALUES (?, ?, ?, ?, ?)"
@@ -216,7 +206,7 @@ def _put_content(connection: Connection, key: Callable[[str], str], new: Prepare
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], key(chunk.embed_hash))
+            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], keys.shortened(chunk.embed_hash))
             for seq, chunk in enumerate(new.chunks)
         ),
     )
@@ -231,8 +221,8 @@ def _put_content(connection: Connection, key: Callable[[str], str], new: Prepare
 
 
 def _take_over(connection: Connection, mirror_hash: str, title: str) -> bool:
-    """Make room for the chunks of a text that an older version stored. Returns whether it did. Old chunks are deleted
-    last, so that chunks in both keep their vectors."""
+    """Make room for the chunks of a text whose chunks are to be made again. Returns whether it did. Old chunks are
+    deleted last, so that chunks in both keep their vectors."""
     connection.execute("UPDATE mirrors SET title = ? WHERE mirror_hash = ? AND title IS NULL", (title, mirror_hash))
     if not connection.changes():
         return False

@@ -1,7 +1,8 @@
-"""Quarantine a damaged index: rename it, and create a new one in its place.
+"""Quarantine an index that is damaged, or outdated: rename it, and create a new one in its place.
 
-A damaged index is never repaired, because it can be rebuilt from the folders and the config. Only its vectors, which
-take long to compute, are copied if they are readable and valid. See docs/adr/0021-damaged-index.md.
+Such an index is never repaired, because it can be rebuilt from the folders and the config. Only its vectors, which
+take long to compute, are copied if they are readable and valid. See docs/adr/0021-damaged-index.md. An index is
+outdated if a gnod from before the first release made it (docs/adr/0064-first-schema.md).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast, get_args
 
 import apsw
 import msgspec
@@ -31,7 +32,14 @@ _OFTEN_WITHIN_S = 3600.0
 _NORM_TOLERANCE = 1e-3
 _LARGEST_GAP = 2**40  # more than there are vectors
 
+Reason = Literal["damaged", "outdated"]
+
 _log = logging.getLogger(__name__)
+
+
+class Quarantined(NamedTuple):
+    path: Path
+    reason: Reason
 
 
 class _Model(NamedTuple):
@@ -63,23 +71,20 @@ def find(connection: Connection) -> str | None:
     return "words are missing from the full-text table" if fts_integrity.has_lost_words(connection) else None
 
 
-def quarantined_files(path: Path) -> list[Path]:
-    """Return the quarantined databases beside `path`, the newest first."""
-    found = [p for p in path.parent.glob(f"{path.name}.damaged-*") if not p.name.endswith(("-wal", "-shm"))]
-    return sorted(found, key=lambda p: p.name, reverse=True)
+def quarantined(path: Path) -> list[Quarantined]:
+    """Return the quarantined databases beside `path`, of each reason the newest first."""
+    return [Quarantined(file, reason) for reason in get_args(Reason) for file in _files(path, reason)]
 
 
-def delete_quarantined(path: Path, kept: int = 0) -> None:
-    """Delete all but the newest `kept`."""
-    for old in quarantined_files(path)[kept:]:
-        for file in files_of(old):
-            file.unlink(missing_ok=True)
+def delete_quarantined(path: Path) -> None:
+    for reason in get_args(Reason):
+        _delete(path, reason)
 
 
 def happens_too_often(path: Path) -> bool:
     """Return whether this is the fourth time within an hour: then the disk or the memory may be failing."""
     recent = 0
-    for aside in quarantined_files(path):
+    for aside in _files(path, "damaged"):
         with contextlib.suppress(OSError):
             recent += abs(time.time() - aside.stat().st_ctime) < _OFTEN_WITHIN_S
     return recent >= _KEPT
@@ -92,16 +97,16 @@ def too_often(path: Path) -> str:
     )
 
 
-def renew(path: Path) -> None:
-    """Quarantine a damaged database, and create a new one with the vectors that can be saved. It must be closed.
+def renew(path: Path, reason: Reason = "damaged") -> None:
+    """Quarantine a database, and create a new one with the vectors that can be saved. It must be closed.
 
-    Raises DatabaseCorrupt when that happens too often, and what opening a database raises.
+    Raises DatabaseCorrupt when one is damaged too often, and what opening a database raises.
     """
-    if happens_too_often(path):
+    if reason == "damaged" and happens_too_often(path):
         raise DatabaseCorrupt(too_often(path))
-    aside = quarantine(path)
-    _log.error("index.quarantined", extra={"fields": {"to": str(aside)}})
-    delete_quarantined(path, _KEPT)
+    aside = quarantine(path, reason)
+    _log.error("index.quarantined", extra={"fields": {"reason": reason, "to": str(aside)}})
+    _delete(path, reason, _KEPT)
     database = Database(path)
     try:
         database.submit_write(lambda connection: _carry_over(aside, connection)).result()
@@ -111,14 +116,14 @@ def renew(path: Path) -> None:
         database.close()
 
 
-def quarantine(path: Path) -> Path:
+def quarantine(path: Path, reason: Reason) -> Path:
     """Rename a database. Its write-ahead log goes first: a new database must never find that of another."""
     stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
-    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    aside = path.with_name(f"{path.name}.{reason}-{stamp}")
     number = 1
     while any(file.exists() for file in files_of(aside)):
         number += 1
-        aside = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+        aside = path.with_name(f"{path.name}.{reason}-{stamp}-{number}")
     _, wal, shm = files_of(path)
     with contextlib.suppress(FileNotFoundError):
         wal.rename(files_of(aside)[1])
@@ -128,8 +133,21 @@ def quarantine(path: Path) -> Path:
     return aside
 
 
+def _files(path: Path, reason: Reason) -> list[Path]:
+    """Return the databases that were quarantined for a reason, the newest first."""
+    found = [p for p in path.parent.glob(f"{path.name}.{reason}-*") if not p.name.endswith(("-wal", "-shm"))]
+    return sorted(found, key=lambda p: p.name, reverse=True)
+
+
+def _delete(path: Path, reason: Reason, kept: int = 0) -> None:
+    """Delete all but the newest `kept`."""
+    for old in _files(path, reason)[kept:]:
+        for file in files_of(old):
+            file.unlink(missing_ok=True)
+
+
 def _carry_over(aside: Path, connection: Connection) -> None:
-    """Copy runtime flags and vectors from a damaged database, as far as they can be read."""
+    """Copy runtime flags and vectors from a quarantined database, as far as they can be read."""
     damaged = Connection(str(aside), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         with contextlib.suppress(apsw.Error):

@@ -65,7 +65,9 @@ def translated(path: Path, kind: Kind = INDEX) -> Iterator[None]:
 def _translate(error: apsw.Error, path: Path, kind: Kind) -> GnoError:
     if isinstance(error, apsw.InterruptError):
         return RequestCancelled("cancelled")
-    if isinstance(error, apsw.CorruptError) or (isinstance(error, apsw.NotADBError) and _is_signed(path, kind)):
+    # gnod stores nothing that is too big for SQLite: such a length was read from a damaged page.
+    is_damage = isinstance(error, (apsw.CorruptError, apsw.TooBigError))
+    if is_damage or (isinstance(error, apsw.NotADBError) and _is_signed(path, kind)):
         return damaged(path, kind)
     if isinstance(error, apsw.NotADBError):
         return ForeignDatabase(f"{path} is not a gnod {kind.noun}, or its beginning is damaged: {kind.lost}")

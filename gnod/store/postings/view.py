@@ -451,7 +451,7 @@ def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) ->
         connection.execute(f"{statement} AND rowid = ?", (phrase, document)).fetchone()
     found = np.frombuffer(b"".join(noted), _OF_ROW)
     noted.clear()
-    return found["id"], found["counts"][:, columns.order(connection)]
+    return found["id"], found["counts"][:, columns.ORDER]
 
 
 def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:

@@ -1,5 +1,5 @@
 """Nearest neighbours by SQLite, for vectors that do not fit in memory: sqlite-vec's distance function reads the stored
-vectors for each query. Older versions kept a copy of the vectors in tables of sqlite-vec; `drop_tables` removes it.
+vectors for each query.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from typing import NamedTuple
 import apsw
 
 from gnod.store.documents.filters import Condition
-
-# The tables of older versions, one per model, and the shadow tables of sqlite-vec.
-COPIES = f"vec_{'[0-9a-f]' * 8}*"
 
 
 class Neighbour(NamedTuple):
@@ -63,18 +60,3 @@ def of_documents(connection: apsw.Connection, model_id: int, query: bytes, condi
         (query, model_id, *condition.values),
     )
     return [Neighbour(*row) for row in rows]
-
-
-def drop_tables(connection: apsw.Connection) -> None:
-    """Drop the tables of older versions, without sqlite-vec: it may not be installed, and it is not made for untrusted
-    data. Outside a transaction."""
-    named = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name GLOB ?"
-    tables = {str(name): str(sql) for name, sql in connection.execute(named, (COPIES,))}
-    if not tables:
-        return
-    virtual = {name for name, sql in tables.items() if sql.upper().startswith("CREATE VIRTUAL")}
-    connection.execute("BEGIN IMMEDIATE; PRAGMA writable_schema = ON")
-    connection.executemany("DELETE FROM sqlite_schema WHERE name = ?", [(name,) for name in virtual])
-    connection.execute("PRAGMA writable_schema = RESET; COMMIT")
-    for name in tables.keys() - virtual:
-        connection.execute(f'DROP TABLE "{name}"')

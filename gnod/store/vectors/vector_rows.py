@@ -1,6 +1,6 @@
 """Vectors in bulk, for copies in memory: all of a model, some by id, and changes.
 
-`seq` numbers the changes of all models together. Only the last ones are kept (see migrations).
+`seq` numbers the changes of all models together. Only the last ones are kept (see index_schema).
 """
 
 from __future__ import annotations

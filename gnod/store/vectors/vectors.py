@@ -72,7 +72,7 @@ _IN_USE = (
     " JOIN documents d ON d.mirror_hash = k.mirror_hash"
     " WHERE k.embed_hash = u.embed_hash AND d.active"
     " AND d.collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))"
-    # Content of an older version has no title: it is embedded after it was rebuilt.
+    # Text whose chunks are to be made again is embedded after that.
     " AND NOT EXISTS (SELECT 1 FROM content c WHERE c.mirror_hash = d.mirror_hash AND c.title IS NULL)"
 )
 
@@ -141,8 +141,8 @@ def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[Piece]])
     if not chunks:
         return 0
     model_id = _register(connection, uri, {len(piece.vector) for pieces in chunks.values() for piece in pieces})
-    key, stored = keys.form(connection), 0
-    for embed_hash, pieces in ((key(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
+    stored = 0
+    for embed_hash, pieces in ((keys.shortened(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
         wanted = connection.execute(
             "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
             " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2)",
@@ -164,7 +164,7 @@ def note_failed(connection: Connection, uri: str, embed_hash: str, message: str)
     connection.execute(
         "INSERT OR REPLACE INTO embedding_errors (model_id, embed_hash, message) SELECT ?1, ?2, ?3"
         " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2)",
-        (_model_id(connection, uri), keys.form(connection)(embed_hash), message),
+        (_model_id(connection, uri), keys.shortened(embed_hash), message),
     )
 
 

@@ -1,0 +1,545 @@
+"""The schema of an index, by what its tables are about, and its migrations.
+
+A release never changes a migration that an earlier release has: it adds one, with its own number, to SCHEMA.
+gnod/store/schema.py runs them.
+"""
+
+from __future__ import annotations
+
+import time
+
+import apsw
+
+from gnod.analysis import terms
+from gnod.errors import NewerDatabase
+from gnod.store import schema
+from gnod.store.health.faults import INDEX
+
+TOKENIZER = "gnod-terms"
+# The newest format of FTS5's own tables that gnod can read (SQLite 3.42).
+_FULLTEXT_FORMAT = 5
+
+# A copy of the vectors that missed more changes is loaded again.
+KEPT_CHANGES = 50_000
+
+_COLLECTIONS = """
+    -- `mounted`: whether the folder was a mount point at the last walk: an empty folder in its place is an unmounted
+    -- drive. `reader`: the program that recognises scanned pages.
+    CREATE TABLE collections (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        path TEXT NOT NULL,
+        language TEXT,
+        last_sync REAL,
+        served_by INTEGER REFERENCES embedding_models (id) ON DELETE SET NULL,
+        mounted INTEGER NOT NULL DEFAULT 0,
+        reader TEXT
+    ) STRICT;
+    CREATE TABLE contexts (
+        scope TEXT NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (scope, text)
+    ) STRICT, WITHOUT ROWID;
+    -- What gnod.tuning learned.
+    CREATE TABLE collection_priors (
+        collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
+        vector_odds REAL NOT NULL,
+        model TEXT NOT NULL,
+        documents INTEGER NOT NULL,
+        questions INTEGER NOT NULL,
+        keyword REAL NOT NULL,
+        vector REAL NOT NULL,
+        before REAL NOT NULL,
+        after REAL NOT NULL,
+        low REAL NOT NULL,
+        high REAL NOT NULL,
+        measured_at REAL NOT NULL
+    ) STRICT;
+"""
+
+_TEXTS = """
+    -- Texts by their keys (gnod/store/keys.py). `packed`: the text, compressed (gnod/store/packing.py); then `markdown`
+    -- is empty. `title`: the title inside the text; NULL: its chunks are to be made again. `digest_rest`: what the key
+    -- lacks of the hash; NULL where that is the text's own.
+    CREATE TABLE "mirrors" (
+        mirror_hash TEXT PRIMARY KEY,
+        markdown TEXT NOT NULL,
+        title TEXT,
+        packed BLOB,
+        digest_rest BLOB
+    ) STRICT;
+    CREATE INDEX content_to_be_made_anew ON "mirrors" (mirror_hash) WHERE title IS NULL;
+    CREATE VIEW content AS
+        SELECT mirror_hash, coalesce(unpacked(packed), markdown) AS markdown, title FROM mirrors;
+    -- What the texts are compressed with, and about how many there were when it was made.
+    CREATE TABLE dictionaries (
+        id INTEGER PRIMARY KEY,
+        texts INTEGER NOT NULL,
+        data BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE chunks (
+        mirror_hash TEXT NOT NULL REFERENCES "mirrors" (mirror_hash) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        end INTEGER NOT NULL,
+        start_line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL,
+        heading TEXT NOT NULL,
+        embed_hash TEXT NOT NULL,
+        PRIMARY KEY (mirror_hash, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX chunks_by_embed_hash ON chunks (embed_hash);
+"""
+
+# gnod/analysis makes the terms: SQLite's tokenizer only splits at spaces, so all other characters are token characters.
+_TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum()).replace("'", "''''")
+
+_DOCUMENTS = f"""
+    -- `dated`: the frontmatter's date, else the file's time; seconds since 1970. `ctime_ns`: when the kernel last noted
+    -- a change of the file. `container`: the path of the file that the document is in. `unread`: what of the file is
+    -- not indexed, and why. `chunks`: how many its text has; an index of all that is counted is read for the status.
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY,
+        collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        docid TEXT NOT NULL,
+        source_hash TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
+        mirror_hash TEXT NOT NULL,
+        title TEXT NOT NULL,
+        mime TEXT NOT NULL,
+        converter TEXT NOT NULL,
+        language TEXT,
+        doc_type TEXT,
+        author TEXT,
+        dated REAL NOT NULL,
+        metadata TEXT NOT NULL,
+        line_map TEXT NOT NULL,
+        active INTEGER NOT NULL DEFAULT 1,
+        indexed_at REAL NOT NULL,
+        removed_at REAL,
+        locations TEXT,
+        reader TEXT,
+        pages_used INTEGER NOT NULL DEFAULT 0,
+        scan_note TEXT,
+        container TEXT,
+        unread TEXT,
+        chunks INTEGER NOT NULL DEFAULT 0,
+        ctime_ns INTEGER,
+        UNIQUE (collection_id, path)
+    ) STRICT;
+    CREATE INDEX documents_by_docid ON documents (docid);
+    CREATE INDEX documents_by_mirror_hash ON documents (mirror_hash) WHERE active;
+    CREATE INDEX documents_by_language ON documents (language) WHERE active;
+    CREATE INDEX documents_by_container ON documents (collection_id, container) WHERE container IS NOT NULL;
+    CREATE INDEX documents_with_scans ON documents (source_hash) WHERE reader IS NOT NULL;
+    CREATE INDEX documents_counted ON documents (collection_id, container, chunks, active) WHERE active;
+    CREATE TABLE tags (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (document_id, tag)
+    ) STRICT, WITHOUT ROWID;
+    -- FTS5 writes two bytes more for each document of a word that is not in the first column: most are in the body.
+    CREATE VIRTUAL TABLE documents_fts USING fts5 (
+        body, title, filepath,
+        content = '', contentless_delete = 1,
+        tokenize = 'ascii tokenchars ''{_TERM_PUNCTUATION}'''
+    );
+    -- What source code defines. `first_line`: that of the comments above it; `folded`: the name in lower case.
+    CREATE TABLE definitions (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        end INTEGER NOT NULL,
+        first_line INTEGER NOT NULL,
+        line INTEGER NOT NULL,
+        end_line INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        path TEXT NOT NULL,
+        folded TEXT NOT NULL,
+        PRIMARY KEY (document_id, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX definitions_by_name ON definitions (folded);
+"""
+
+_LINKS = """
+    -- What links can call a document (gnod/store/documents/link_names.py), and what they look for.
+    CREATE TABLE names (
+        collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        rank INTEGER NOT NULL,
+        depth INTEGER NOT NULL,
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        PRIMARY KEY (collection_id, name, rank, depth, document_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX names_by_document ON names (document_id);
+    CREATE TABLE links (
+        document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        collection_id INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        key TEXT,
+        reach INTEGER NOT NULL,
+        fragment TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        end INTEGER NOT NULL,
+        PRIMARY KEY (document_id, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX links_by_key ON links (collection_id, key, reach) WHERE key IS NOT NULL;
+"""
+
+_SKIPPED = ", ".join(f"'{kind}'" for kind in ("binary", "empty", "too_large", "unsupported"))
+
+_FAILURES = f"""
+    CREATE TABLE ingest_errors (
+        collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        stage TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        message TEXT NOT NULL,
+        first_at REAL NOT NULL,
+        last_at REAL NOT NULL,
+        count INTEGER NOT NULL,
+        size INTEGER,
+        mtime_ns INTEGER,
+        inode INTEGER,
+        ctime_ns INTEGER,
+        PRIMARY KEY (collection_id, path)
+    ) STRICT, WITHOUT ROWID;
+    -- Every search counts the failed files, and must not read the skipped ones, of which there can be many. The
+    -- condition must equal that of `failures.count`.
+    CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id) WHERE kind NOT IN ({_SKIPPED});
+"""
+
+_CHANGES = f"""
+    -- The clock of gnod.store.documents.changes: one row per path, at its last change. Names, not ids: the changes of a
+    -- removed collection must still be reported.
+    CREATE TABLE changes (
+        clock INTEGER PRIMARY KEY AUTOINCREMENT,
+        collection TEXT NOT NULL,
+        path TEXT NOT NULL,
+        UNIQUE (collection, path)
+    ) STRICT;
+    -- One row: a reader with a lower clock has missed changes that were deleted.
+    CREATE TABLE changes_floor (clock INTEGER NOT NULL) STRICT;
+    -- Not ON CONFLICT REPLACE: the conflict clause of an upsert that fires a trigger overrides it.
+    CREATE TRIGGER change_came BEFORE INSERT ON changes
+    BEGIN
+        DELETE FROM changes WHERE collection = NEW.collection AND path = NEW.path;
+    END;
+    CREATE TRIGGER document_came AFTER INSERT ON documents WHEN NEW.active
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id;
+    END;
+    CREATE TRIGGER document_changed
+    AFTER UPDATE OF active, source_hash, mirror_hash, title, language ON documents
+    WHEN OLD.active <> NEW.active OR OLD.source_hash <> NEW.source_hash OR OLD.mirror_hash <> NEW.mirror_hash
+        OR OLD.title <> NEW.title OR OLD.language IS NOT NEW.language
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id;
+    END;
+    CREATE TRIGGER document_left AFTER DELETE ON documents WHEN OLD.active
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id;
+    END;
+    -- A skipped file is not a change, unless it was reported before.
+    CREATE TRIGGER ingest_error_came AFTER INSERT ON ingest_errors
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+            NEW.kind NOT IN ({_SKIPPED})
+            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+        );
+    END;
+    CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message ON ingest_errors
+    WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+            NEW.kind NOT IN ({_SKIPPED})
+            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+        );
+    END;
+    CREATE TRIGGER ingest_error_left AFTER DELETE ON ingest_errors
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id
+        AND EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = OLD.path);
+    END;
+    CREATE TRIGGER collection_left BEFORE DELETE ON collections
+    BEGIN
+        INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
+    END;
+    CREATE TRIGGER collection_renamed AFTER UPDATE OF name ON collections WHEN OLD.name <> NEW.name
+    BEGIN
+        INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
+        INSERT INTO changes (collection, path)
+        SELECT NEW.name, path FROM documents WHERE collection_id = NEW.id AND active
+        UNION SELECT NEW.name, path FROM ingest_errors WHERE collection_id = NEW.id AND kind NOT IN ({_SKIPPED});
+    END;
+"""
+
+_VECTORS = """
+    -- Ids are never reused: copies of vectors refer to them. `dimensions`: NULL until the model's first vector.
+    CREATE TABLE embedding_models (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        uri TEXT NOT NULL UNIQUE,
+        dimensions INTEGER
+    ) STRICT;
+    -- `start` to `last_line`: the piece of the chunk's text that was embedded: offsets and lines in it; NULL: the
+    -- chunk's end. `embedding`: float32, little-endian, of length 1.
+    CREATE TABLE content_vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+        embed_hash TEXT NOT NULL,
+        start INTEGER NOT NULL DEFAULT 0,
+        end INTEGER,
+        line INTEGER NOT NULL DEFAULT 0,
+        last_line INTEGER,
+        embedding BLOB NOT NULL,
+        UNIQUE (embed_hash, model_id, start)
+    ) STRICT;
+    CREATE INDEX content_vectors_by_model ON content_vectors (model_id);
+    CREATE TABLE embedding_errors (
+        model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+        embed_hash TEXT NOT NULL,
+        message TEXT NOT NULL,
+        PRIMARY KEY (embed_hash, model_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER chunk_left AFTER DELETE ON chunks
+    WHEN NOT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = OLD.embed_hash)
+    BEGIN
+        DELETE FROM content_vectors WHERE embed_hash = OLD.embed_hash;
+        DELETE FROM embedding_errors WHERE embed_hash = OLD.embed_hash;
+    END;
+    -- The vector of a fixed text, from the first answer of each model that a server runs: float32, little-endian. An
+    -- answer with another one is of another model.
+    CREATE TABLE endpoints (uri TEXT PRIMARY KEY, fingerprint BLOB NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+_VECTORS_OF_TEXT = "SELECT model_id, id FROM content_vectors WHERE embed_hash = {row}.embed_hash"
+_VECTORS_OF_DOCUMENT = (
+    "SELECT v.model_id, v.id FROM chunks k JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+    " WHERE k.mirror_hash = {row}.mirror_hash"
+)
+
+_VECTOR_CHANGES = f"""
+    -- For the copies in memory, which also know the documents of each vector: so a vector that comes to a document or
+    -- leaves it is recorded, although it stays itself. An edited document keeps those of its unchanged chunks.
+    CREATE TABLE vector_changes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        model_id INTEGER NOT NULL,
+        vector_id INTEGER NOT NULL
+    ) STRICT;
+    CREATE TRIGGER vector_changes_pruned AFTER INSERT ON vector_changes WHEN NEW.seq % 1024 = 0
+    BEGIN
+        DELETE FROM vector_changes WHERE seq <= NEW.seq - {KEPT_CHANGES};
+    END;
+    CREATE TRIGGER vector_came AFTER INSERT ON content_vectors
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) VALUES (NEW.model_id, NEW.id);
+    END;
+    CREATE TRIGGER vector_left AFTER DELETE ON content_vectors
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) VALUES (OLD.model_id, OLD.id);
+    END;
+    CREATE TRIGGER vector_came_to_chunk AFTER INSERT ON chunks
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) {_VECTORS_OF_TEXT.format(row="NEW")};
+    END;
+    CREATE TRIGGER vector_left_chunk AFTER DELETE ON chunks
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) {_VECTORS_OF_TEXT.format(row="OLD")};
+    END;
+    CREATE TRIGGER vector_came_to_document AFTER INSERT ON documents WHEN NEW.active
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) {_VECTORS_OF_DOCUMENT.format(row="NEW")};
+    END;
+    CREATE TRIGGER vector_changed_document AFTER UPDATE OF active, mirror_hash ON documents
+    WHEN OLD.active <> NEW.active OR OLD.mirror_hash <> NEW.mirror_hash
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id)
+        {_VECTORS_OF_DOCUMENT.format(row="OLD")} UNION {_VECTORS_OF_DOCUMENT.format(row="NEW")};
+    END;
+    CREATE TRIGGER vector_left_document AFTER DELETE ON documents WHEN OLD.active
+    BEGIN
+        INSERT INTO vector_changes (model_id, vector_id) {_VECTORS_OF_DOCUMENT.format(row="OLD")};
+    END;
+"""
+
+_UNEMBEDDED = """
+    -- What each model has neither embedded nor failed at: counting takes time in proportion to it. Kept by triggers.
+    -- The ids are in order of arrival.
+    CREATE TABLE unembedded (
+        id INTEGER PRIMARY KEY,
+        model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
+        embed_hash TEXT NOT NULL,
+        UNIQUE (embed_hash, model_id)
+    ) STRICT;
+    CREATE INDEX unembedded_by_model ON unembedded (model_id);
+    -- Each text, and each model that has neither embedded it nor failed at it.
+    CREATE VIEW embeddable AS
+    SELECT m.id AS model_id, k.embed_hash AS embed_hash FROM embedding_models m JOIN chunks k
+    WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id)
+    AND NOT EXISTS (SELECT 1 FROM embedding_errors e WHERE e.embed_hash = k.embed_hash AND e.model_id = m.id);
+    CREATE TRIGGER model_came AFTER INSERT ON embedding_models
+    BEGIN
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+        SELECT model_id, embed_hash FROM embeddable WHERE model_id = NEW.id;
+    END;
+    CREATE TRIGGER chunk_came AFTER INSERT ON chunks
+    BEGIN
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = NEW.embed_hash;
+    END;
+    CREATE TRIGGER last_chunk_left AFTER DELETE ON chunks
+    WHEN NOT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = OLD.embed_hash)
+    BEGIN
+        DELETE FROM unembedded WHERE embed_hash = OLD.embed_hash;
+    END;
+    CREATE TRIGGER embedded AFTER INSERT ON content_vectors
+    BEGIN
+        DELETE FROM unembedded WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
+    END;
+    CREATE TRIGGER no_longer_embedded AFTER DELETE ON content_vectors
+    BEGIN
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+    END;
+    CREATE TRIGGER failed AFTER INSERT ON embedding_errors
+    BEGIN
+        DELETE FROM unembedded WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
+    END;
+    CREATE TRIGGER failure_forgotten AFTER DELETE ON embedding_errors
+    BEGIN
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
+        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+    END;
+"""
+
+_SCANS_LEFT = """
+    DELETE FROM scanned_pages WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND state <> 1
+    AND NOT EXISTS (
+        SELECT 1 FROM documents WHERE source_hash = OLD.source_hash AND reader = OLD.reader AND active
+    );
+"""
+
+_SCANS = f"""
+    -- Pages without text, by the content of their file. `reader`: the program that recognises them. `state`: 0 pending,
+    -- 1 recognised, 2 failed.
+    CREATE TABLE scanned_pages (
+        source_hash TEXT NOT NULL,
+        reader TEXT NOT NULL,
+        page INTEGER NOT NULL,
+        state INTEGER NOT NULL DEFAULT 0,
+        text TEXT,
+        confidence REAL,
+        boxes BLOB,
+        problem TEXT,
+        PRIMARY KEY (source_hash, reader, page)
+    ) STRICT;
+    CREATE INDEX scanned_pages_by_state ON scanned_pages (state, source_hash, reader, page) WHERE state <> 1;
+    CREATE TRIGGER scan_left AFTER UPDATE OF active, source_hash, reader ON documents
+    WHEN OLD.reader IS NOT NULL AND OLD.active
+        AND (NOT NEW.active OR OLD.source_hash <> NEW.source_hash OR OLD.reader IS NOT NEW.reader)
+    BEGIN {_SCANS_LEFT} END;
+    CREATE TRIGGER scan_deleted AFTER DELETE ON documents WHEN OLD.reader IS NOT NULL
+    BEGIN {_SCANS_LEFT} END;
+"""
+
+_SAME_FILE = "docid = NEW.docid AND source_hash = NEW.source_hash AND active AND id <> NEW.id"
+# Not "OR IGNORE": the statement that fires a trigger decides on that.
+_NOTE_COPIES = f"""
+    INSERT INTO copies SELECT id, source_hash FROM documents WHERE NEW.active AND {_SAME_FILE} LIMIT 1
+        ON CONFLICT DO NOTHING;
+    INSERT INTO copies SELECT NEW.id, NEW.source_hash
+        WHERE NEW.active AND EXISTS (SELECT 1 FROM documents WHERE {_SAME_FILE}) ON CONFLICT DO NOTHING;
+"""
+
+_COPIES = f"""
+    -- Documents whose file equals that of another document: results show one of them. A row may stay when the others
+    -- are gone. Few files have copies, so a search need not read the hashes of all that it finds.
+    CREATE TABLE copies (
+        document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+        source_hash TEXT NOT NULL
+    ) STRICT;
+    CREATE TRIGGER copy_came AFTER INSERT ON documents
+    BEGIN {_NOTE_COPIES} END;
+    CREATE TRIGGER copy_changed AFTER UPDATE OF active, source_hash ON documents
+    WHEN OLD.active <> NEW.active OR OLD.source_hash <> NEW.source_hash
+    BEGIN
+        DELETE FROM copies WHERE document_id = NEW.id;
+        {_NOTE_COPIES}
+    END;
+"""
+
+_LLM_CACHE = """
+    -- `used`: when the value was last put: a read writes nothing.
+    CREATE TABLE llm_cache (
+        key TEXT PRIMARY KEY,
+        value TEXT NOT NULL,
+        created REAL NOT NULL,
+        used REAL NOT NULL
+    ) STRICT;
+    CREATE INDEX llm_cache_by_use ON llm_cache (used);
+"""
+
+_PARTS = (
+    _COLLECTIONS,
+    _TEXTS,
+    _DOCUMENTS,
+    _LINKS,
+    _FAILURES,
+    _CHANGES,
+    _VECTORS,
+    _VECTOR_CHANGES,
+    _UNEMBEDDED,
+    _SCANS,
+    _COPIES,
+    _LLM_CACHE,
+)
+
+
+def m001_first_release(connection: apsw.Connection) -> None:
+    for part in _PARTS:
+        connection.execute(part)
+    # The clock begins at the time in microseconds, so that a clock from an earlier database at this path is lower.
+    begin = time.time_ns() // 1000
+    connection.execute("INSERT INTO changes_floor VALUES (?)", (begin,))
+    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('changes', ?)", (begin,))
+    record_tokenizer(connection)
+
+
+def tokenizer_is_current(connection: apsw.Connection) -> bool:
+    """Return whether this version of the analyser made the terms in the index."""
+    rows = connection.execute("SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key").fetchall()
+    return rows == [("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))]
+
+
+def record_tokenizer(connection: apsw.Connection) -> None:
+    for key, value in (("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))):
+        connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (key, value))
+
+
+def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
+    """FTS5 keeps the lengths of documents in tables of its own, which gnod reads."""
+    try:
+        found = connection.execute("SELECT v FROM documents_fts_config WHERE k = 'version'").get
+    except apsw.SQLError:  # the table is missing: the check of the index reports that
+        return
+    if isinstance(found, int) and found > _FULLTEXT_FORMAT:
+        raise NewerDatabase(
+            f"SQLite {apsw.sqlite_lib_version()} is not supported: it stores full text in format {found}, and gnod "
+            f"reads formats up to {_FULLTEXT_FORMAT}; upgrade gnod, or install an older version of the package apsw"
+        )
+
+
+SCHEMA = schema.Schema(INDEX, (m001_first_release,), _refuse_newer_fulltext)
