@@ -1,4 +1,4 @@
-"""The entry point: from `sys.argv` to an exit status. Knows no command.
+"""The entry point: from `sys.argv` to an exit status. Must not depend on the commands.
 
 Start-up time is a feature: a plain search needs no msgspec, the fast parser reads nearly every command line, and typer
 (with click) is imported only for completion and to explain what is wrong with a command line.

@@ -1,4 +1,5 @@
-"""Folders and files that only their owner can use, whatever the umask and whoever was there first. Knows no content."""
+"""Folders and files that only their owner can use, whatever the umask and whoever was there first. Must not depend on
+file contents."""
 
 from __future__ import annotations
 

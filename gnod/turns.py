@@ -1,4 +1,4 @@
-"""Who is next, where several clients wait for something scarce: one of each client in turn. Knows no client.
+"""Who is next, where several clients wait for something scarce: one of each client in turn. Must not depend on clients.
 
 So a client with a thousand requests does not delay a client with one.
 """

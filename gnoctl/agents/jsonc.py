@@ -1,4 +1,4 @@
-"""Change one value in a JSON text and no other character. Pure. Knows no agent.
+"""Change one value in a JSON text and no other character. Pure. Must not depend on agents.
 
 The text may contain comments and trailing commas, as in the settings of editors (JSONC).
 """

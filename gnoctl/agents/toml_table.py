@@ -1,4 +1,4 @@
-"""Change one table of a TOML text and no other line. Pure. Knows no agent."""
+"""Change one table of a TOML text and no other line. Pure. Must not depend on agents."""
 
 from __future__ import annotations
 

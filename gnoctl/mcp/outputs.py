@@ -1,4 +1,4 @@
-"""The output of each tool: the daemon's result without what an agent does not need. Knows no MCP.
+"""The output of each tool: the daemon's result without what an agent does not need. Must not depend on MCP.
 
 Compact first: a search says where to look, and only `get` returns text, page by page.
 """

@@ -1,4 +1,4 @@
-"""Progress of the daemon's calls, at a rate that an agent can show. Knows no method."""
+"""Progress of the daemon's calls, at a rate that an agent can show. Must not depend on the methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The files of a service: the shipped templates, and which files gnoctl may replace. Knows no service manager."""
+"""The files of a service: the shipped templates, and which files gnoctl may replace. Must not depend on service
+managers."""
 
 from __future__ import annotations
 

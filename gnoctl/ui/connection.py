@@ -1,4 +1,5 @@
-"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Knows no screen.
+"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Must not depend on the
+screen.
 
 After a crash it connects again, which starts the daemon, and tells so.
 """

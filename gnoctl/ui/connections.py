@@ -1,6 +1,7 @@
 """What is connected with a document: its links, backlinks, mentions, related documents, and the tree around it.
 
-From the results of the protocol to sections of entries that lead somewhere. Knows no screen, and sends nothing.
+From the results of the protocol to sections of entries that lead somewhere. Must not depend on the screen, and sends
+nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`gnoctl ui --linear`: the same search in lines, for screen readers and plain terminals. Moves no cursor.
 
-A line is a query, or a command that begins with `:`. Knows neither Textual nor Rich.
+A line is a query, or a command that begins with `:`. Must not depend on Textual or Rich.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is searched now: query, mode and filters. Sends the searches, and drops those that are outdated.
 
 Keyword results come at once, with each keystroke; the results of models when typing pauses. Old results stay until new
-ones are there. Knows no screen.
+ones are there. Must not depend on the screen.
 """
 
 from __future__ import annotations

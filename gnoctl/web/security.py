@@ -1,8 +1,8 @@
 """Who may ask what: one layer in front of all addresses. The browser is treated as a hostile client.
 
 `refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
-adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Knows no address
-but `/` (where the token becomes a cookie) and no method of the daemon.
+adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Must not depend on
+addresses but `/` (where the token becomes a cookie) and no method of the daemon.
 """
 
 from __future__ import annotations

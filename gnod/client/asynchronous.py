@@ -1,6 +1,6 @@
 """The client for programs with an event loop, and its subscriptions: many requests in flight, over one connection.
 
-Starts the daemon if it is not running. Knows no method; `shortcuts` does.
+Starts the daemon if it is not running. Must not depend on the methods; `shortcuts` has them.
 """
 
 from __future__ import annotations

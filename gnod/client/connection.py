@@ -1,4 +1,4 @@
-"""One connection to the daemon: a blocking Unix socket, one request at a time. Knows no method.
+"""One connection to the daemon: a blocking Unix socket, one request at a time. Must not depend on the methods.
 
 The functions that turn messages into results, errors and progress serve both clients. Every `gnoctl` command imports
 this module, so it imports nothing slow.

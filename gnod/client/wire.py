@@ -1,4 +1,4 @@
-"""One connection in an event loop, with many requests at once. Knows no method."""
+"""One connection in an event loop, with many requests at once. Must not depend on the methods."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a valid config file means: the settings, each declared once with its default, range and description.
 
-`schema` reads them, `edit` writes some, docs/settings.md lists all. Knows no YAML and reads no file. The structs do
-not check themselves: `schema` does, while it still knows the line of each value.
+`schema` reads them, `edit` writes some, docs/settings.md lists all. Must not depend on YAML, and reads no file. The
+structs do not check themselves: `schema` does, while it still knows the line of each value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Small changes to YAML text: add an item to a list, remove some, replace one value.
 
 Each function says which characters to replace and leaves all others alone, so comments, order and quoting stay as the
-user wrote them. Knows nodes and text, and not what the settings mean. Layouts that it cannot follow raise
-`UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
+user wrote them. Works on nodes and text; must not depend on the meaning of settings. Layouts that it cannot follow
+raise `UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
 """
 
 from __future__ import annotations

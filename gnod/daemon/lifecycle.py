@@ -1,4 +1,4 @@
-"""The life of the process: start in order, serve until asked to stop, stop in reverse. Knows no methods.
+"""The life of the process: start in order, serve until asked to stop, stop in reverse. Must not depend on the methods.
 
 SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
 at once. SIGHUP reloads. A service manager is notified of each step.

@@ -1,7 +1,8 @@
 """One daemon per index: an exclusive lock on a file that stays.
 
 The lock, not the socket or a pid, decides which process serves an index: the kernel releases it however the process
-ends. The file is never deleted, because the next process could not see the lock of a deleted file. Knows no sockets.
+ends. The file is never deleted, because the next process could not see the lock of a deleted file. Must not depend on
+sockets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Report the state of the daemon to systemd: sd_notify(3), without its library. Knows no requests."""
+"""Report the state of the daemon to systemd: sd_notify(3), without its library. Must not depend on requests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The folders for temporary files of converter workers: private, limited, removed with the worker.
 
-Knows nothing of workers. With Landlock a worker can create plain files only, so there are no folders inside.
+Must not depend on workers. With Landlock a worker can create plain files only, so there are no folders inside.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     models/some-model-q4-1a2b3c4d/model.gguf, model.json, readability.json
     models/partial/some-model-q4-1a2b3c4d/…     unfinished downloads
 
-The record is written last and removed first: a folder without one holds no model. Knows no network.
+The record is written last and removed first: a folder without one holds no model. Must not depend on the network.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Embed a query before it is known whether its words are corrected: that takes longer than correcting them. Knows no
-model."""
+"""Embed a query before it is known whether its words are corrected: that takes longer than correcting them. Must not
+depend on models."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Where the words of a query are on a page: from its characters with their boxes to a box for each matched word.
 
-The characters come from the source, or from text recognition. Knows no file and no format.
+The characters come from the source, or from text recognition. Must not depend on files or formats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The graph of documents and the links between them: around one document, breadth first, or of a folder. Knows no wire.
+"""The graph of documents and the links between them: around one document, breadth first, or of a folder. Must not
+depend on the wire types.
 
 Work is bounded: of 100,000 links in one note, or to it, the first are followed.
 """

@@ -4,7 +4,7 @@
     vectors  ─┴──────────────────────────────────────┴─► fusion ─► reranking
 
 Every stage may be missing: one that has no model, takes too long or fails is left out, and the stages of the result say
-so. Keywords alone always answer. Knows no wire and no snippets.
+so. Keywords alone always answer. Must not depend on the wire types or snippets.
 """
 
 from __future__ import annotations

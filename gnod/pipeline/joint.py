@@ -3,7 +3,7 @@
 All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
 scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
 
-Knows no engine. Ids of documents say which index they are in (gnod.store.joined).
+Must not depend on engines. Ids of documents say which index they are in (gnod.store.joined).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Knows no database.
+"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Must not depend on the
+database.
 
 Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
 Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the

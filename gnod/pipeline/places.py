@@ -1,6 +1,6 @@
 """Which documents hold which vectors, in memory: from the similarity of each vector to the best of each document.
 
-A text that occurs in several documents has one vector and several places. Knows no database.
+A text that occurs in several documents has one vector and several places. Must not depend on the database.
 """
 
 from __future__ import annotations

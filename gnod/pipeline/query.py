@@ -5,7 +5,7 @@
     hyde: a passage that would answer the query     vector search (HyDE: Gao et al. 2022)
 
 People, programs and the expansion model write the structured form. Any string is a query or a QuerySyntaxError that
-says what is wrong. Knows no index: what a term matches is decided by the stage that searches it.
+says what is wrong. Must not depend on the index: what a term matches is decided by the stage that searches it.
 """
 
 from __future__ import annotations

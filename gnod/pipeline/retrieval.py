@@ -1,6 +1,6 @@
 """Ask both retrievers what a query needs, and turn their results into evidence for the fusion.
 
-Runs on one connection, in one snapshot. Knows no model, no reranking and no wire.
+Runs on one connection, in one snapshot. Must not depend on models, reranking or the wire types.
 """
 
 from __future__ import annotations

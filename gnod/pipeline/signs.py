@@ -1,5 +1,5 @@
 """The signs of vectors, one bit for each dimension: in how many a row differs from a query tells how far apart they are
-(Charikar 2002). Reads an eighth of what the quantised rows take. Knows no ids.
+(Charikar 2002). Reads an eighth of what the quantised rows take. Must not depend on ids.
 
 Vectors of a model have a common part, which says nothing; so it is the signs of the differences from a `centre`.
 """

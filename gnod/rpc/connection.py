@@ -1,4 +1,4 @@
-"""One client: reads messages, runs its requests side by side, writes the answers. Knows no methods.
+"""One client: reads messages, runs its requests side by side, writes the answers. Must not depend on the methods.
 
 Everything that a client could make grow is bounded: a message, the requests in flight, unread output, the time for
 half a message.

@@ -1,4 +1,4 @@
-"""From a request to its answer: bytes of parameters in, bytes of a response out. Knows no connection.
+"""From a request to its answer: bytes of parameters in, bytes of a response out. Must not depend on connections.
 
 Only this module creates error objects, and only this module uses `Any`: each handler takes its own method's
 parameters, which the type of a table of handlers cannot express.

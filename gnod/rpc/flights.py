@@ -1,4 +1,4 @@
-"""Answers identical requests that are in flight at the same time once (single flight). Knows no methods.
+"""Answers identical requests that are in flight at the same time once (single flight). Must not depend on the methods.
 
 The second of two clients that ask the same thing would otherwise wait for a second search, which slows down the first.
 """

@@ -1,4 +1,5 @@
-"""When subscribers are notified: of changed documents at once, of a changed state at intervals. Knows no index.
+"""When subscribers are notified: of changed documents at once, of a changed state at intervals. Must not depend on the
+index.
 
 A subscriber waits for `wake`, then for room at its client, and only then checks for changes: so nothing is kept for a
 client that does not read, and nothing is lost to it.

@@ -1,4 +1,4 @@
-"""Takes connections from the listening socket and ends them in order. Knows no framing and no methods."""
+"""Takes connections from the listening socket and ends them in order. Must not depend on the framing or the methods."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The quotes come first, from keyword and vector search alone; the other stages of a search may take seconds. The model
 stops when the caller is cancelled, and when it only repeats itself. Without a capable model for answers, the quotes are
-all. Knows no wire.
+all. Must not depend on the wire types.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     check ─► sync if asked ─► read the fields ─► correct and parse ─► retrieve and rank ─► sort, facets, hits
 
 Query vectors are computed beside the first steps; what reads the index runs on a reader thread. Nothing here waits for
-a model to be downloaded: without one the answer is an error that names the command. Knows no wire.
+a model to be downloaded: without one the answer is an error that names the command. Must not depend on the wire types.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide when pages without text are recognised: one at a time, when no file waits to be indexed, unless blocked.
 
 The pages and their texts are in the database, so a restart continues the work. A document is indexed again when its
-pages are recognised, and a long one several times before. Knows neither pictures nor models.
+pages are recognised, and a long one several times before. Must not depend on pictures or models.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Reasons for background work to wait: battery and disk. Knows nothing of the work. Unknown values are no reason."""
+"""Reasons for background work to wait: battery and disk. Must not depend on the work. Unknown values are not a
+reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What one publication has sent, in an SQLite file of its own: so an interrupted one goes on where it was.
 
 The file is a cache. Without it, or with one of another version, everything is compared with the engine again. Belongs
-to one thread at a time. Knows no engine and no index.
+to one thread at a time. Must not depend on engines or the index.
 
 A change is noted before it is sent and confirmed afterwards, each in one transaction. Frequencies are kept as they are
 (`n`) and as the engine has them (`sent`): whatever differs is sent, as often as it takes.

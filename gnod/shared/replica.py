@@ -1,7 +1,7 @@
 """The documents of a shared collection that searches found before, in an index of this machine.
 
 An ordinary index file, so that everything that reads documents works with it. It is bounded: what was not found for
-longest leaves. It can be deleted at any time; a damaged one is, and begins anew. Knows no engine and no ranking.
+longest leaves. It can be deleted at any time; a damaged one is, and begins anew. Must not depend on engines or ranking.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was sent to other programs and machines: how many requests and bytes, by address, role and collection. No text.
 
 A database of its own, so that it outlives the index. It is written before the bytes leave, and survives a kill of the
-daemon. Several processes may use it. Knows no config.
+daemon. Several processes may use it. Must not depend on the config.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compressed texts in the database: zstd, with dictionaries made of the index's own texts.
 
 A text of 1 kB shrinks to .59 by itself and to .40 with a dictionary, which knows the words. The id of a dictionary
-comes from its content, and each compressed text names it. Knows neither documents nor what reads them.
+comes from its content, and each compressed text names it. Must not depend on documents or their readers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether inodes and change times tell anything about the files of a folder. Knows no disk.
+"""Whether inodes and change times tell anything about the files of a folder. Must not depend on the disk.
 
 Some network drives give a file another inode after a while, and some programs touch every file again and again. Each
 walk would then read the whole folder, only to find that nothing has changed.

@@ -1,4 +1,4 @@
-"""What a converter declares, and the content that it reads. Knows no particular format.
+"""What a converter declares, and the content that it reads. Must not depend on particular formats.
 
 A converter is a module that makes a `Converter`; `registry` lists them.
 """

@@ -1,4 +1,4 @@
-"""The characters of one PDF page with their boxes, through PDFium. Knows no query."""
+"""The characters of one PDF page with their boxes, through PDFium. Must not depend on queries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The pages of a file that have no text, as converters see them: what was recognised of a page, or a note that it must
-be. Knows nothing of recognition itself, which comes later and one page at a time (docs/adr/0039-ocr.md)."""
+be. Must not depend on recognition itself, which comes later and one page at a time (docs/adr/0039-ocr.md)."""
 
 from __future__ import annotations
 

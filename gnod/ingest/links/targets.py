@@ -1,4 +1,5 @@
-"""What the target of a link means: an address on the web, a path, or a name to look for. Knows no syntax of links."""
+"""What the target of a link means: an address on the web, a path, or a name to look for. Must not depend on the syntax
+of links."""
 
 from __future__ import annotations
 

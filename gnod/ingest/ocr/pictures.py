@@ -1,4 +1,4 @@
-"""From the bytes of a file to the picture of one of its pages, within limits. Knows nothing of recognition."""
+"""From the bytes of a file to the picture of one of its pages, within limits. Must not depend on recognition."""
 
 from __future__ import annotations
 

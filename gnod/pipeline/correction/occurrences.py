@@ -1,4 +1,4 @@
-"""How often the words of a query occur in the index, alone and beside each other. Knows no corrections."""
+"""How often the words of a query occur in the index, alone and beside each other. Must not depend on corrections."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Query expansion: a language model writes variants of a query: keywords, questions, a HyDE passage (Gao et al. 2022).
 
-A grammar constrains the form of its output, and the guard drops variants that lose a part of the query. Knows no
-retrieval.
+A grammar constrains the form of its output, and the guard drops variants that lose a part of the query. Must not depend
+on retrieval.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the fields in a text: `name:value`, `name:"two words"`, `name:a,b`, `-name:value`.
 
 A colon is text unless a known name is before it and a value is directly behind it. So `note: this`, `12:30`,
-`std::vec`, `http://…`, `C:\\x`, `lex:` and what stands in quotes stay text. Knows no field and no index.
+`std::vec`, `http://…`, `C:\\x`, `lex:` and what stands in quotes stay text. Must not depend on the fields or the index.
 """
 
 from __future__ import annotations

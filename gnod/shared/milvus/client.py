@@ -1,4 +1,5 @@
-"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Knows no collection."""
+"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Must not depend on
+collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a result shows of its documents, for all of them in one statement. Knows no passages."""
+"""What a result shows of its documents, for all of them in one statement. Must not depend on passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which connections read postings, and which collect the terms that they store. Knows no view."""
+"""Which connections read postings, and which collect the terms that they store. Must not depend on views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Build and merge segments, in any process: what takes most of the time and memory. Knows no database, no versions."""
+"""Build and merge segments, in any process: what takes most of the time and memory. Must not depend on the database or
+versions."""
 
 from __future__ import annotations
 

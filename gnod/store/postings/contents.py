@@ -1,4 +1,5 @@
-"""What a segment holds: which terms occur in some documents, and how often, as arrays. Knows no files and no scores."""
+"""What a segment holds: which terms occur in some documents, and how often, as arrays. Must not depend on files or
+scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terms of documents that were just stored, for the postings. Knows no postings and no database.
+"""The terms of documents that were just stored, for the postings. Must not depend on the postings or the database.
 
 They are kept until the postings have them, so that a text need not be analysed twice. Only so many are kept: whoever
 misses some analyses the texts again.

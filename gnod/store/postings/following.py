@@ -1,6 +1,6 @@
 """A thread that keeps the postings of a database current: after each transaction, and after a start.
 
-Searches never wait for it. What it has not done yet, they read from the full-text table. Knows no FTS5.
+Searches never wait for it. What it has not done yet, they read from the full-text table. Must not depend on FTS5.
 """
 
 from __future__ import annotations

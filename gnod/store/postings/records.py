@@ -1,5 +1,5 @@
-"""The postings of each term in a segment, as they are in its file: a record of 16-bit units. Knows no terms and no
-scores.
+"""The postings of each term in a segment, as they are in its file: a record of 16-bit units. Must not depend on terms
+or scores.
 
 Most postings of a term have one of a few codes (how often the term occurs in each column). So a record has *runs* of
 the documents with the same code, ascending: the number of runs, their codes, their sizes less 1, and the documents of

@@ -1,4 +1,4 @@
-"""Rank and count documents by a view, with filters. Knows no query language and no FTS5."""
+"""Rank and count documents by a view, with filters. Must not depend on the query language or FTS5."""
 
 from __future__ import annotations
 

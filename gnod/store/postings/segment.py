@@ -1,5 +1,5 @@
-"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Knows no database and no
-scores.
+"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Must not depend on the
+database or scores.
 
 A segment has so few documents that their numbers have 16 bits and the scores of all of them fit into the cache of a
 processor. What it has of documents is in memory, as numbers of the smallest type that holds them. Terms and postings

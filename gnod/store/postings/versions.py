@@ -1,7 +1,7 @@
 """The postings of a database: files in a folder beside it, and the versions of them that readers may still need.
 
 A version has everything up to a clock (`gnod.store.documents.changes`). A reader takes the newest one that is not newer
-than its snapshot. Segments can be deleted while they are read. Knows no database.
+than its snapshot. Segments can be deleted while they are read. Must not depend on the database.
 """
 
 from __future__ import annotations
