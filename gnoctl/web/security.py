@@ -2,7 +2,7 @@
 
 `refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
 adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Must not depend on
-addresses but `/` (where the token becomes a cookie) and no method of the daemon.
+addresses other than `/` (where the token becomes a cookie), or on methods of the daemon.
 """
 
 from __future__ import annotations
