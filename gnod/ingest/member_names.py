@@ -37,7 +37,7 @@ class Names:
         """
         parts = [_part(each) for each in unicodedata.normalize("NFC", written).replace("\\", "/").split("/")]
         *folders, last = [each for each in parts if each not in ("", ".", "..")] or ["unnamed"]
-        # A folder whose name ends like that of a container is none.
+        # A folder whose name ends like a container is still a folder.
         name = "/".join([*(f"{each}_" if each.endswith("!") else each for each in folders), last])[-_MAX_NAME:]
         unique, number = name, 1
         while unique in self._taken:

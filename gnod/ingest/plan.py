@@ -18,7 +18,7 @@ _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
 class Unknown(Protocol):
-    """What a walk could not look into: folders, by their paths, and names that are not text."""
+    """The paths that a walk could not look into: folders, and names that are not text."""
 
     @property
     def unreadable(self) -> Mapping[str, str]: ...
@@ -70,7 +70,7 @@ class Comparison:
         written = {files[path].inode for path in self.written if path in files}
         for path, stat in known:
             found = left.get(path)
-            # Compared here first, without calls: there may be a million.
+            # Compare them here first, without calls, because there may be a million.
             if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
                 del left[path]
                 if stat.ctime_ns is None:
@@ -97,8 +97,8 @@ class Comparison:
 
     def plan(self, unknown: Unknown) -> Plan:
         """Return what to do. The content of folders that could not be listed stays."""
-        # Of about the same size by path, as the index has them: else each transaction changes most pages of a large
-        # one.
+        # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
+        # most pages of a large index.
         read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
         there = (unknown.unreadable, unknown.undecodable)
         recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]

@@ -30,8 +30,8 @@ from gnod.store.documents.fulltext import Counted, Term, Weighed
 
 
 class Meant(NamedTuple):
-    """What a source says of vectors: of each row, what it found, and of each query by words, the scores of documents
-    that only the vectors found."""
+    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
+    the vectors found."""
 
     surveys: Sequence[Surveyed]
     words: Sequence[Mapping[int, float]]
@@ -47,15 +47,15 @@ class Source(Protocol):
     async def count(self, terms: Sequence[Term]) -> Counted | None: ...
 
     async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
-        """As `lexical.rank`."""
+        """See `lexical.rank`."""
 
     async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
-        """As `lexical.survey_part`."""
+        """See `lexical.survey_part`."""
 
     async def meanings(
         self, rows: Sequence[Mapping[str, vector.Rows]], also: Sequence[set[int]], pool: int
     ) -> Meant | None:
-        """Search rows by model. `also`: for each row, documents of which all count that have a vector."""
+        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
 
 
 class Weights(NamedTuple):
@@ -90,7 +90,7 @@ async def search_words(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """As `lexical.search`, over all indexes; without the analysers, which belong to a thread."""
+    """Do as `lexical.search`, over all indexes. The result has no analysers, because only one thread may use them."""
 
     def build(connection: Connection) -> Expression:
         analyzers = lexical.analyzers_of_index(connection)
@@ -118,7 +118,7 @@ async def search_vectors(
     limit: int,
     min_score: float = 0.0,
 ) -> list[RankedDocument]:
-    """As `vector.search`, over all indexes."""
+    """Do as `vector.search`, over all indexes."""
     here = read(lambda connection: vector.search(connection, local, query, filters, limit=limit))
     there = (source.meanings([query.row(0)], [set()], limit) for source in sources)
     ranked, found = await asyncio.gather(here, asyncio.gather(*there))
@@ -129,7 +129,7 @@ async def search_vectors(
 async def survey_words(
     read: Read, sources: Sequence[Source], lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
-    """As `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
+    """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
     def build(connection: Connection) -> list[tuple[QueryLine, Expression]]:
         analyzers = lexical.analyzers_of_index(connection)

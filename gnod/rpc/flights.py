@@ -16,7 +16,7 @@ from gnod.protocol.base import Params, ProgressParams, Result
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
 
-_ITSELF = 0  # as a progress token: a call must have one to report anything
+_ITSELF = 0  # stands for a progress token: a call needs one to report anything
 
 
 class Flights:

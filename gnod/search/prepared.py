@@ -69,7 +69,7 @@ class Preparation:
         return self._query
 
     async def unless_known(self, shared: Joined) -> None:
-        """As the function `unless_known`."""
+        """See the function `unless_known`."""
         await shared.read(self)
         corrected = await unless_known(shared, self.corrected, self._asked.query.text)
         self._query = await shared.read(lambda connection: self._searched(connection, corrected))
@@ -110,7 +110,7 @@ class PreparedQuery:
         options: SearchOptions,
         on_stage: OnStage = lambda _: None,
     ) -> T:
-        """As `hybrid.present_search`."""
+        """See `hybrid.present_search`."""
         filters = self.asked.filters
         given = (self.read, self.embed, filters.collections, self.shared.sources)
         dependencies = await self.models.dependencies(*given)

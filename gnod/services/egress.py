@@ -20,7 +20,7 @@ from gnod.store.egress_journal import EgressJournal
 
 MEMORIES = "memories"
 MEMORY_ROLES: tuple[Role, ...] = ("embed", "rerank")
-# In the journal, beside the names of collections, which have no brackets.
+# How the journal names these senders. Names of collections have no brackets.
 OWNERS = {"memories": "(memories)", "check": "(checks)"}
 
 

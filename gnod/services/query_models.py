@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class NotCalled(NamedTuple):
-    """No model writes an answer. `why`: in words; None if the user does not want one."""
+    """No model writes an answer. `why`: in words; None if the user does not want an answer."""
 
     reason: verdict.NotCalled
     why: str | None
@@ -60,7 +60,7 @@ class ConfiguredModels:
         egress: EgressPolicy,
     ) -> None:
         self._egress = egress
-        # By model: the vectors of meaningless questions.
+        # The vectors of meaningless questions, by model.
         self._nonsense: dict[str, Floats] = {}
         self._database = database
         self._models = models
@@ -68,7 +68,7 @@ class ConfiguredModels:
         self._embedding = embedding
         self._nearest = nearest
         self._readability = readability
-        # By model: what is known of how fast it is.
+        # Estimates of the speed of each model.
         self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
         self._writings: defaultdict[str, Writing] = defaultdict(Writing)

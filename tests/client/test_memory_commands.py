@@ -111,8 +111,8 @@ def test_no_memory_can_write_to_the_terminal(daemon: FakeDaemon, gnoctl: Gnoctl)
 
 
 def test_locked_is_an_error_with_the_command_that_helps(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: `gnoctl memory unlock`")
-    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: `gnoctl memory unlock`\n")
+    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
+    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: run `gnoctl memory unlock`\n")
     failed = json.loads(gnoctl("recall", "x", "--json").out)["error"]
     assert (failed["code"], failed["details"]["kind"]) == ("RUNTIME", "memory_locked")
 

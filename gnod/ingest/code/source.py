@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gnod.ingest.code import structure
 
 _LINE = re.compile(r"\n")
-# Files with these names are named by their folder.
+# Files with these names are named after their folder.
 _OF_FOLDER = frozenset({"__init__", "index", "mod"})
 
 

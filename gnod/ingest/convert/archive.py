@@ -12,7 +12,7 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import ConversionFailed, Converted, Member
 from gnod.ingest.convert.unpacking import LARGEST_MEMBER, check_depth, check_unpacked, unpack
 
-# What macOS adds to each file.
+# MacOS adds this to each file.
 _RESOURCE_FORKS = "__MACOSX/"
 _TAR_MAGIC = slice(257, 262)
 _DAMAGED_TAR = (tarfile.TarError, EOFError, OSError, ValueError)
@@ -48,7 +48,7 @@ def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
         with _open_tar(content) as archive:
             return [each for each in archive if each.isreg() and not each.issparse() and _is_shown(each.name)]
     except _DAMAGED_TAR as error:
-        raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is no complete archive.") from error
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is not a complete archive.") from error
 
 
 def _tar_members(content: FileContent, files: Sequence[tarfile.TarInfo]) -> Iterator[Member]:
@@ -90,7 +90,7 @@ ZIP = Converter(
     is_container=True,
     signature=lambda content: content.is_zip,
     read=_read_zip,
-    remark="each file in it is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
+    remark="each file inside is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
 )
 TAR = Converter(
     label="a tar archive",

@@ -42,7 +42,7 @@ def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:
         page = document[number - 1]
         shown_width, shown_height = (max(side, 1.0) for side in page.get_size())
         ratio = shown_height / shown_width
-        # No larger than what a screen shows, however long the page is.
+        # The image is not larger than a screen, however long the page is.
         width_px = min(width, _MAX_HEIGHT / ratio, (_MAX_PIXELS / ratio) ** 0.5)
         image: Image = page.render(scale=width_px / shown_width, draw_annots=True).to_pil()
         return image, len(document)

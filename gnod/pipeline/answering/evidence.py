@@ -26,10 +26,10 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.fulltext import Term
 from gnod.types import format_uri, source_line
 
-# Documents that are read unless the caller wants another number, and units of them that may become passages.
+# The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
-# For finding sentences in these documents, and the models: twice that of quotes, which read half as many.
+# The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
 
@@ -55,8 +55,8 @@ class EvidencePassage(NamedTuple):
 
 
 class EvidenceLeftOut(NamedTuple):
-    """So many `passages` were left out for this reason; `place`, `score`, `tokens` are of the best one, and `repeats`
-    is the number of the passage in the packet with the same text, from 0."""
+    """Passages that were left out for one reason.¶`passages`: their number. `place`, `score`, `tokens`: those of the
+    best one. `repeats`: the number of the passage in the packet with the same text, from 0."""
 
     reason: packet.Reason
     passages: int

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 from gnod.pipeline.answering.sources import estimated_tokens
 
-# A passage with less than this share of the first one's value adds nothing.
+# A passage with less than this share of the first one's value is not worth adding.
 WORTHWHILE = 0.5
-# Value of all words of the question together, as a share of the first passage's score.
+# The value of all words of the question together, as a share of the first passage's score.
 COVERAGE = 0.25
-# A passage is a repetition if a chosen one has this share of its sequences of so many characters, and all its figures.
+# A passage repeats a chosen one if that has this share of its character sequences of this length, and all its figures.
 COPIED = 0.9
 _CHARACTERS = 5
 
@@ -37,9 +37,9 @@ class Source(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A passage that may be chosen: a range of a document's text. `lead`: range of the table's header or the line above
-    a list, which belongs to it. `words`: numbers of the question's words in it. `short`: the same without its
-    surroundings, for a small budget; None: it is that already."""
+    """A passage that may be chosen: a range of a document's text. `lead`: the range of the table's header, or of the
+    line above the list. `words`: numbers of the question's words in it. `short`: the same without its surroundings, for
+    a small budget; None: it is that already."""
 
     document: int
     start: int
@@ -218,7 +218,7 @@ def _with_leads(passages: Sequence[Chosen]) -> list[Chosen]:
 
 
 class _Text:
-    """What tells whether a text repeats another one."""
+    """The parts of a text that tell whether another text repeats it."""
 
     def __init__(self, text: str) -> None:
         self._plain = _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()

@@ -37,14 +37,14 @@ from gnod.store.vectors.embedded_pieces import EmbeddedPiece
 from gnod.types import format_uri, source_line
 
 MAX_QUOTES = 3
-# The answer is nearly always in one of the first documents; a further one costs time.
+# The answer is nearly always in one of the first documents, and a further one costs time.
 DOCUMENTS = 10
-# How many sentences are embedded, or read by a cross-encoder; on squad-en, 6 give the same quotes as all. Some of them
-# are of another document than the first.
+# This many sentences are embedded, or read by a cross-encoder. On squad-en, 6 give the same quotes as all. Some of them
+# are from another document than the first.
 PRESELECTED = 8
 _OF_ONE_DOCUMENT = 4
 # Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
-# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark promises an answer and is none.
+# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark only promises an answer.
 WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
 # A word of the question counts less outside of the sentence: in the sentence before ("It opened in 1901."), in title,
 # headings and the header of a table, and in earlier sentences of the paragraph.
@@ -53,13 +53,13 @@ _ABOVE = 0.5
 _EARLIER = 0.3
 # A further quote with less than this share of the best score is left out.
 _WORTHWHILE = 0.5
-# Of a longer text, only the surroundings of its best places are read.
+# In a longer text, only the surroundings of its best places are read.
 _LONG = 24_000
 _REACH = 1_500
 _PLACES = 4
-# Forms of a word that a stemmer does not unite share most sequences of so many letters: "deploy", "deployment".
+# Forms of a word that a stemmer does not unite share most character sequences of this length: "deploy", "deployment".
 _LETTERS = 4
-# Where words are not written apart, a question has pairs of characters, which overlap: about three for a word.
+# Text without spaces yields overlapping pairs of characters, about three for a word.
 _PAIR = 1 / 3
 
 _WORD = re.compile(r"\w+")
@@ -153,8 +153,9 @@ def collect(
     read: int = DOCUMENTS,
     preselected: int = PRESELECTED,
 ) -> Collected:
-    """Return the units that are most probably an answer; none without a word of the question, unless it is nearer to it
-    than nonsense is. `scores`: of the documents in the search, by document id, best first; so many are `read`."""
+    """Return the units that are most probably an answer. A unit without a word of the question must be nearer to it
+    than nonsense is.¶`scores`: of the documents in the search, by document id, best first. `read`: the number of
+    documents to read."""
     analyzers = lexical.analyzers_of_index(connection)
     reader = _Reader(connection, question, analyzers)
     by_id = documents.by_ids(connection, list(scores))
@@ -184,7 +185,7 @@ def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
 
 
 def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
-    """Blend in what a cross-encoder says of the first candidates, in [0, 1], as for documents."""
+    """Blend in the scores that a cross-encoder gives the first candidates, in [0, 1], as for documents."""
     blended = reranking.blend([each.score for each in scored], scores)
     with_scores = [
         each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
@@ -214,7 +215,7 @@ class _Reader:
         self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
         self._analyzers = analyzers
         self._seen: set[str] = set()
-        # By model: the cosines of nonsense with all pieces, one row each.
+        # The cosines of nonsense with all pieces, one row each, by model
         self._nonsense: dict[str, list[Floats]] = {}
 
     @property
@@ -240,7 +241,7 @@ class _Reader:
         self.texts[document.id] = ReadText(text, units)
         for unit in units:
             shown = text[unit.start : unit.end]
-            if shown == document.title:  # in formats without headings, such as PDF
+            if shown == document.title:  # formats such as PDF have no headings
                 continue
             match = self._words.match(shown, document)
             over = (unit.heading, unit.lead[0])
@@ -304,13 +305,13 @@ class _Reader:
 
 
 class _Match(NamedTuple):
-    """How much of each word of the question a text has, in [0, 1]."""
+    """How much of each word of the question a text contains, in [0, 1]."""
 
     shares: tuple[float, ...]
 
 
 class _Context(NamedTuple):
-    """What a paragraph, list or table has before a unit: the last unit, and the best of all."""
+    """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
 
     before: _Match = _Match(())
     earlier: _Match = _Match(())
