@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# Best first.
+# The best boundary comes first.
 _BOUNDARIES = tuple(
     re.compile(pattern) for pattern in (r"\n\n", r"[.!?…]['\"”’)\]]*\s+|[。！？]|[।॥]\s*", r"\n", r"\s+")
 )

@@ -32,7 +32,7 @@ def check_model(path: Path, name: str) -> None:
         )
     if parts > 1:
         raise ModelRejected(
-            f"{name} is one of {parts} parts of a model, which gnod does not join; choose one in a single file",
+            f"{name} is one of {parts} parts of a model, which gnod does not join: choose one in a single file",
             {"path": str(path), "parts": parts},
         )
 
@@ -49,7 +49,7 @@ def describe(start: bytes) -> str:
     if start.startswith(b"version https://git-lfs"):
         return "a pointer of Git LFS, without the file itself"
     if start.startswith((b"ggml", b"ggjt", b"lmgg", b"tjgg")):
-        return "a model in a format that llama.cpp dropped in 2023; use a GGUF file"
+        return "a model in a format that llama.cpp dropped in 2023: use a GGUF file"
     return "not a GGUF file"
 
 

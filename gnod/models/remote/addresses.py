@@ -14,13 +14,16 @@ from gnod.errors import EgressForbidden
 
 _RESOLVE_S = 5.0
 
-# From a name and a port to its IP addresses. Raises OSError.
+# Returns the IP addresses of a name and a port. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Place(NamedTuple):
-    """Where an endpoint is. `addresses` by preference, each with its scope; a Unix socket has none. `scope`: the
-    narrowest in which it can be reached."""
+    """Where an endpoint is.
+
+    `addresses`: in order of preference, each with its scope; a Unix socket has none. `scope`: the narrowest one in
+    which it can be reached.
+    """
 
     addresses: list[tuple[str, Scope]]
     scope: Scope
@@ -40,7 +43,7 @@ class Addresses:
         self._scope_of = scope_of
 
     async def find(self, endpoint: Endpoint) -> Place:
-        """Raises OSError when the name has no address, and TimeoutError."""
+        """Find the endpoint. Raises OSError if the name has no address, and TimeoutError."""
         return Place([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
 
     async def locate(self, host: str, port: int) -> Place:

@@ -48,7 +48,7 @@ def size_of(uri: WheelFile) -> int | None:
 
 
 def _settings() -> dict[str, list[str]]:
-    """Return pip's addresses: from the environment, else from its files, of which the last counts."""
+    """Return pip's addresses: from the environment, or else from its files, of which the last counts."""
     given: Mapping[str, str] = environment(os.environ)
     parser = configparser.RawConfigParser()
     parser.read(_files(given), encoding="utf-8")

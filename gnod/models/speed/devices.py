@@ -8,7 +8,7 @@ from gnod.models.llama import library
 from gnod.models.llama.bindings import libggml
 from gnod.models.speed.messages import Gpu
 
-# ggml-backend.h's ggml_backend_dev_type: a card with memory of its own, and one that shares the computer's.
+# ggml-backend.h's ggml_backend_dev_type: a card with its own memory, and one that shares the computer's.
 _CARDS = (1, 2)
 
 libggml.ggml_backend_dev_count.restype = ctypes.c_size_t
