@@ -29,7 +29,7 @@ _joined: WeakKeyDictionary[apsw.Connection, Mapping[int, Other]] = WeakKeyDictio
 
 @contextmanager
 def joined(connection: apsw.Connection, others: Mapping[int, Other]) -> Iterator[None]:
-    """Let reads of `connection` see the documents of others, by number, too."""
+    """Let reads of `connection` also see the documents of others, by number."""
     _joined[connection] = others
     try:
         yield

@@ -16,7 +16,7 @@ import apsw
 _DIGITS = 64
 _BYTES = 15
 _AT_ONCE = 5_000
-# The columns that have keys: of tables with a rowid, and of those in the order of the first key.
+# The columns that have keys: in tables with a rowid, and in those in the order of the first key.
 _WITH_ROWID = {
     "mirrors": ["mirror_hash"],
     "documents": ["mirror_hash"],
@@ -24,12 +24,12 @@ _WITH_ROWID = {
     "unembedded": ["embed_hash"],
 }
 _WITHOUT_ROWID = {"chunks": ["mirror_hash", "embed_hash"], "embedding_errors": ["embed_hash"]}
-# Building them again takes less time than changing each of their entries.
+# Building these indexes again takes less time than changing each of their entries.
 _INDEXES = ("documents_by_mirror_hash", "chunks_by_embed_hash")
 
 
 def form(connection: apsw.Connection) -> Callable[[str], str]:
-    """Return what makes a key of this index of a hash in hex. A key stays as it is."""
+    """Return the function that makes a key of this index from a hash in hex. A key stays unchanged."""
     return shortened if are_short(connection) else str
 
 

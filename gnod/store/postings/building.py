@@ -17,7 +17,7 @@ from gnod.store.postings.merging import Kept, merge
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import encode, opened
 
-# From language, path, title and text to terms.
+# Returns the terms of a language, path, title and text.
 Analyse = Callable[[str | None, str, str, str], Terms]
 
 _CHARACTERS_OF_A_POSTING = 4

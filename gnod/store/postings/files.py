@@ -1,7 +1,7 @@
 """The files of segments. Each is written once, and then only read, or deleted.
 
-They are read piece by piece, and not mapped into memory: what a search has read belongs to no process, and a file that
-was truncated is an error, not the end of the daemon.
+They are read piece by piece, and not mapped into memory: the memory of a process does not grow with what it reads, and
+a truncated file is an error instead of the end of the daemon.
 """
 
 from __future__ import annotations

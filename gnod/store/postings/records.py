@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
-# A posting as one number, which sorts them by term, code and document.
+# A posting is one number, which sorts postings by term, code and document.
 DOCUMENT_BITS, CODE_BITS = 16, 24
 _TERM = DOCUMENT_BITS + CODE_BITS
 MOST_DOCUMENTS = 1 << DOCUMENT_BITS
-# Without runs: of terms with so many postings.
+# A term with this many postings or fewer has no runs.
 _SINGLE = 3
 
 

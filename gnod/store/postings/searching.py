@@ -16,7 +16,7 @@ from gnod.store.postings.masks import Matching
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.view import AnyOf, Noted, Sums, View, Weights
 
-# With filters, so many documents are looked up at first, then four times as many, ….
+# With filters, look up this many documents at first, then four times as many, and so on.
 _FIRST = 512
 _MORE = 4
 

@@ -26,9 +26,9 @@ from gnod.store.postings.files import Damaged, File
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import Segment, opened
 
-# Raise it when the files change, or when some may be wrong: those of another format are made again.
+# Increase it when the files change, or when some may be wrong: files of another format are built again.
 FORMAT = 3
-# Snapshots are shorter.
+# No snapshot is open for longer than this.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"
 
@@ -113,7 +113,7 @@ class Postings:
         self._versions: list[tuple[float, Version]] = []
         self._last_file = 0
         self._is_in_doubt = False
-        # Called when `verify` has something to do.
+        # This is called when `verify` has something to do.
         self.when_in_doubt: Callable[[], None] = lambda: None
 
     @property

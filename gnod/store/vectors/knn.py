@@ -10,7 +10,7 @@ import apsw
 
 from gnod.store.documents.filters import Condition
 
-# The tables of older versions, one per model, and the shadow tables of sqlite-vec.
+# The tables of older versions, one for each model, and the shadow tables of sqlite-vec.
 COPIES = f"vec_{'[0-9a-f]' * 8}*"
 
 
