@@ -38,12 +38,13 @@ class Plan(NamedTuple):
 
 @dataclass
 class Comparison:
-    """What makes the index equal to the folder, of the parts that were compared so far. Of files that are unchanged,
-    which may be a million, only the number is kept: `seen` counts all files, `unchanged` those of documents, `failing`
-    those that failed, by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
+    """The differences between index and folder, in the parts compared so far. There may be a million unchanged files,
+    so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
+    by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
 
     `written`: files to read even if they look unchanged. `is_steady`: a file that does not change keeps its inode and
-    its change time; otherwise only size and time of modification are compared."""
+    its change time; otherwise only size and time of modification are compared.
+    """
 
     written: frozenset[str] = frozenset()
     is_steady: bool = True

@@ -18,7 +18,7 @@ from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits,
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
-# Asyncio 3.13 and later would remove the file when it stops listening, which is before the services are closed.
+# asyncio 3.13 and later would remove the file when it stops listening, which is before the services are closed.
 _KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 
 # This many connections may wait to be accepted. Beyond it, the system refuses clients.

@@ -246,5 +246,5 @@ def physical_cores() -> int:
 
 @cache
 def _physical_cores() -> int:
-    # Psutil reads files for each core, which is too slow for every query.
+    # psutil reads files for each core, which is too slow for every query.
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1

@@ -12,7 +12,7 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import ConversionFailed, Converted, Member
 from gnod.ingest.convert.unpacking import LARGEST_MEMBER, check_depth, check_unpacked, unpack
 
-# MacOS adds this to each file.
+# macOS adds this to each file.
 _RESOURCE_FORKS = "__MACOSX/"
 _TAR_MAGIC = slice(257, 262)
 _DAMAGED_TAR = (tarfile.TarError, EOFError, OSError, ValueError)

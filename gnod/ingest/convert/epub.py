@@ -119,7 +119,7 @@ def _package(archive: zipfile.ZipFile) -> _Package:
 
 
 def _xml(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
-    # Expat refuses entities that expand to more than a hundred times the file, and the worker has its limits.
+    # expat refuses entities that expand to more than a hundred times the file, and the worker has its limits.
     return ElementTree.fromstring(archive.read(member))
 
 

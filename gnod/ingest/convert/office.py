@@ -14,11 +14,11 @@ from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.unpacking import check_unpacked, damage
 
-# Markitdown reads 250 KB of XML a second (measured), so a larger file would reach the time limit.
+# markitdown reads 250 KB of XML a second (measured), so a larger file would reach the time limit.
 _FULL_LIMIT = 4_000_000
 _DOCX_PARTS = re.compile(r"word/(document|footnotes|header\d*)\.xml")
 _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
-# Markitdown begins each slide like this.
+# markitdown begins each slide like this.
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 
 
