@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from contextvars import ContextVar
 
-# Whom the current task works for; None: the daemon itself.
+# The client for which the current task works; None means the daemon itself.
 client: ContextVar[object] = ContextVar("client", default=None)
 
 

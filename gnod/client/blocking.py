@@ -83,7 +83,7 @@ class Client(Shortcuts):
         is waiting for an answer.
         """
         if not self._in_use.acquire(blocking=False):
-            raise UsageError("this Client waits for an answer already: make one for each thread")
+            raise UsageError("this Client is waiting for an answer: make one for each thread")
         try:
             return self._repeated(method, params, result_type, on_progress)
         finally:
@@ -106,7 +106,7 @@ class Client(Shortcuts):
             return connection.call(method, params, result_type, on_progress=on_progress, timeout_s=limit_s)
         except GnoError:
             raise
-        except BaseException:  # perhaps interrupted within a message: the next call needs a new connection
+        except BaseException:  # perhaps it was interrupted within a message, so the next call needs a new connection
             connection.close()
             raise
 

@@ -33,7 +33,7 @@ DEFAULT_EXCLUDES = (
     "Thumbs.db",
 )
 
-# In place of a model's address: use no model, not the preset's either.
+# Stands for a model's address: use no model, not even the preset's.
 NO_MODEL = "none"
 
 _DAY_S = 86_400
@@ -256,13 +256,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return {search.name: search.query for search in self.searches}
 
     def collection(self, name: str) -> CollectionConfig:
-        """Raise CollectionNotFound when there is none of that name."""
+        """Raise CollectionNotFound if there is no collection of that name."""
         for collection in self.collections:
             if collection.name == name:
                 return collection
         if self.is_attached(name):
             raise CollectionNotFound(
-                f"{name!r} is an attached collection, whose publisher indexes it: this is for your own folders",
+                f"{name!r} is an attached collection, which its publisher indexes: use a collection of your own",
                 {"name": name},
             )
         known = [collection.name for collection in self.collections]
@@ -274,7 +274,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return any(attached.name == name for attached in self.attached)
 
     def viewer(self, path: str, mime: str) -> list[str]:
-        """Return the command of the first viewer for such a file; empty where there is none."""
+        """Return the command of the first viewer for such a file; empty if there is none."""
         name = path.lower()
         return next(
             (

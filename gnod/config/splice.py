@@ -16,7 +16,8 @@ from typing import NamedTuple
 from gnod.config.document import skip_gap
 from gnod.config.nodes import Node, YamlDocument, is_null
 
-# Plain only where no YAML reader, of version 1.1 either, could take it for something other than a string.
+# Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
+# else.
 _PLAIN = re.compile(r"[^\W\d_][\w/. @+-]*[\w/]|[^\W\d_]|[~/.]*/[\w/. @+-]*[\w/]|/|\.[^\W\d_]\w*")
 _NOT_PLAIN = re.compile(r"(?:null|true|false|yes|no|on|off|y|n|\.inf|\.nan|[.\d_]+)", re.IGNORECASE)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -161,7 +162,7 @@ def quote(text: str) -> str:
 
 
 def _double_quoted(text: str) -> str:
-    # A JSON string is a YAML one, but for characters that YAML does not print or folds as line ends.
+    # A JSON string is a YAML string, except for characters that YAML does not print or folds as line ends.
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-"""Measure evidence: whether a packet of so many tokens has the answer of a question, or a part of a relevant document.
+"""Measure evidence: whether a packet of a given size has the answer of a question, or a part of a relevant document.
 
 For all collections; the answers are those of `answers.tsv`.
 """
@@ -44,7 +44,7 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
         return None
     hits, documents, tokens, passages, took_ms = 0, 0.0, 0, 0, []
     answered: list[bool] = []
-    quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, as a daemon is
+    quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, because a daemon is warm
     for done, (query_id, question) in enumerate(queries.items(), start=1):
         started = time.perf_counter()
         found = quoter.gather(question, MAX_TOKENS)

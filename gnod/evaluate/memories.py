@@ -30,10 +30,10 @@ from gnod.pipeline.budget import ThroughputEstimate
 from gnod.types import Unavailable
 
 CUTOFFS = (1, 5, 10, 20)
-# Questions of this category ask for what was never said.
+# Questions of this category ask for things that were never said.
 ABSENT = "adversarial"
 ALL = "all"
-# As the daemon searches; without names and times; with ranks instead of scores.
+# The daemon's way to search; without names and times; with ranks instead of scores.
 MODES: Sequence[Fusion] = ("convex", "plain", "rrf")
 _STORED_AT_A_TIME = 100
 _KEY_BYTES = 32
@@ -196,4 +196,4 @@ def _read(path: Path, kind: type[T]) -> list[T]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} has a line that is not as expected: {error}") from error
+        raise UsageError(f"{path} has an invalid line: {error}") from error

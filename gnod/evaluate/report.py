@@ -16,7 +16,7 @@ from gnod.pipeline.answering.confidence import THRESHOLD
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
-_LEFT = 2  # columns of text; the others hold numbers
+_LEFT = 2  # the columns of text; the others have numbers
 _GAP = "  "
 _MAX_TEXT = 90
 _MAX_FAILED = 5

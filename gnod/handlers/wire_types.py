@@ -54,7 +54,7 @@ def iso(seconds: float) -> str:
     """
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()[:_TO_THE_SECOND] + "Z"
-    except (OverflowError, ValueError, OSError):  # a file's time may be anything
+    except (OverflowError, ValueError, OSError):  # a file's time may have any value
         return "1970-01-01T00:00:00Z"
 
 
@@ -121,7 +121,7 @@ def filters_of(params: DocumentFilters) -> Filters:
     since = moment(params.since) if params.since else None
     until = moment(params.until, end_of_day=True) if params.until else None
     if since is not None and until is not None and since > until:
-        raise InvalidParams(f"since {params.since} is after until {params.until}: exchange them")
+        raise InvalidParams(f"since {params.since} is after until {params.until}: swap them")
     return Filters(
         collections=tuple(params.collections),
         tags_all=_tags(params.tags_all),

@@ -481,7 +481,7 @@ def _groups(found: Retrieved, fused: Fusion) -> list[dict[str, object]]:
 def _why_not_expanded(limit_s: float) -> str:
     if limit_s > 0:
         return "the model is still writing the variants of an earlier query"
-    return "no time left" if limit_s < 0 else "the model timed out recently; it is tried again soon"
+    return "no time left" if limit_s < 0 else "the model timed out recently; gnod will try it again soon"
 
 
 def _vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:

@@ -194,7 +194,7 @@ class LinksMentionsResult(Result, frozen=True, kw_only=True):
 
     - `names`: the names that are searched: the title of the document, its aliases, and its file name if that consists
       of words.
-    - `mentions`: where other documents of its collection contain one of these names outside of links and code.
+    - `mentions`: where other documents of its collection contain one of these names outside links and code.
       Documents that do not link to it come first, sorted by path.
     - `total`: how many mentions there are; null if `has_more` or `is_cut`.
     - `is_cut`: not all documents were read, because very many have a name in links only.

@@ -129,7 +129,7 @@ class Ledger:
         with self._connection:
             self._save()
 
-    # What waits
+    # Documents that wait
 
     def wait_for(self, paths: Iterable[str]) -> None:
         """Note documents that may have changed, and `state`."""
@@ -321,7 +321,7 @@ class Ledger:
                     connection.execute(_SCHEMA)
                     connection.execute("INSERT INTO state VALUES (?)", (msgspec.json.encode(State()).decode(),))
             elif version != _VERSION:
-                raise apsw.CorruptError("it is of another version")
+                raise apsw.CorruptError("it has another version")
             msgspec.json.decode(str(connection.execute("SELECT value FROM state").get), type=State)
         except BaseException:
             connection.close()
@@ -330,7 +330,7 @@ class Ledger:
 
 
 def _packed(ids: Ids) -> bytes:
-    """Return ascending numbers in a few bits each."""
+    """Return ascending numbers, packed in a few bits each."""
     return zlib.compress(np.diff(ids, prepend=np.uint32(0)).astype("<u4").tobytes(), 1)
 
 

@@ -255,7 +255,7 @@ class TestEgress:
                 ) as no:
                     await it.embedder(lan.uri).query("heron")
                 assert "allow it with `egress: lan` in index.yml" in no.value.message
-                with pytest.raises(EgressForbidden, match="outside of the local network"):
+                with pytest.raises(EgressForbidden, match="outside the local network"):
                     await it.embedder(world.uri, "lan").query("heron")
                 with pytest.raises(EgressForbidden, match="http: is not encrypted"):
                     await it.embedder(world.uri, "any").query("heron")

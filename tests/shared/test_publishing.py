@@ -98,7 +98,9 @@ def test_one_daemon_publishes(published: Published, tmp_path: Path) -> None:
         index.add({**dict(list(TEXTS.items())[:20]), "folder/3.md": "changed", "mine.md": "# Mine\n\nOnly here."})
         index.embed(URI)
         other = Published(index, published.engine, tmp_path / "other-ledger.sqlite")
-        with pytest.raises(AlreadyPublished, match=r"ann's laptop publishes this collection, and was there \d+ s ago"):
+        with pytest.raises(
+            AlreadyPublished, match=r"ann's laptop publishes this collection, and was last seen \d+ s ago"
+        ):
             other.sync()
         other.sync(take_over=True)
         other.check()

@@ -65,11 +65,11 @@ def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> EgressForbidd
     details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
     if egress.allows(place.scope):
         return EgressForbidden(
-            f"the model server {endpoint.base} is outside of the local network, and http: is not encrypted, so nothing"
+            f"the model server {endpoint.base} is outside the local network, and http: is not encrypted, so nothing"
             " was sent: use https: in index.yml",
             details,
         )
-    where = {"lan": "in the local network", "any": "outside of the local network"}[place.scope]
+    where = {"lan": "in the local network", "any": "outside the local network"}[place.scope]
     return EgressForbidden(
         f"`egress: {egress.scope}` of {egress.owner} keeps texts from {endpoint.base}, which is {where}: nothing was"
         f" sent; allow it with `egress: {place.scope}` in index.yml, or choose another model",

@@ -46,7 +46,7 @@ _OF_ONE_DOCUMENT = 4
 # Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
 # (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark only promises an answer.
 WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
-# A word of the question counts less outside of the sentence: in the sentence before ("It opened in 1901."), in title,
+# A word of the question counts less outside the sentence: in the sentence before ("It opened in 1901."), in title,
 # headings and the header of a table, and in earlier sentences of the paragraph.
 _BEFORE = 0.5
 _ABOVE = 0.5
