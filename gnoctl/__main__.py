@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def main() -> NoReturn:
     """Run the command line of this process, and end the process."""
-    # So short a process needs no garbage collection and no clean-up at its end: this saves 8 ms.
+    # A process this short needs no garbage collection and no clean-up at its end. This saves 8 ms.
     gc.disable()
     _encode_output()
     status = run(sys.argv[1:])

@@ -60,7 +60,8 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 
 def _counted(result: SearchResult) -> str:
-    """In vector search every document matches a little: count the hits, or the documents compared."""
+    """Count the documents. In vector search every document matches a little, so count the hits, or the documents
+    compared."""
     found = count(result.total, "document")
     if result.mode == "query":
         return f"the best {len(result.hits):,} of {found} compared"

@@ -23,7 +23,7 @@ _REASONS = {
     "unmeasured": "could not be measured",
     "download": "cannot be downloaded now",
 }
-# Search needs these; the others are larger, and answer questions.
+# Search needs these. The others are larger, and answer questions.
 _SEARCH_ROLES = ("embed", "rerank")
 
 
@@ -72,7 +72,7 @@ def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
     """Yield two lines: which preset and why; its sizes, and how long it takes here."""
     machine = [count(chosen.cores, "core"), f"{size(chosen.free_memory_bytes)} of free memory"]
     machine.append(", ".join(f"{gpu.name} with {size(gpu.free_bytes)}" for gpu in chosen.gpus) or "no graphics card")
-    # What can be downloaded later has a note of its own, and who has no card knows that.
+    # Models that can be downloaded later have a note of their own, and the user knows whether there is a card.
     reasons = [each for each in chosen.better if each.reason not in ("download", "card")] or chosen.better
     better = f"; {reasons[0].preset} {_REASONS[reasons[0].reason]}" if reasons else ""
     yield f"models: {chosen.preset}, for {_documents(chosen)} on {', '.join(machine)}{better}"
@@ -125,7 +125,7 @@ def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecom
         try:
             with options.progress() as progress:
                 done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
-        except GnoError as error:  # the folder is indexed, and the preset chosen: this is no failure of the command
+        except GnoError as error:  # the folder is indexed and the preset chosen, so the command has not failed
             options.note(text.line(f"The download failed: {error.message}"))
         else:
             missing = [each for each in missing if each not in wanted]

@@ -140,7 +140,7 @@ class TuneOptions(JsonOptions, frozen=True, kw_only=True):
         list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
     ] = []
     only_show: Annotated[bool, option("--show", help="Show what was learned; learn nothing")] = False
-    reset: Annotated[bool, option("--reset", help="Forget what was learned")] = False
+    reset: Annotated[bool, option("--reset", help="Delete what was learned")] = False
 
 
 @command("tune", TuneOptions)
@@ -159,7 +159,7 @@ def tune(options: TuneOptions) -> None:
       gnoctl tune notes --reset
     """
     if options.only_show and options.reset:
-        raise UsageError("--show and --reset exclude each other")
+        raise UsageError("--show and --reset cannot be used together: choose one")
     action: Literal["tune", "show", "reset"] = "show" if options.only_show else "reset" if options.reset else "tune"
     params = IndexTuneParams(collections=options.collections, action=action)
     result = options.call("index.tune", params, IndexTuneResult, shows_progress=action == "tune")
@@ -170,7 +170,7 @@ def tune(options: TuneOptions) -> None:
         note(NOTHING_INDEXED)
     for each in result.collections:
         if action == "tune" and not each.questions:
-            options.note(f"{each.name}: its documents make too few questions, so nothing changes")
+            options.note(f"{each.name}: its documents yield too few questions, so nothing changes")
 
 
 def _table(result: IndexTuneResult, options: TuneOptions) -> Iterator[str]:

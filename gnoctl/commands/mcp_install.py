@@ -33,7 +33,7 @@ class InstallOptions(JsonOptions, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was done to one agent's file. `action`: created, changed, unchanged or refused."""
+    """The result for one agent's file. `action`: created, changed, unchanged or refused."""
 
     agent: str
     file: str

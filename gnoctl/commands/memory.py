@@ -76,7 +76,7 @@ def remember(options: RememberOptions) -> None:
     result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
-        options.note(f"{result.id} has this text already: its topics were added and its type was set")
+        options.note(f"{result.id} already has this text: its topics were added and its type was set")
     for each in [] if options.json else result.proposals:
         options.note(
             text.line(

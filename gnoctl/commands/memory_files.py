@@ -32,7 +32,7 @@ from gnod.protocol.memory import (
 )
 
 _PAGE = 1000
-# Small enough to embed a batch while the user watches the progress.
+# A batch is small enough to be embedded while the user watches the progress.
 _BATCH = 20
 
 
@@ -104,7 +104,7 @@ def import_memories(options: ImportOptions) -> None:
     """Import memories that `gnoctl memory export` wrote, or the session of an agent.
 
     Memories of an export keep their types, topics, namespaces, times and links, and get new ids. Memories that exist
-    stay as they are, so importing a file again changes nothing.
+    stay unchanged, so importing a file again changes nothing.
 
     With --from, each turn of a conversation becomes a memory of the type `message`, with its speaker and its time. What
     is no turn is skipped, such as tool calls. Turns that seem to contain a key, a token or a password are left out.
@@ -133,7 +133,7 @@ def import_memories(options: ImportOptions) -> None:
             for newer, older in links.added(batch, result.memories):
                 daemon.call("memory.update", MemoryUpdateParams(id=newer, supersedes=[older]), MemoryRecord)
     imported = len(records) - existed
-    existing = f"; {existed:,} existed already" if existed else ""
+    existing = f"; {existed:,} already existed" if existed else ""
     options.show({"imported": imported, "existed": existed}, f"imported {memories(imported)}{existing}")
 
 

@@ -49,7 +49,7 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
     yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
     for problem in dict.fromkeys(each.size_problem for each in result.models if each.size_problem):
-        options.note(text.line(f"Not all sizes could be asked for: {problem}"))
+        options.note(text.line(f"Not all sizes are known: {problem}"))
     if any(each.uses and not (each.installed or each.remote) for each in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
@@ -127,9 +127,9 @@ def use(options: UseOptions) -> int:
         return 0 if chosen.preset else EXIT_RUNTIME
     result = options.call("models.use", wire.ModelsUseParams(preset=options.preset), wire.ModelsUseResult)
     if result.preset == result.previous:
-        line = f"{result.preset} is the active preset already"
+        line = f"{result.preset} is already the active preset"
     else:
-        line = f"{result.preset} is the active preset now (before: {result.previous})"
+        line = f"{result.preset} is now the active preset (before: {result.previous})"
     options.show(result, text.line(line))
     note_in_force(options, result)
     if result.missing and not options.json:
@@ -168,7 +168,7 @@ def pull(options: PullOptions) -> None:
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model()] = []
-    everything: Annotated[bool, option("--all", help="All models, also unused and incomplete ones")] = False
+    everything: Annotated[bool, option("--all", help="All models, including unused and incomplete ones")] = False
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
 
@@ -184,7 +184,7 @@ def clear(options: ClearOptions) -> int:
       gnoctl models clear --all
     """
     if bool(options.models) == options.everything:
-        raise UsageError("name the models (roles or addresses), or give --all; `gnoctl models list` shows them")
+        raise UsageError("name the models (roles or addresses), or use --all; `gnoctl models list` shows them")
     what = "all models" if options.everything else ", ".join(options.models)
     if not options.yes and not confirmed(f"Delete {what} from this machine?"):
         note("Nothing was deleted")

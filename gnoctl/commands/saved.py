@@ -24,7 +24,8 @@ def add(options: AddOptions) -> None:
     """Save a search under a name.
 
     `@name` at the beginning of a query then stands for it, in every search, in `ask`, in editors and for agents; more
-    words may follow. Filters become fields of the query. A search of that name is replaced. It is kept in index.yml.
+    words may follow. Filters become fields of the query. A search with the same name is replaced. Saved searches are in
+    index.yml.
 
     Examples:
       gnoctl saved add todo 'tag:work -status:done'

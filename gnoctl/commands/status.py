@@ -1,4 +1,4 @@
-"""`gnoctl status` and `why`: what the index knows, of all files and of one."""
+"""`gnoctl status` and `why`: the state of all files in the index, and of one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def status(options: StatusOptions) -> None:
     --verify only; without it, their pending files are the changes that were noticed and not indexed yet. `gnoctl why
     PATH` explains a single file.
 
-    A file is unchanged if its path, size, inode, time of modification and time of change are those that it had when it
-    was read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not
-    make the index out of date.
+    A file is unchanged if its path, size, inode, time of modification and time of change are the same as when it was
+    read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not make
+    the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
     empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
     polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete
-    comparison with the disk."""
+    comparison with the disk.
+    """
     result = options.call(
         "index.status", IndexStatusParams(errors=options.errors, verify=options.verify), IndexStatusResult
     )
@@ -83,7 +84,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         [
             each.name,
             *("-" if (number := getattr(each, name)) is None else f"{number:,}" for name in counts),
-            # Rounded down: 100 % means all chunks.
+            # Round down, because 100 % must mean all chunks.
             f"{100 * each.embedded // each.chunks} %" if each.chunks else "-",
             each.watch,
             ago(each.last_event),
@@ -134,7 +135,7 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         if each.next_model and each.model:
             yield text.line(f"{each.name}: {each.model} serves searches until all vectors of {each.next_model} exist")
         if each.unused_model:
-            kept = f"{each.name}: the vectors of {each.unused_model} are kept, and answer no query"
+            kept = f"{each.name}: the vectors of {each.unused_model} are kept, but not searched"
             yield terminal.paint(text.line(f"{kept}: index.yml does not name that server for it"), YELLOW)
         if each.unembeddable:
             failed = f"{each.name}: {count(each.unembeddable, 'chunk')} could not be embedded"

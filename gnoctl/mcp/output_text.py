@@ -107,7 +107,7 @@ def _(output: o.MultiGetOutput) -> str:
 
 @render.register
 def _(output: o.StoredMemory) -> str:
-    head = f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
+    head = f"{output.id} already existed; its topics were added" if output.existed else f"stored as {output.id}"
     proposed = [
         text.line(f"{each.id} may be superseded ({each.time[:10]}): {each.reason}") + "\n" + _quoted(each.text)
         for each in output.proposals

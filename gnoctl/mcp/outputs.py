@@ -30,9 +30,9 @@ MAX_SNIPPET_CHARS = 400
 MAX_TEXT_CHARS = 40_000
 MAX_FAILURES = 50
 
-_FULL = "over what one answer holds: name them in another call, or narrow the glob"
+_FULL = "over the size of one reply: request them in another call, or narrow the glob"
 
-Note = Annotated[str | None, Meta(description="What this answer may have missed, and why.")]
+Note = Annotated[str | None, Meta(description="What this answer may lack, and why.")]
 About = Annotated[str | None, Meta(description="What the folder is about.")]
 
 
@@ -326,16 +326,16 @@ def orphans_output(result: DocumentListResult) -> LinksOutput:
 def document_output(result: DocumentText) -> DocumentOutput:
     """Return as much of a document as an agent should read at once."""
     kept, size = 0, 0
-    lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # a form feed, for one, ends no line
+    lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # some other characters, such as a form feed, do not end a line
     for line in lines:
         if kept and size + len(line) > MAX_TEXT_CHARS:
             break
         kept, size = kept + 1, size + len(line)
     shown = "".join(lines[:kept])
-    cut = len(shown) > MAX_TEXT_CHARS  # a single line: there is no smaller page
+    cut = len(shown) > MAX_TEXT_CHARS  # the text is a single line, so there is no smaller page
     end = result.end_line
     if kept < len(lines):
-        # Line numbers are the file's; canonical text may have fewer lines.
+        # Line numbers are those of the file. Canonical text may have fewer lines.
         end = source_line(result.line_map, canonical_line(result.line_map, result.start_line) + kept - 1)
     notes = (
         "the file has changed since it was indexed: call `search` with fresh=true" if result.stale else None,

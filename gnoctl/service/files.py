@@ -56,5 +56,5 @@ def write(path: Path, text: str) -> None:
 
 
 def _content(path: Path) -> bytes:
-    # A symbolic link (`systemctl mask` creates one) is never ours.
+    # A symbolic link (`systemctl mask` creates one) is never written by gnoctl.
     return b"" if path.is_symlink() or not path.is_file() else path.read_bytes()

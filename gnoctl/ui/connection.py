@@ -41,7 +41,7 @@ class Watched:
         self.freshness: Freshness | None = None
         self.embedding: EmbeddingStatus | None = None
         self.models: list[str] = []
-        """What ranks and answers: the role and the name of each model that can be used."""
+        """The role and the name of each model that can be used to rank and answer."""
         self._client = client
         self._is_connected = False
         self._connected = connected

@@ -82,7 +82,7 @@ def _links(found: wire.DocumentLinksResult) -> list[Section]:
 
 
 def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
-    """Yield the link; of an ambiguous one, also what it may lead to."""
+    """Yield the link; if it is ambiguous, also the documents that it may lead to."""
     target = text.line(link.target)
     if link.to is not None:
         place = f" # {link.fragment}" if link.fragment else ""
@@ -134,7 +134,7 @@ def _address(uri: str) -> str:
 
 
 def _hit(uri: str, *, title: str = "", line: int = 1, snippet: str = "", marks: Sequence[tuple[int, int]] = ()) -> Hit:
-    """Return a place as the other parts of the UI know it. Its file is known to the daemon only."""
+    """Return a place in the form that the other parts of the UI use. Only the daemon knows its file."""
     collection, path = parse_uri(uri)
     return Hit(
         rank=1,

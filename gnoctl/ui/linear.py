@@ -43,7 +43,7 @@ COMMANDS = {
     ":s NUMBER": "find similar documents",
     ":l NUMBER": "list its links, those to it, mentions without a link, and related documents",
     ":t NUMBER": "list the documents around it as a tree",
-    ":b": "back to the list before",
+    ":b": "back to the previous list",
     ":a QUESTION": "answer a question with quotes",
     ":m MODE": "search by keyword, by meaning (semantic), or both (hybrid)",
     ":n": "next hits",
@@ -52,7 +52,7 @@ COMMANDS = {
 
 
 class Unknown(Exception):
-    """The line is no command, or its number no hit."""
+    """The line is not a command, or its number is not that of a hit."""
 
 
 class Dialogue:
@@ -72,7 +72,7 @@ class Dialogue:
         self._hits: list[wire.Hit] = []
         self._shown = 0
         self._visited: list[Callable[[], None]] = []
-        """What listed the hits, the present ones last."""
+        """The origins of the lists of hits, the present one last."""
 
     def greet(self) -> None:
         self._guard(self._greet)
@@ -157,7 +157,7 @@ class Dialogue:
 
     def _back(self) -> None:
         if len(self._visited) < 2:
-            raise Unknown("there is no list before this one")
+            raise Unknown("there is no previous list")
         self._visited.pop()
         self._visited[-1]()
 

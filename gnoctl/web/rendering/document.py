@@ -52,7 +52,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendering:
-    """Of one `document`, which is complete, with its locations."""
+    """Renders one `document`, which is complete, with its locations."""
 
     def __init__(self, document: DocumentText) -> None:
         self.document = msgspec.structs.replace(document, text="")
@@ -67,7 +67,7 @@ class Rendering:
         """Whether it may have links to other documents."""
 
     def part_at(self, line: int, links: Sequence[DocumentLink] = ()) -> Rendered:
-        """Return the part that contains a line of the source. `links`: those of the document that the index knows."""
+        """Return the part that contains a line of the source. `links`: those of the document that are in the index."""
         wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
         index = bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
         part = self._parts[index]
