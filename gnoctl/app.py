@@ -154,7 +154,7 @@ def _collection_names() -> list[str]:
             listed = daemon.call("collection.list", NoParams(), CollectionListResult, timeout_s=0.5)
     except (GnoError, OSError):
         return []
-    return [*(each.name for each in listed.collections), *(each.name for each in listed.attached)]
+    return [*(collection.name for collection in listed.collections), *(each.name for each in listed.attached)]
 
 
 def _usage_error(error: Exception, words: list[str]) -> UsageError | None:

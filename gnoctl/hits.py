@@ -82,12 +82,16 @@ def _place(hit: Hit, terminal: Terminal) -> str:
 
 def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
     """Yield the passages below each other, each below its lines."""
-    for each in passages:
+    for passage in passages:
         if len(passages) > 1:
-            place = f"line {each.line}" if each.line == each.end_line else f"lines {each.line}-{each.end_line}"
+            place = (
+                f"line {passage.line}"
+                if passage.line == passage.end_line
+                else f"lines {passage.line}-{passage.end_line}"
+            )
             yield terminal.paint(INDENT + place, DIM)
-        shown = text.block(each.snippet)
-        yield from _lines(shown, each.marks, each.snippet_line, terminal, line_numbers=line_numbers)
+        shown = text.block(passage.snippet)
+        yield from _lines(shown, passage.marks, passage.snippet_line, terminal, line_numbers=line_numbers)
 
 
 def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:

@@ -93,7 +93,7 @@ def _documents(chosen: wire.ModelsRecommendResult) -> str:
 
 
 def _sizes(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
-    missing = [each for each in chosen.models if not each.installed]
+    missing = [model for model in chosen.models if not model.installed]
     now = [each for each in missing if _is_for_search(each)]
     later = [each for each in missing if not _is_for_search(each)]
     if now:
@@ -116,7 +116,7 @@ def _is_for_search(model: wire.PresetModel) -> bool:
 
 def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> None:
     """Download the models for search, as far as they can be and if the user agrees. Otherwise, say what to do."""
-    missing = [each for each in chosen.models if not each.installed and _is_for_search(each)]
+    missing = [model for model in chosen.models if not model.installed and _is_for_search(model)]
     for problem in dict.fromkeys(each.size_problem for each in missing if each.size_problem):
         options.note(text.line(f"Not everything can be downloaded now: {problem}"))
     wanted = [each for each in missing if not each.size_problem]
@@ -144,10 +144,10 @@ def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:
 
 def pulled(result: wire.ModelsPullResult) -> Iterator[str]:
     """Yield a line for each model of a pull."""
-    for each in result.models:
-        if each.path == each.uri:
-            yield text.line(f"the present model of {each.uri} is accepted: everything is embedded again")
-        elif each.fetched:
-            yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
+    for model in result.models:
+        if model.path == model.uri:
+            yield text.line(f"the present model of {model.uri} is accepted: everything is embedded again")
+        elif model.fetched:
+            yield text.line(f"downloaded {model.uri}: {size(model.bytes)} · {model.took_ms / 1000:.1f} s")
         else:
-            yield text.line(f"installed already: {each.uri}")
+            yield text.line(f"installed already: {model.uri}")

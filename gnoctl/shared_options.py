@@ -113,7 +113,7 @@ def print_documents(
     elif format == "paths" or format == "paths0":
         from gnoctl.file_paths import write_paths
 
-        write_paths((each.source for each in documents), has_nulls=format == "paths0")
+        write_paths((document.source for document in documents), has_nulls=format == "paths0")
     else:
         from gnoctl.records import record_of, write_records
 

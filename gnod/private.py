@@ -26,7 +26,7 @@ _users_umask = -1  # the umask of this process
 def private_folder(path: Path) -> None:
     """Create a folder and its missing parents, mode 0700. Raises OSError, or Refused if it is another user's: that one
     could replace what is in it."""
-    for missing in reversed([each for each in path.parents if not each.exists()]):
+    for missing in reversed([parent for parent in path.parents if not parent.exists()]):
         missing.mkdir(mode=_FOLDER, exist_ok=True)
     path.mkdir(mode=_FOLDER, exist_ok=True)
     for found in (path.lstat(), path.stat()):  # check the owner of a link as well: it leads where that user wants

@@ -1,4 +1,4 @@
-"""Small value types that every layer shares, the client too. They know no storage and no wire."""
+"""Small value types that every layer and the client share. They must not depend on storage or the wire types."""
 
 from __future__ import annotations
 

@@ -198,7 +198,10 @@ def list_collections(options: JsonOptions) -> None:
 
 
 def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[str]:
-    rows = [[each.name, f"{each.documents:,}", each.pattern, each.path] for each in result.collections]
+    rows = [
+        [collection.name, f"{collection.documents:,}", collection.pattern, collection.path]
+        for collection in result.collections
+    ]
     rows += [[each.name, f"{each.documents or 0:,}", "(attached)", each.address] for each in result.attached]
     if rows:
         yield from columns(["collection", "documents", "pattern", "path"], rows, terminal)
@@ -327,7 +330,7 @@ def list_contexts(options: JsonOptions) -> None:
 def _contexts(result: wire.ContextListResult) -> Iterator[str]:
     if not result.contexts:
         note("No contexts yet: run `gnoctl context add SCOPE TEXT`")
-    width = max((text.cells(each.scope) for each in result.contexts), default=0)
+    width = max((text.cells(context.scope) for context in result.contexts), default=0)
     for each in result.contexts:
         yield f"{text.pad(text.line(each.scope), width)}  {text.line(each.text)}"
 

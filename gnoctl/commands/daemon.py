@@ -155,7 +155,9 @@ def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]
         yield f"  {name:<7} {text.line(value)}"
     if result.workers:
         yield ""
-        rows = [[str(each.pid), each.state, size(each.resident_bytes), str(each.jobs)] for each in result.workers]
+        rows = [
+            [str(worker.pid), worker.state, size(worker.resident_bytes), str(worker.jobs)] for worker in result.workers
+        ]
         yield from columns(["worker", "state", "memory", "jobs"], rows, options.terminal)
     if result.version != __version__:
         options.note(f"gnod is version {result.version}, gnoctl is {__version__}: run `gnoctl daemon restart`")

@@ -107,7 +107,7 @@ def mentions(options: MentionsOptions) -> None:
     """
     params = wire.LinksMentionsParams(ref=absolute(options.ref), limit=options.limit, offset=options.offset)
     found = options.call("links.mentions", params, wire.LinksMentionsResult)
-    options.show(found, (_mention(each, options.terminal) for each in found.mentions))
+    options.show(found, (_mention(mention, options.terminal) for mention in found.mentions))
     if found.has_more:
         options.note(f"the next page: --offset {options.offset + options.limit}")
     elif not found.mentions:
@@ -204,7 +204,7 @@ def orphans(options: ScopeOptions) -> None:
     """
     params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
     found = options.call("links.orphans", params, DocumentListResult)
-    options.show(found, (text.line(f"{each.collection}/{each.path}") for each in found.documents))
+    options.show(found, (text.line(f"{document.collection}/{document.path}") for document in found.documents))
     _note_rest(options, len(found.documents), found.total, "documents")
 
 

@@ -55,7 +55,7 @@ def import_session(options: JsonOptions, name: str, chosen: SessionOptions) -> N
                 progress(ProgressValue(stage="import", done=start, total=len(records)))
                 params = MemoryImportParams(records=records[start : start + _BATCH])
                 result = daemon.call("memory.import", params, MemoryManyResult)
-                existed += sum(each.existed for each in result.memories)
+                existed += sum(memory.existed for memory in result.memories)
                 done += len(result.memories)
     except KeyboardInterrupt:
         options.note(f"stopped after {done:,} of {len(records):,}: importing the file again continues")

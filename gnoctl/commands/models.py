@@ -43,26 +43,26 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
         line = text.line(_preset(preset))
         yield options.terminal.paint(f"* {line}", BOLD) if preset.active else f"  {line}"
     yield ""
-    rows = [[_uses(each), _state(each), _size(each), each.name, each.uri] for each in result.models]
+    rows = [[_uses(model), _state(model), _size(model), model.name, model.uri] for model in result.models]
     yield from columns(["used for", "installed", "size", "model", "address"], rows, options.terminal)
     yield ""
     yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
-    for problem in dict.fromkeys(each.size_problem for each in result.models if each.size_problem):
+    for problem in dict.fromkeys(model.size_problem for model in result.models if model.size_problem):
         options.note(text.line(f"Not all sizes are known: {problem}"))
-    if any(each.uses and not (each.installed or each.remote) for each in result.models):
+    if any(model.uses and not (model.installed or model.remote) for model in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
 
 def _reading(result: wire.ModelsListResult) -> Iterator[str]:
     """Say what each embedding model reads."""
-    for each in result.models:
-        if each.measuring:
-            yield f"{each.name}: what it can read is being measured"
-        if each.reads:
-            languages = f"reads {', '.join(sorted(each.reads.languages))}"
-            unread = ", ".join(script.lower() for script in each.reads.unread_scripts)
-            yield f"{each.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
+    for model in result.models:
+        if model.measuring:
+            yield f"{model.name}: what it can read is being measured"
+        if model.reads:
+            languages = f"reads {', '.join(sorted(model.reads.languages))}"
+            unread = ", ".join(script.lower() for script in model.reads.unread_scripts)
+            yield f"{model.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
 
 
 def _preset(preset: wire.ModelPreset) -> str:
@@ -196,8 +196,8 @@ def clear(options: ClearOptions) -> int:
 
 
 def _cleared(result: wire.ModelsClearResult, options: ClearOptions) -> Iterator[str]:
-    for each in result.models:
-        yield text.line(f"deleted {each.uri}" if each.freed_bytes else f"not installed: {each.uri}")
+    for model in result.models:
+        yield text.line(f"deleted {model.uri}" if model.freed_bytes else f"not installed: {model.uri}")
     for uri in result.kept:
         options.note(text.line(f"kept {uri}: {'the file is yours' if uri.startswith('file:') else 'a server runs it'}"))
     yield f"freed {size(result.freed_bytes)}"

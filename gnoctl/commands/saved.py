@@ -47,7 +47,7 @@ def list_searches(options: JsonOptions) -> None:
 def _lines(result: wire.SearchListResult) -> Iterator[str]:
     if not result.searches:
         note("No search is saved yet: run `gnoctl saved add NAME QUERY`")
-    width = max((text.cells(each.name) for each in result.searches), default=0)
+    width = max((text.cells(search.name) for search in result.searches), default=0)
     for each in result.searches:
         yield _line(each, width)
 

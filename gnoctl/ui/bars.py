@@ -64,8 +64,8 @@ def empty(watched: Watched, session: Session) -> list[str]:
     if not watched.collections:
         return ["No folder is indexed yet.", "", "Add one in another terminal:", "  gnoctl collection add FOLDER"]
     if session.is_blank:
-        documents = count(sum(each.documents for each in watched.collections), "document")
-        within = ", ".join(text.line(each.name) for each in watched.collections)
+        documents = count(sum(collection.documents for collection in watched.collections), "document")
+        within = ", ".join(text.line(collection.name) for collection in watched.collections)
         return [f"Type to search {documents} in {within}.", "", "F1 shows all keys."]
     if session.result is None or session.problem:
         return []

@@ -97,6 +97,6 @@ class Watched:
 
     async def _ask_models(self) -> None:
         listed = await self._client.call("models.list", ModelsListParams(), ModelsListResult)
-        usable = [each for each in listed.models if each.installed or each.remote]
+        usable = [model for model in listed.models if model.installed or model.remote]
         names = {use.role: each.name for each in usable for use in each.uses}
         self.models = [f"{role} {names[role]}" for role in _ROLES if role in names]

@@ -97,7 +97,9 @@ def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
 
 
 def _mentions(found: wire.LinksMentionsResult) -> Section:
-    entries = [_passage(each.uri, each.title, each.line, each.passage, each.marks) for each in found.mentions]
+    entries = [
+        _passage(mention.uri, mention.title, mention.line, mention.passage, mention.marks) for mention in found.mentions
+    ]
     number = f"{len(entries):,}+" if found.has_more else f"{len(entries):,}"
     return Section(f"Mentions without a link {number}", entries, "there are more" if found.has_more else "")
 

@@ -97,7 +97,8 @@ class Dialogue:
     def _greet(self) -> None:
         listed = self._client.call("collection.list", NoParams(), CollectionListResult)
         documents = count(
-            sum(each.documents for each in listed.collections) + sum(each.documents or 0 for each in listed.attached),
+            sum(collection.documents for collection in listed.collections)
+            + sum(each.documents or 0 for each in listed.attached),
             "document",
         )
         self._say(

@@ -52,7 +52,7 @@ def draw(document: DocumentText, words: list[str], width: int) -> Iterator[Drawn
     first = canonical_line(document.line_map, document.start_line)
     shown = "\n".join(text.clip(line, LONGEST) for line in text.block(document.text).expandtabs(4).split("\n"))
     for line, strips in _blocks(document, shown, width):
-        yield Drawn(source_line(document.line_map, first + line), [_highlighted(each, pattern) for each in strips])
+        yield Drawn(source_line(document.line_map, first + line), [_highlighted(strip, pattern) for strip in strips])
 
 
 def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:

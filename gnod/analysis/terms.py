@@ -139,7 +139,7 @@ class Unit(NamedTuple):
 
 
 class Analyzer:
-    """Analyses text of one language. Belongs to one thread. Expensive to create, so keep it."""
+    """Analyses text of one language. Only one thread may use it. Expensive to create, so keep it."""
 
     def __init__(self, language: str | None = None) -> None:
         self.language = stemming_language(language)

@@ -168,7 +168,7 @@ class Subscription:
         """Return the next change. Raises Unavailable, with the `clock` to resume from, if the connection is lost."""
         self.clock = self._latest
         try:
-            changed = next(each for each in self._changes if each.subscription == self.begun.subscription)
+            changed = next(change for change in self._changes if change.subscription == self.begun.subscription)
         except Unavailable as error:
             raise Unavailable(error.message, {**error.details, "clock": self.clock}) from None
         self._latest = changed.clock

@@ -233,7 +233,7 @@ def remove_search(path: Path, name: str) -> SearchConfig:
     removed: list[SearchConfig] = []
 
     def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        names = [each.name for each in config.searches]
+        names = [search.name for search in config.searches]
         if name not in names:
             hint = did_you_mean(name, names) or "; `gnoctl saved list` shows those that exist"
             raise SearchNotFound(f"there is no saved search {name!r}{hint}", {"name": name, "known": names})

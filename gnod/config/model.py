@@ -280,7 +280,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             (
                 list(viewer.command)
                 for viewer in self.viewers
-                if any(name.endswith(each) if each[0] == "." else fnmatchcase(mime, each) for each in viewer.files)
+                if any(name.endswith(file) if file[0] == "." else fnmatchcase(mime, file) for file in viewer.files)
             ),
             [],
         )

@@ -137,8 +137,8 @@ def _contrast(run: Summary, baseline: Summary) -> Contrast:
         mode=run.mode,
         change=change,
         is_sure=change.excludes_zero,
-        better=sum(each > _SAME for each in differences),
-        worse=sum(each < -_SAME for each in differences),
+        better=sum(difference > _SAME for difference in differences),
+        worse=sum(difference < -_SAME for difference in differences),
     )
 
 

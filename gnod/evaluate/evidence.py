@@ -50,7 +50,7 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
         found = quoter.gather(question, MAX_TOKENS)
         took_ms.append((time.perf_counter() - started) * 1000)
         relevant = {id_ for id_, grade in dataset.qrels[query_id].items() if grade > 0}
-        share = len(relevant & {each.place.document.path for each in found.passages}) / (len(relevant) or 1)
+        share = len(relevant & {passage.place.document.path for passage in found.passages}) / (len(relevant) or 1)
         has_answer = False
         if query_id in dataset.answers:
             has_answer = _holds(found, dataset.answers[query_id])
@@ -75,4 +75,4 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
 
 
 def _holds(found: Evidence, answers: Sequence[str]) -> bool:
-    return any(holds(f"{each.lead}\n{each.text}", answers) for each in found.passages)
+    return any(holds(f"{passage.lead}\n{passage.text}", answers) for passage in found.passages)

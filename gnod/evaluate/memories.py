@@ -116,22 +116,22 @@ class _Vault:
         self, folder: Path, texts: Sequence[StoredText], questions: Sequence[Question], modes: Sequence[Fusion]
     ) -> Measured:
         await self._store(texts)
-        known = {each.id for each in texts}
-        answerable = [each for each in questions if known & {*each.evidence}]
+        known = {text.id for text in texts}
+        answerable = [question for question in questions if known & {*question.evidence}]
         rows: list[Recall] = []
         answers: list[_Answer] = []
         for mode in reversed(modes):
             answers = [await self._ask(each, each.namespace, mode) for each in answerable]
             rows = [*_recalls(answers, mode, known), *rows]
-        namespaces = list(dict.fromkeys(each.namespace for each in texts))
+        namespaces = list(dict.fromkeys(text.namespace for text in texts))
         elsewhere = [
             await self._ask(each, namespaces[(namespaces.index(each.namespace) + 1) % len(namespaces)], modes[0])
             for each in answerable
             if len(namespaces) > 1 and each.category != ABSENT
         ]
         empty = Emptiness(
-            _empty([each for each in answers if each.question.category != ABSENT]),
-            _empty([each for each in answers if each.question.category == ABSENT]),
+            _empty([answer for answer in answers if answer.question.category != ABSENT]),
+            _empty([answer for answer in answers if answer.question.category == ABSENT]),
             _empty(elsewhere),
         )
         return Measured(str(folder), len(texts), rows, empty)
@@ -187,7 +187,7 @@ def _part(answer: _Answer, at: int, known: Collection[str]) -> float:
 
 
 def _empty(answers: Sequence[_Answer]) -> float:
-    return fmean(not each.found for each in answers) if answers else 0.0
+    return fmean(not answer.found for answer in answers) if answers else 0.0
 
 
 def _read(path: Path, kind: type[T]) -> list[T]:

@@ -64,9 +64,9 @@ def against_sides(losses: Sequence[Loss]) -> Iterator[str]:
     if not losses:
         return
     yield f"{PER_QUERY} of {BASELINE} against the better of {' and '.join(SIDES)}"
-    rows = [[_plain(each.collection), each.better, f"{each.change:+.4f}"] for each in losses]
+    rows = [[_plain(loss.collection), loss.better, f"{loss.change:+.4f}"] for loss in losses]
     if len(losses) > 1:
-        rows.append([MEAN, "", f"{sum(each.change for each in losses) / len(losses):+.4f}"])
+        rows.append([MEAN, "", f"{sum(loss.change for loss in losses) / len(losses):+.4f}"])
     yield from _columns(["collection", "better", "change"], rows)
 
 

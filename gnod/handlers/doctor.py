@@ -215,7 +215,7 @@ def _attached(report: Report) -> Check:
 
 
 async def _files(configuration: Configuration, database: Database) -> list[Check]:
-    names = [each.name for each in configuration.current.collections]
+    names = [collection.name for collection in configuration.current.collections]
     try:
         failed = await database.read(lambda connection: failures.count(connection, names))
     except GnoError:

@@ -125,9 +125,9 @@ async def _get_shared(
 def _together(
     first: wire.DocumentMultiGetResult, more: wire.DocumentMultiGetResult, limit: int
 ) -> wire.DocumentMultiGetResult:
-    known = {each.uri for each in first.documents}
-    new = [each for each in more.documents if each.uri not in known]
-    room = MAX_MESSAGE_BYTES - sum(len(each.text) for each in first.documents)
+    known = {document.uri for document in first.documents}
+    new = [document for document in more.documents if document.uri not in known]
+    room = MAX_MESSAGE_BYTES - sum(len(document.text) for document in first.documents)
     kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
     left_out = [
         wire.SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL) for each in new if each not in kept

@@ -90,7 +90,10 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     answering = services.embedding.answering()
 
     def work(connection: Connection) -> wire.IndexStatusResult:
-        models = {each.name: answering.get(each.name) or wanted.get(each.name) for each in config.collections}
+        models = {
+            collection.name: answering.get(collection.name) or wanted.get(collection.name)
+            for collection in config.collections
+        }
         # Count again, since files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
@@ -124,7 +127,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             attached=attached,
             published=infos(services.publishing),
             freshness=freshness_of(
-                services.freshness.report(connection, [])._replace(pending=sum(each.pending for each in statuses))
+                services.freshness.report(connection, [])._replace(pending=sum(statuse.pending for statuse in statuses))
             ),
             syncing=services.scheduler.is_running,
             embedding=embedding_status(services.backlog),

@@ -43,7 +43,7 @@ class Also(TypedDict, total=False):
 
 
 def corrections_of(corrections: Sequence[Correction]) -> list[wire.Correction]:
-    return [copied(wire.Correction, each) for each in corrections]
+    return [copied(wire.Correction, correction) for correction in corrections]
 
 
 def iso(seconds: float) -> str:
@@ -99,8 +99,14 @@ def freshness_of(report: FreshnessReport) -> Freshness:
 def stages_of(stages: Sequence[Stage]) -> Stages:
     """Return the stages in the order in which they ended. `why`: why one did not run, or not to its end."""
     return [
-        {"stage": each.name, "ran": each.ran, "ms": each.ms, **({"why": each.why} if each.why else {}), **each.details}
-        for each in stages
+        {
+            "stage": stage.name,
+            "ran": stage.ran,
+            "ms": stage.ms,
+            **({"why": stage.why} if stage.why else {}),
+            **stage.details,
+        }
+        for stage in stages
     ]
 
 

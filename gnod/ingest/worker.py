@@ -303,7 +303,7 @@ def read_source(path: str, max_bytes: int) -> FileRead:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ReadFailed("vanished", "The file is no longer there.") from error
         except PermissionError as error:
-            raise ReadFailed("unreadable", "There is no permission to read the file.") from error
+            raise ReadFailed("unreadable", "gnod has no permission to read the file.") from error
         except OSError as error:
             raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
         if result is not None:

@@ -194,7 +194,7 @@ def _is_stored(found: Evidence, rows: Sequence[int], *, has_vector: bool) -> boo
 def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:
     """Return the fraction of the words in each memory. Topics count as well, because the reranker reads only the
     text."""
-    return [matched_fraction(folded("\n".join((each.text, *each.topics))), words) for each in memories]
+    return [matched_fraction(folded("\n".join((memory.text, *memory.topics))), words) for memory in memories]
 
 
 async def _rerank(dependencies: RecallDependencies, query: str, texts: Sequence[str], depth: Depth) -> Reranked:

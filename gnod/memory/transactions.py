@@ -1,4 +1,4 @@
-"""The transactions that change memories. They encrypt on the way, and know no resident data."""
+"""The transactions that change memories. They encrypt on the way; must not depend on the resident data."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Embedder(InstalledModel):
     async def sentences(self, sentences: Sequence[EmbeddingText]) -> NDArray[np.float32]:
         """Return a vector of each short text, with its title and headings; a request waits for them. Raises what
         `texts` raises."""
-        prompts = [apply_document_template(self.profile, each) for each in sentences]
+        prompts = [apply_document_template(self.profile, sentence) for sentence in sentences]
         return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:

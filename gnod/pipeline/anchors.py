@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
 def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
     """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
     known."""
-    by_language = {each.language: (each,) for each in analyzers}
+    by_language = {analyzer.language: (analyzer,) for analyzer in analyzers}
     return {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
 
 

@@ -294,7 +294,7 @@ class _Search:
         details: dict[str, object] = {
             "cached": expansion.cached,
             "language": expansion.language,
-            "variants": [f"{each.kind}: {each.text}" for each in expansion.variants],
+            "variants": [f"{variant.kind}: {variant.text}" for variant in expansion.variants],
             "dropped": [f"{each.kind}: {each.text} ({reason})" for each, reason in expansion.dropped],
         }
         self._budget.note("expand", started, details, why=why)

@@ -105,7 +105,7 @@ async def search_words(
     ranked = sorted((each for part in found for each in part.ranked), key=lambda each: -each.score)
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
-    return LexicalResult([each for each in shares if each.score >= min_score], total, wanted, [])
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [])
 
 
 async def search_vectors(
@@ -208,7 +208,7 @@ async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -
         asyncio.gather(*(source.count(terms) for source in sources)),
     )
     counts = [here, *(each for each in there if each is not None)]
-    return Weights(fulltext.weighed(terms, counts), here, sum(each.size for each in counts))
+    return Weights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
 
 
 def _together(surveys: Sequence[Surveyed]) -> Surveyed:
@@ -221,7 +221,7 @@ def _together(surveys: Sequence[Surveyed]) -> Surveyed:
         for other in others:
             first = first.plus(other)
         prominences.append(nearest.prominence(first, ranked))
-    return Surveyed(ranked, max((each for each in prominences if each is not None), default=None))
+    return Surveyed(ranked, max((prominence for prominence in prominences if prominence is not None), default=None))
 
 
 def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:

@@ -299,11 +299,11 @@ def _distinct_scores(
 ) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
     if whole:
-        raised = [(each[0], each[1] * (1 + ALL_WORDS_BONUS)) if each[0] in whole else each for each in scores]
+        raised = [(score[0], score[1] * (1 + ALL_WORDS_BONUS)) if score[0] in whole else score for score in scores]
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, [_Scored(*each) for each in scores]))
+    return dict(without_copies(connection, [_Scored(*score) for score in scores]))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:

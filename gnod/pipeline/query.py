@@ -129,12 +129,12 @@ def parse_question(text: str) -> ParsedQuery:
 def variant_lines(variants: Iterable[Subquery]) -> list[QueryLine]:
     """Return the searches that a model added. A `lex` variant that is not a valid query is left out."""
     lines = []
-    for each in variants:
+    for variant in variants:
         try:
-            clauses = tuple(parse_clauses(each.text)) if each.kind == "lex" else ()
+            clauses = tuple(parse_clauses(variant.text)) if variant.kind == "lex" else ()
         except QuerySyntaxError:
             continue
-        lines.append(QueryLine(each, HYDE if each.kind == "hyde" else VARIANT, False, clauses))
+        lines.append(QueryLine(variant, HYDE if variant.kind == "hyde" else VARIANT, False, clauses))
     return lines
 
 

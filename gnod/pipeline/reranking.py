@@ -135,7 +135,7 @@ async def rerank_documents(
             "tokens": done.tokens,
             "floor": floor,
         }
-    scores = [max(each["rerank"], each["floor"]) for each in components]
+    scores = [max(component["rerank"], component["floor"]) for component in components]
     return RerankedDocuments(scores, components, done.reason, details)
 
 
@@ -190,7 +190,7 @@ def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Cand
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
-    known = documents.by_ids(connection, [each.document_id for each in candidates])
+    known = documents.by_ids(connection, [candidate.document_id for candidate in candidates])
     texts = []
     for each in candidates:
         document = known.get(each.document_id)

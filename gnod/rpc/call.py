@@ -101,7 +101,7 @@ MAX_TASKS = 16
 
 
 class NotificationSender:
-    """Belongs to one connection. The tasks that send are numbered by the caller, and end with the connection."""
+    """Serves one connection. The tasks that send are numbered by the caller, and end with the connection."""
 
     def __init__(self, writer: asyncio.StreamWriter, framer: Framer) -> None:
         self._writer = writer

@@ -129,7 +129,7 @@ class AnswerService:
             found = await question.find(options)
             given = (question.read, question.text, found, request.collections)
             evidence = await self._models.evidence(*given, max_tokens)
-            read = [each.place.document for each in evidence.passages]
+            read = [passage.place.document for passage in evidence.passages]
             copies = await question.copies({each.id for each in read})
             digests = await question.read(partial(_digests, read))
             freshness = await question.freshness()
@@ -208,7 +208,7 @@ class _Answering:
         return found
 
     async def _copies(self, passages: Sequence[Quote | SourcePassage]) -> Mapping[int, Copies]:
-        self.copies |= await self._question.copies({each.document_id for each in passages})
+        self.copies |= await self._question.copies({passage.document_id for passage in passages})
         return self.copies
 
     async def _generate(

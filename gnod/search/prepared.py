@@ -137,7 +137,7 @@ def corrected_by(
 
 async def unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
     """Search for the query as it stands if an attached collection has a word that the local index does not know."""
-    written = " ".join(each.written for each in corrected.corrections)
+    written = " ".join(correction.written for correction in corrected.corrections)
     if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
         return Corrected(text)
     return corrected

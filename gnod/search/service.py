@@ -122,7 +122,7 @@ class SearchService:
         async with self._models.ahead([text], [], request.collections) as embed:
             corrected = await self._database.read(partial(corrected_by, self._corrector, asked))
             # A model cannot use parts of words.
-            if any("*" in each.searched for each in corrected.corrections):
+            if any("*" in correction.searched for correction in corrected.corrections):
                 corrected = Corrected(text)
             stages = correct_stage(corrected, asked.started)
             begun = time.perf_counter()

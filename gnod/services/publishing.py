@@ -199,13 +199,15 @@ class PublishingService:
         """Return the addresses of the config; invalid ones are kept for `states`."""
         wanted: dict[str, Address] = {}
         self._invalid.clear()
-        for each in self._configuration.current.collections:
-            if each.publish is not None:
+        for collection in self._configuration.current.collections:
+            if collection.publish is not None:
                 try:
-                    wanted[each.name] = addresses_of.parse(each.publish, each.name)
+                    wanted[collection.name] = addresses_of.parse(collection.publish, collection.name)
                 except GnoError as error:
-                    state = PublicationState(each.name, each.publish, "failing", error.message, 0, 0, 0, None)
-                    self._invalid[each.name] = state
+                    state = PublicationState(
+                        collection.name, collection.publish, "failing", error.message, 0, 0, 0, None
+                    )
+                    self._invalid[collection.name] = state
         return wanted
 
     def _free_address(self, name: str, written: str) -> Address:

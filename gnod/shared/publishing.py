@@ -1,7 +1,7 @@
 """Keep a shared collection equal to a collection of the index: changes are noted, then sent, then confirmed.
 
 Everything that is sent is absolute and may be sent again, so after any interruption the publisher continues with what
-its ledger has not confirmed. Blocks; belongs to one thread at a time. Must not depend on the configuration.
+its ledger has not confirmed. Blocks; only one thread at a time may use it. Must not depend on the configuration.
 
 One daemon publishes a collection: the header names it. Another one is refused, unless it takes over; the first one
 notices that before it sends anything else.

@@ -192,10 +192,10 @@ def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, 
     sent = payload.decode(shared.payload)
     if sent.path != shared.path or shared.key != key_of(sent.path):
         raise EngineFailed("a document of a shared collection is damaged: its path is that of another one")
-    if len(shared.pieces) > _MOST_PIECES or not all(_is_sound(each.embedding, dimensions) for each in shared.pieces):
+    if len(shared.pieces) > _MOST_PIECES or not all(_is_sound(piece.embedding, dimensions) for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: it has invalid vectors")
     chunks = len(sent.prepared.chunks)
-    if not all(0 <= each.seq < chunks and each.start >= 0 for each in shared.pieces):
+    if not all(0 <= piece.seq < chunks and piece.start >= 0 for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: a piece is of no chunk")
     own = sent.prepared
     return sent, msgspec.structs.replace(own, terms=terms_of(own.language, sent.path, own.title, own.markdown))

@@ -95,7 +95,7 @@ def uri_of(link: DocumentLink) -> str | None:
 
 def why_nowhere(link: DocumentLink) -> str:
     if link.candidates:
-        return f"ambiguous: {' or '.join(each.removeprefix(SCHEME) for each in link.candidates)}"
+        return f"ambiguous: {' or '.join(candidate.removeprefix(SCHEME) for candidate in link.candidates)}"
     return "no document in the index has this name"
 
 

@@ -58,14 +58,14 @@ def _tree(definitions: Sequence[Definition]) -> list[_Node]:
     """Return the definitions as a tree. Neighbours do not overlap."""
     roots: list[_Node] = []
     around: list[_Node] = []
-    for each in definitions:
-        while around and around[-1].end < each.end:
+    for definition in definitions:
+        while around and around[-1].end < definition.end:
             around.pop()
         siblings = around[-1].children if around else roots
         least = siblings[-1].end if siblings else around[-1].start if around else 0
-        start = max(each.lead if each.end - each.lead <= MAX_CHARACTERS else each.start, least)
-        if start < each.end:
-            node = _Node(start, each.end, (*each.path, each.name), [])
+        start = max(definition.lead if definition.end - definition.lead <= MAX_CHARACTERS else definition.start, least)
+        if start < definition.end:
+            node = _Node(start, definition.end, (*definition.path, definition.name), [])
             siblings.append(node)
             around.append(node)
     return roots

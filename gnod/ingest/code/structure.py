@@ -269,7 +269,7 @@ def _errors(nodes: Iterable[Node], definitions: Iterable[Definition]) -> int:
             last = end
     total = sum(end - start for start, end in outermost)
     if outermost:
-        total -= sum(_within(outermost, each) for each in definitions if not each.path)
+        total -= sum(_within(outermost, definition) for definition in definitions if not definition.path)
     return max(total, 0)
 
 

@@ -23,13 +23,13 @@ def _read_zip(content: FileContent) -> Converted:
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
     files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
-    return _listing([each.filename for each in files], "zip/3", partial(_zip_members, content, files))
+    return _listing([file.filename for file in files], "zip/3", partial(_zip_members, content, files))
 
 
 def _zip_members(content: FileContent, files: Sequence[zipfile.ZipInfo]) -> Iterator[Member]:
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        for each in files:
-            yield Member(each.filename, partial(_unzipped, content, archive, each))
+        for file in files:
+            yield Member(file.filename, partial(_unzipped, content, archive, file))
 
 
 def _unzipped(content: FileContent, archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> FileContent:
@@ -39,7 +39,7 @@ def _unzipped(content: FileContent, archive: zipfile.ZipFile, found: zipfile.Zip
 def _read_tar(content: FileContent) -> Converted:
     check_depth(content)
     files = _tar_files(content)
-    return _listing([each.name for each in files], "tar/1", partial(_tar_members, content, files))
+    return _listing([file.name for file in files], "tar/1", partial(_tar_members, content, files))
 
 
 def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
@@ -53,8 +53,8 @@ def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
 
 def _tar_members(content: FileContent, files: Sequence[tarfile.TarInfo]) -> Iterator[Member]:
     with _open_tar(content) as archive:
-        for each in files:
-            yield Member(each.name, partial(_untarred, content, archive, each))
+        for file in files:
+            yield Member(file.name, partial(_untarred, content, archive, file))
 
 
 def _untarred(content: FileContent, archive: tarfile.TarFile, found: tarfile.TarInfo) -> FileContent:

@@ -152,7 +152,11 @@ def _tokens(cursor: _Cursor, model: Bert) -> dict[str, Value]:
     if starts[0] != 0 or starts[-1] != len(blob) or (np.diff(starts) < 0).any():
         raise ModelCorrupt("the vocabulary's offsets are damaged")
     pieces = [_text(blob[start:end]) for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
-    if len(set(pieces)) != count or not np.isfinite(scores).all() or any(not each or "\0" in each for each in pieces):
+    if (
+        len(set(pieces)) != count
+        or not np.isfinite(scores).all()
+        or any(not piece or "\0" in piece for piece in pieces)
+    ):
         raise ModelCorrupt("the vocabulary has an empty piece, one twice, one with a NUL character, or a wrong score")
     types = [gguf.TokenType.NORMAL] * count
     for special in (first, last, pad):

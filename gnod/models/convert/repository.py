@@ -146,7 +146,7 @@ class Plan:
 
         def read_bias() -> NDArray[np.float32]:
             """Return the output's bias with that of the norm before it, which llama.cpp lacks."""
-            parts = [each.read() for each in bias] + [output.read() @ each.read() for each in shift]
+            parts = [bia.read() for bia in bias] + [output.read() @ each.read() for each in shift]
             total: NDArray[np.float32] = np.sum([np.zeros(1, np.float32), *parts], axis=0, dtype=np.float32)
             return total
 

@@ -44,7 +44,7 @@ class _Rotary(Architecture, frozen=True):
         if self.layer_types:
             if len(self.layer_types) != self.num_hidden_layers:
                 raise ModelCorrupt("config.json names more or fewer types of layers than layers")
-            return [each == "sliding_attention" for each in self.layer_types]
+            return [layer_type == "sliding_attention" for layer_type in self.layer_types]
         return [(layer if global_first else layer + 1) % every != 0 for layer in range(self.num_hidden_layers)]
 
 

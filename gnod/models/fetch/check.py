@@ -24,7 +24,9 @@ def check_model(path: Path, name: str) -> None:
         start_of_data, parts, tensors = read_header(path)
     except ValueError as error:
         raise ModelCorrupt(f"{name} is damaged or truncated: {error}", {"path": str(path)}) from None
-    needed = start_of_data + max((each.offset + bytes_of(each.kind, each.elements) for each in tensors), default=0)
+    needed = start_of_data + max(
+        (tensor.offset + bytes_of(tensor.kind, tensor.elements) for tensor in tensors), default=0
+    )
     if needed > size:
         raise ModelCorrupt(
             f"{name} is truncated: it has {size:,} bytes and its tensors need {needed:,}",

@@ -1,5 +1,5 @@
 """What in a sentence can be checked word for word: figures, dates, names, identifiers; and whether a source has them.
-Pure; an Analyzer belongs to one thread.
+Pure; only one thread may use an Analyzer.
 
 A name is a capitalised word within a sentence, in languages that capitalise names only. In German, which capitalises
 all nouns, it is two such words in a row. In Japanese it is a word in katakana, or kanji before a word such as 氏 or 駅.
@@ -94,10 +94,10 @@ class Evidence:
     def missing(self, claimed: Claims) -> list[str]:
         """Return what of the claims the source does not have."""
         return [
-            *("/".join(sorted(each.readings)) for each in claimed.figures if not self._has_figure(each)),
-            *(str(each[0]) for each in claimed.dates if not any(map(self._has_date, each))),
+            *("/".join(sorted(figure.readings)) for figure in claimed.figures if not self._has_figure(figure)),
+            *(str(date[0]) for date in claimed.dates if not any(map(self._has_date, date))),
             *(f"weekday {each}" for each in claimed.weekdays - self._weekdays),
-            *(each for each in claimed.names if not self._has_name(each)),
+            *(name for name in claimed.names if not self._has_name(name)),
             *(each for each in claimed.exact if _plain(each) not in self._text),
         ]
 

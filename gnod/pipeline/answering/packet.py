@@ -166,8 +166,8 @@ class _Selection:
         return _in_order([*(each for each in self._chosen if each.document != option.document), *_with_leads(joined)])
 
     def _cost(self, passages: Sequence[Chosen]) -> int:
-        heads = dict.fromkeys(each.document for each in passages)
-        return sum(estimated_tokens(self._sources[each].head) for each in heads) + sum(map(self._tokens, passages))
+        heads = dict.fromkeys(passage.document for passage in passages)
+        return sum(estimated_tokens(self._sources[head].head) for head in heads) + sum(map(self._tokens, passages))
 
     def _tokens(self, place: Option | Chosen) -> int:
         text = self._sources[place.document].text
@@ -209,11 +209,11 @@ def _with_leads(passages: Sequence[Chosen]) -> list[Chosen]:
     """Leave out the leads that are in a passage, or above an earlier one."""
     seen: set[tuple[int, int]] = set()
     kept = []
-    for each in passages:
-        low, high = each.lead
-        is_shown = each.lead in seen or any(other.start <= low and high <= other.end for other in passages)
-        seen.add(each.lead)
-        kept.append(each._replace(lead=(0, 0)) if is_shown else each)
+    for passage in passages:
+        low, high = passage.lead
+        is_shown = passage.lead in seen or any(other.start <= low and high <= other.end for other in passages)
+        seen.add(passage.lead)
+        kept.append(passage._replace(lead=(0, 0)) if is_shown else passage)
     return kept
 
 

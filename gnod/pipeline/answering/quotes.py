@@ -165,9 +165,9 @@ def collect(
             reader.read(document, score)
     base, limits = reader.base(), reader.limits()
     relevant = [
-        each
-        for each in reader.candidates
-        if each.has_word or (each.piece is not None and each.piece >= limits.get(each.uri, 1.0))
+        candidate
+        for candidate in reader.candidates
+        if candidate.has_word or (candidate.piece is not None and candidate.piece >= limits.get(candidate.uri, 1.0))
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
@@ -284,7 +284,7 @@ class _Reader:
         if len(text) <= _LONG:
             return sentences.units(text, document.language, is_code=is_code)
         places = embedded.best(_PLACES)
-        terms = [list(each.variants) for each in self._words.words]
+        terms = [list(word.variants) for word in self._words.words]
         if span := best_span(text, terms, self._analyzers):
             places.append(span)
         found: list[Unit] = []
@@ -327,7 +327,7 @@ class _Words:
     def __init__(self, connection: Connection, words: Sequence[QuestionWord], analyzers: Sequence[Analyzer]) -> None:
         self.words = words
         variants = [word.variants for word in words]
-        self._finders = {each.language: WordFinder(variants, each) for each in analyzers}
+        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
         weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
         self.weight: float = sum(
@@ -341,7 +341,7 @@ class _Words:
         padded = f" {' '.join(_WORD.findall(text.casefold()))} "
         return _Match(
             tuple(
-                1.0 if n in present else sum(each in padded for each in letters) / len(letters) if letters else 0.0
+                1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
                 for n, letters in enumerate(self._letters)
             )
         )
@@ -387,9 +387,9 @@ def _mixed(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     counts: Counter[int] = Counter()
     first: list[Candidate] = []
     others: list[Candidate] = []
-    for each in candidates:
-        counts[each.document.id] += 1
-        (first if counts[each.document.id] <= _OF_ONE_DOCUMENT else others).append(each)
+    for candidate in candidates:
+        counts[candidate.document.id] += 1
+        (first if counts[candidate.document.id] <= _OF_ONE_DOCUMENT else others).append(candidate)
     return (first + others)[:limit]
 
 

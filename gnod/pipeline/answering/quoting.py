@@ -116,7 +116,7 @@ async def _cosines(
         for n, row in zip(places, rows, strict=True):
             cosines[n] = float(row @ vector)
     if question.vectors:
-        budget.note("embed sentences", started, {}, why=why, ran=any(each is not None for each in cosines))
+        budget.note("embed sentences", started, {}, why=why, ran=any(cosine is not None for cosine in cosines))
     return cosines
 
 

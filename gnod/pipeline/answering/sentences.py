@@ -181,7 +181,7 @@ class _Cutter:
         self._lead = (0, 0)
 
     def _set_heading(self, level: int, title: str) -> None:
-        self._headings = [each for each in self._headings if each[0] < level]
+        self._headings = [heading for heading in self._headings if heading[0] < level]
         if title.strip():
             self._headings.append((level, title.strip()))
         self._heading = " > ".join(title for _, title in self._headings)

@@ -231,7 +231,7 @@ class _Correcting:
     def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
         """Return those of the words that occur. `main`: only in languages with many documents."""
         query, known = self._query, self._knowledge
-        analyzers = [each for each in query.analyzers if not main or each.language in known.languages]
+        analyzers = [analyzer for analyzer in query.analyzers if not main or analyzer.language in known.languages]
         terms = terms_of_many(costs, analyzers)
         real = known.vocabulary.known({term for each in terms.values() for term in each})
         alike: dict[frozenset[str], list[str]] = {}
@@ -239,7 +239,7 @@ class _Correcting:
             if found := terms[each] & real:
                 alike.setdefault(frozenset(found), []).append(each)
         candidates = (self._candidate(texts, costs[texts[0]], query.forms(texts[0])) for texts in alike.values())
-        return [each for each in candidates if each.times]
+        return [candidate for candidate in candidates if candidate.times]
 
     def _candidate(self, texts: Sequence[str], cost: float, *groups: AnyOf) -> _Candidate:
         return _Candidate(tuple(texts), cost, groups, self._query.frequency(*groups))
@@ -324,4 +324,4 @@ def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
 
 
 def _mean_logarithm(times: Sequence[int]) -> float:
-    return sum(log(each + 0.1) for each in times) / max(len(times), 1)
+    return sum(log(time + 0.1) for time in times) / max(len(times), 1)

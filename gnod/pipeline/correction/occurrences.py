@@ -36,7 +36,7 @@ class Occurrences:
         self.analyzers = lexical.analyzers_of_index(connection)
         self.words = query_words(text)[:MAX_WORDS]
         self._unfinished = unfinished
-        self._main = [each for each in self.analyzers if languages is None or each.language in languages]
+        self._main = [analyzer for analyzer in self.analyzers if languages is None or analyzer.language in languages]
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:

@@ -32,7 +32,7 @@ _GLOB_SYNTAX = re.compile(r"[\[?]")
 def either(conditions: list[Condition]) -> Condition:
     if len(conditions) == 1:
         return conditions[0]
-    where = " OR ".join(f"({each.where})" for each in conditions)
+    where = " OR ".join(f"({condition.where})" for condition in conditions)
     return Condition(f"({where})", tuple(value for each in conditions for value in each.values))
 
 

@@ -17,7 +17,7 @@ def condition_of(within: Restriction) -> str:
     if within.tags_any:
         conditions.append(f"array_contains_any(tags, {_list(cut(tag, WORD) for tag in within.tags_any)})")
     if within.languages:
-        conditions.append(any_of("language", [cut(each, WORD) for each in within.languages]))
+        conditions.append(any_of("language", [cut(language, WORD) for language in within.languages]))
     if within.types:
         conditions.append(any_of("doc_type", [cut(each, WORD) for each in within.types]))
     if within.path_prefix:

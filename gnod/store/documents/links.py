@@ -148,7 +148,7 @@ def incoming(connection: Connection, document_id: int, limit: int = -1, offset: 
 
 def linking(connection: Connection, document_id: int) -> set[int]:
     """Return the documents with a link to a document."""
-    return {each.document_id for each in incoming(connection, document_id).links}
+    return {link.document_id for link in incoming(connection, document_id).links}
 
 
 def linked(connection: Connection, document_id: int) -> set[int]:

@@ -53,8 +53,8 @@ class _Ended(Exception):
 
 
 class Builder:
-    """Belongs to the thread that calls `perform`; `close` may be called by any. Work with fewer characters than `least`
-    is done here: it takes less time than the start of the process."""
+    """Only the thread that calls `perform` may use it; `close` may be called by any. Work with fewer characters than
+    `least` is done here: it takes less time than the start of the process."""
 
     def __init__(self, analyse: Analyse, least: int = LEAST_CHARACTERS) -> None:
         self._analyse = analyse

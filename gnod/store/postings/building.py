@@ -54,7 +54,7 @@ class Build(msgspec.Struct, frozen=True, tag="build"):
 
     @property
     def characters(self) -> int:
-        return sum(each.characters for each in self.documents)
+        return sum(document.characters for document in self.documents)
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -86,9 +86,9 @@ def perform(request: Request, analyse: Analyse) -> int:
     """Make a segment's file, here. Returns its checksum. Raises OSError; and Damaged, ValueError or
     IndexError for damaged files."""
     if isinstance(request, Build):
-        contents = build([_document(each, analyse) for each in request.documents])
+        contents = build([_document(document, analyse) for document in request.documents])
     else:
-        contents = merge([_kept(each) for each in request.pieces])
+        contents = merge([_kept(piece) for piece in request.pieces])
     return files.write(Path(request.path), encode(contents))
 
 

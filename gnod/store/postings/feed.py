@@ -25,7 +25,7 @@ class Stored(NamedTuple):
 
 
 class Feed:
-    """Belongs to any thread. `wake` is set after each transaction."""
+    """Any thread may use it. `wake` is set after each transaction."""
 
     def __init__(self) -> None:
         self.wake = threading.Event()

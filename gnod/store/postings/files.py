@@ -20,7 +20,7 @@ class Damaged(Exception):
 
 
 class File:
-    """A file that is open as long as this object lives; it may be deleted meanwhile. Belongs to any thread."""
+    """A file that is open as long as this object lives; it may be deleted meanwhile. Any thread may use it."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name

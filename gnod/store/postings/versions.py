@@ -105,7 +105,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 class Postings:
-    """`terms`: the version of the terms in them. Belongs to any thread; one thread publishes."""
+    """`terms`: the version of the terms in them. Any thread may use it; one thread publishes."""
 
     def __init__(self, folder: Path, terms: int) -> None:
         self.folder = folder
@@ -182,7 +182,7 @@ class Postings:
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
         private_folder(self.folder)
-        listed = [_File(each.name, each.checksum, each.removed) for each in version.parts]
+        listed = [_File(part.name, part.checksum, part.removed) for part in version.parts]
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:
             file.write(msgspec.json.encode(manifest))
@@ -195,7 +195,7 @@ class Postings:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _delete_others(self, version: Version) -> None:
-        needed = {each.name for each in version.parts}
+        needed = {part.name for part in version.parts}
         for path in self.folder.glob("*.segment"):
             if path.name not in needed:
                 path.unlink(missing_ok=True)

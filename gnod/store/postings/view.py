@@ -33,7 +33,8 @@ from gnod.store.postings.segment import Segment
 from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
-# Documents behind the version: looking one up takes 30 µs for each phrase. In a large index, one of so many documents.
+# This many documents may be behind the version, because looking one up takes 30 µs for each phrase. In a large index,
+# it may be one in CHANGED_OF documents.
 MOST_CHANGED = 50
 CHANGED_OF = 2000
 # A view remembers the counts of this many phrases.
@@ -422,10 +423,10 @@ def _segment_of(changed: Sequence[_Changed]) -> Segment | None:
     if not rows:
         return None
     return Segment.of_documents(
-        np.array([each.id for each in rows], np.int64),
-        np.array([ordered_docid(each.docid) for each in rows], np.int64),
-        np.array([each.collection for each in rows], np.int64),
-        np.array([sum(column_sizes(each.lengths or b"")) for each in rows], np.int64),
+        np.array([row.id for row in rows], np.int64),
+        np.array([ordered_docid(row.docid) for row in rows], np.int64),
+        np.array([row.collection for row in rows], np.int64),
+        np.array([sum(column_sizes(row.lengths or b"")) for row in rows], np.int64),
     )
 
 
