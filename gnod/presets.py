@@ -48,5 +48,5 @@ NO_PRESET = "none"
 
 
 def models_of(preset: str) -> Mapping[str, str | None]:
-    """Return the models of a preset by role; none for NO_PRESET."""
+    """Return the models of a preset by role; empty for NO_PRESET."""
     return PRESETS[preset] if preset != NO_PRESET else dict.fromkeys(MODEL_ROLES)

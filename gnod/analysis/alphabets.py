@@ -123,7 +123,7 @@ _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def candidates(sample: str) -> list[str]:
-    """Return the ISO 639-1 codes of the languages that the sample can be in; none for an unknown script.
+    """Return the ISO 639-1 codes of the languages that the sample can be in; empty for an unknown script.
 
     >>> candidates("Γειά σου"), candidates("東京へ行く"), candidates("Přílišný řev"), candidates("Ще не вмерла")
     (['el'], ['ja'], ['cs'], ['bg', 'ru', 'uk'])

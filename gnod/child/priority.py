@@ -20,7 +20,7 @@ _LOWEST_BEST_EFFORT = 2 << 13 | 7
 
 
 def lower_process(nice: int) -> None:
-    """Lower this process, while it has one thread, by `nice`; 0 leaves it as it is."""
+    """Lower this process, while it has one thread, by `nice`; 0 changes nothing."""
     if nice:
         with contextlib.suppress(OSError):
             os.nice(nice)

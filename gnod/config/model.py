@@ -229,7 +229,7 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A saved search, which `@name` stands for at the beginning of a query."""
+    """A saved search. `@name` at the beginning of a query stands for it."""
 
     name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
     query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]

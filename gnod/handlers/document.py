@@ -219,7 +219,7 @@ def _line_of(connection: Connection, found: references.Resolved) -> int | None:
 def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
-    """Return the requested lines; none after the end."""
+    """Return the requested lines; "" after the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)

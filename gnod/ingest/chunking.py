@@ -98,8 +98,8 @@ class Boundaries:
         self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
-        """Return the cut of the best kind in [low, high] with the lowest hash, of equals the one nearest to the middle;
-        None without any."""
+        """Return the cut of the best kind in [low, high] with the lowest hash; of equals, the nearest to the middle.
+        None if there is no cut."""
         middle = (low + high) / 2
         for number in range(self._given + len(self._patterns)):
             places = self._places(number)

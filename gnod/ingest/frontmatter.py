@@ -112,6 +112,6 @@ def _plain(value: object, depth: int, budget: list[int]) -> object:
 
 
 def _joined(text: str) -> str:
-    """Join the halves of surrogate pairs, as in escapes of JSON (`"\ud83d\ude42"`). A lone half can be neither stored
+    """Join the halves of surrogate pairs, as in escapes of JSON (`"\\ud83d\\ude42"`). A lone half can be neither stored
     nor sent."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -391,7 +391,7 @@ def _ranked(winners: Winners) -> list[RankedDocument]:
 
 
 def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
-    """Return the first place of each vector in its document; none if this snapshot does not have it there."""
+    """Return the first place of each vector in its document; empty if this snapshot does not have it there."""
     if not wanted:
         return {}
     rows = connection.execute(

@@ -71,7 +71,7 @@ def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
 
 
 def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _Part | None:
-    """Return the part with the highest score; None without any word."""
+    """Return the part with the highest score; None if no part has a word."""
     starts = [part.start for part in parts]
     counts = [Counter[int]() for _ in parts]
     for mark in marks:

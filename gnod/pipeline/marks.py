@@ -81,7 +81,7 @@ class Finder:
         return sorted(set(marks))
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
-        """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
+        """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
         place of this variant.
 
         Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.

@@ -171,8 +171,8 @@ def _passage(
     *,
     in_definition: bool,
 ) -> Passage:
-    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
-    `finder`: of the whole text; None: it is long. `in_definition`: prefer the best definition."""
+    """Return the best passage, with the lines of the whole text. If the span contains none of the words, its start is
+    returned. `finder`: of the whole text; None if that is long. `in_definition`: prefer the best definition."""
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:

@@ -140,7 +140,7 @@ class Backlog:
         await self._barrier.wait(lambda: asyncio.shield(self.request()))
 
     async def pause(self) -> None:
-        """Stop after the present step, until `resume`, also across restarts."""
+        """Stop after the present step, until `resume`, even across restarts."""
         await self._database.write(runtime_flags.pause_embedding)
         self._is_paused = True
         self.pause_changed.emit()

@@ -66,7 +66,7 @@ class Configuration:
         return self.current.collection(name)
 
     def check_known(self, names: list[str]) -> None:
-        """Raises CollectionNotFound. Attached collections are known, too."""
+        """Raise CollectionNotFound if no collection has this name. Attached collections count."""
         for name in names:
             if not self.current.is_attached(name):
                 self.collection(name)

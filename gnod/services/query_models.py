@@ -161,7 +161,7 @@ class ConfiguredModels:
         return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
-        """Return the collections in a snapshot, of which some may be gone from the config; none if some are named, or
+        """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
         if no server runs a model."""
         asks_servers = any(uris.endpoint_of(use.uri) for use in self._models.uses())
         return await read(_collections) if asks_servers and not collections else []

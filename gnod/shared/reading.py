@@ -219,7 +219,7 @@ class Reading:
 
 
 def _terms_of(phrase: str) -> tuple[str, ...]:
-    """Return the terms of a phrase; none where its last one is only the beginning of a word."""
+    """Return the terms of a phrase; empty if its last one is only the beginning of a word."""
     return () if phrase.endswith(" *") else expression.terms_of(phrase)
 
 

@@ -1,4 +1,5 @@
-"""Pages of PDF files and pictures as pictures for a screen, encoded anew: no byte of the file itself is passed on."""
+"""Pages of PDF files and pictures as images for a screen. They are encoded again, so no byte of the file itself is
+passed on."""
 
 from __future__ import annotations
 

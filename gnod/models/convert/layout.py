@@ -99,7 +99,7 @@ def weight_files(folder: Path, module: str = "") -> list[str]:
 
 
 def read_modules(folder: Path) -> list[Module]:
-    """Return the modules of sentence-transformers in their order; none for a plain model."""
+    """Return the modules of sentence-transformers in their order; empty for a plain model."""
     path = folder / "modules.json"
     modules = read_json(path, list[Module]) if path.exists() else []
     for module in modules:

@@ -86,8 +86,8 @@ class Lane:
         llama_cpp.llama_free(self._context)
 
     def run(self, parts: Sequence[Sequence[int]], stop: Stop | None = None) -> Matrix:
-        """Return the output of each part: a vector, or one number. On the lane's thread only. Raises InferenceFailed;
-        Stopped if `stop` was set, also in the middle of the step."""
+        """Return the output of each part: a vector, or one number. Runs on the lane's thread only. Raises
+        InferenceFailed, and Stopped if `stop` was set, even in the middle of the step."""
         if stop:
             if stop():
                 raise Stopped

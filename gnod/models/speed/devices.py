@@ -27,7 +27,7 @@ libggml.ggml_backend_dev_memory.argtypes = [
 
 
 def gpus() -> list[Gpu]:
-    """Return the cards; none if this llama.cpp was built without support for them. Loads their drivers."""
+    """Return the cards; empty if this llama.cpp was built without support for them. Loads their drivers."""
     if not library.has_graphics_card():
         return []
     devices = [libggml.ggml_backend_dev_get(number) for number in range(libggml.ggml_backend_dev_count())]

@@ -158,7 +158,7 @@ def _with_ascii_digits(text: str) -> str:
 
 
 def _dates(match: re.Match[str]) -> tuple[Date, ...]:
-    """Return the possible dates; none for an impossible one, such as the version 2026.40.1."""
+    """Return the possible dates; empty for an impossible one, such as the version 2026.40.1."""
     found = match.groupdict()
     year, day = int(found.get("year") or 0), int(found.get("day") or 0)
     if "either" in found:

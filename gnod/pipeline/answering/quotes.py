@@ -356,7 +356,7 @@ class _Words:
 
 
 def _sequences(word: str) -> frozenset[str]:
-    """Return the sequences of letters of a word and its ends; none of a short one."""
+    """Return the sequences of letters of a word and its ends; empty for a short one."""
     if len(word) < _LETTERS or not word.isalpha():
         return frozenset()
     padded = f" {word.casefold()} "

@@ -52,7 +52,7 @@ class Occurrences:
         return bool(joined) and self.occurs(quoted(joined))
 
     def _joined(self, first: str, second: str) -> set[str]:
-        """Return the terms of two words without the space between them; none if they cannot be parts of one."""
+        """Return the terms of two words without the space between them; empty if they cannot be parts of one."""
         is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
         if not is_word or (is_common(first) and is_common(second)):
             return set()

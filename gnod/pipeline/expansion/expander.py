@@ -142,7 +142,8 @@ def _key(uri: str, query: str, language: str | None) -> str:
 
 
 def _parsed(text: str) -> list[Subquery]:
-    """Return the variants in a text; none if its form is invalid (written without a grammar or by an older version)."""
+    """Return the variants in a text; empty if its form is invalid (written without a grammar or by an older
+    version)."""
     try:
         return parse_subqueries(text) or []
     except QuerySyntaxError:
