@@ -230,7 +230,7 @@ class UserInterface(App[str]):
             target, system = programs.target_of(place), programs.this_system()
             chosen = await asyncio.to_thread(viewers.choose, target, system, configured=place.viewer)
             if chosen.has_window and not system.has_display:
-                self.say(f"there is no display for {chosen.words[0]}: Tab shows the text here")
+                self.say(f"no display is available for {chosen.words[0]}: Tab shows the text here")
             elif chosen.has_window:
                 await asyncio.to_thread(programs.show, chosen, place)
                 self.say(f"opened in {chosen.words[0]}")
