@@ -109,14 +109,14 @@ def test_store_update_and_forget(keeper: Machine) -> None:
     name = keeper.ok("remember", "The", "gate", "is", "blue", "--topic", "gate", "-t", "Decision").strip()
     again = keeper.run("remember", "The gate is blue", "--topic", "colour", "-t", "fact")
     assert again.stdout.strip() == name
-    assert "has this text already" in again.stderr
+    assert "already has this text" in again.stderr
     assert keeper.json("memory", "list", "--topic", "colour", "--topic", "gate")["memories"][0]["type"] == "fact"
     assert keeper.ok("memory", "update", name, "The gate is green").splitlines()[1] == "The gate is green"
     assert keeper.json("memory", "update", name, "--topic", "")["topics"] == []
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     other = keeper.ok("remember", "The gate is blue").strip()
-    assert "says that already" in keeper.run("memory", "update", other, "The gate is green").stderr
+    assert "already has this text" in keeper.run("memory", "update", other, "The gate is green").stderr
     assert keeper.run("memory", "forget", name).stderr == "gnoctl: this needs a confirmation: add --yes\n"
     assert keeper.ok("memory", "forget", "--yes", name) == "deleted 1 memory\n"
     missing = keeper.run("memory", "show", other, name)

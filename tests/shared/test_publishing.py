@@ -129,7 +129,7 @@ def test_a_lost_ledger_a_restored_index_and_a_dropped_collection(published: Publ
     published.check()
     published.engine.drop()
     published.index.remove("folder/5.md")
-    with pytest.raises(EngineFailed, match="somebody removed the shared collection"):
+    with pytest.raises(EngineFailed, match="the shared collection was removed"):
         published.go_on()
     published.sync()
     published.check()
