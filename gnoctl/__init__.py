@@ -1,1 +1,1 @@
-"""gnoctl: the thin command line in front of gnod. Knows the protocol, and nothing of the daemon behind it."""
+"""gnoctl: the thin command line in front of gnod. Uses the protocol; must not depend on the daemon behind it."""

@@ -1,4 +1,4 @@
-"""The entry point: from `sys.argv` to an exit status. Knows no command.
+"""The entry point: from `sys.argv` to an exit status. Must not depend on the commands.
 
 Start-up time is a feature: a plain search needs no msgspec, the fast parser reads nearly every command line, and typer
 (with click) is imported only for completion and to explain what is wrong with a command line.
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def main() -> NoReturn:
     """Run the command line of this process, and end the process."""
-    # So short a process needs no garbage collection and no clean-up at its end: this saves 8 ms.
+    # A process this short needs no garbage collection and no clean-up at its end. This saves 8 ms.
     gc.disable()
     _encode_output()
     status = run(sys.argv[1:])

@@ -104,7 +104,7 @@ class Draft:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if error[0] is not KeyboardInterrupt:  # then the text stays
+        if error[0] is not KeyboardInterrupt:  # in this case, the text stays
             self._draw([])
 
     def __call__(self, value: ProgressValue) -> None:
@@ -117,7 +117,7 @@ class Draft:
         elif not value.sources:
             self._stage = _stage(value)
         lines = [text.line(line) for line in _lines(self._text, self._width)]
-        # Only the end of a long text: lines that have scrolled away could not be erased.
+        # Show only the end of a long text: lines that have scrolled away could not be erased.
         shown = [_DRAFT, *lines[-max(1, _height() - 3) :]] if lines else [self._stage]
         self._draw([self._terminal.paint(text.clip(line, self._width), DIM) for line in shown])
 

@@ -61,7 +61,7 @@ def _add(
         shared.update(_given(values, declared))
         return command, build(command.options, shared)
 
-    if name in GROUPS:  # a command with others below it: `gnoctl mcp`, `gnoctl mcp install`
+    if name in GROUPS:  # this command has others below it: `gnoctl mcp`, `gnoctl mcp install`
         assert {spec.name for spec in declared} == SHARED, "the commands below it must take its options"
         groups[name] = typer.Typer(invoke_without_command=True)
         groups[name].callback()(_with_signature(run_group, declared))
@@ -119,7 +119,7 @@ def _with_signature(function: Callable[..., Any], declared: list[Spec], *more: i
 
 
 def _parameter(spec: Spec) -> inspect.Parameter:
-    # Numbers are converted in _given: the text of typer's own error message changes with its version.
+    # Numbers are converted in _given, because the text of typer's own error message changes with its version.
     kind: Any = list[str] if spec.repeats else bool if spec.kind is bool else str
     more: dict[str, Any] = {"help": spec.help, "metavar": spec.metavar}
     if spec.complete:
@@ -154,7 +154,7 @@ def _collection_names() -> list[str]:
             listed = daemon.call("collection.list", NoParams(), CollectionListResult, timeout_s=0.5)
     except (GnoError, OSError):
         return []
-    return [*(each.name for each in listed.collections), *(each.name for each in listed.attached)]
+    return [*(collection.name for collection in listed.collections), *(each.name for each in listed.attached)]
 
 
 def _usage_error(error: Exception, words: list[str]) -> UsageError | None:

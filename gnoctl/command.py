@@ -32,7 +32,7 @@ GLOBAL_GROUP = "Global options"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What every command accepts, before or after its name."""
+    """The options that every command accepts, before or after its name."""
 
     index: Annotated[
         str | None,
@@ -52,7 +52,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terminal(self) -> Terminal:
-        """What standard output can show."""
+        """Return what standard output can show."""
         return detect(no_color=self.no_color)
 
     def connect(self) -> Connection:

@@ -13,7 +13,7 @@ from gnod.errors import DaemonNotRunning, Unavailable
 from gnod.holder import Holder, holder_of
 from gnod.paths import Places
 
-# How long the daemon may take to end in order, and then to be killed.
+# The daemon has this long to end in order, and then this long to end after being killed.
 GRACE_S = 5.0
 _POLL_S = 0.03
 
@@ -25,11 +25,11 @@ def end_daemon(places: Places) -> int:
     """
     holder = holder_of(places.lock_file)
     if holder is None:
-        raise DaemonNotRunning(f"gnod is not running for index '{places.index}': nothing to end")
+        raise DaemonNotRunning(f"gnod is not running for index '{places.index}', so there is nothing to end")
     process = _process_of(places, holder)
     with suppress(psutil.NoSuchProcess):
         process.terminate()
-        process.send_signal(signal.SIGCONT)  # one that was stopped (SIGSTOP) can end in order
+        process.send_signal(signal.SIGCONT)  # a process that was stopped (SIGSTOP) can then end in order
     if not _is_free(places, process.pid, GRACE_S):
         with suppress(psutil.NoSuchProcess):
             process.kill()

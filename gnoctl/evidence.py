@@ -83,7 +83,7 @@ def left_out(group: LeftOutPassages) -> str:
 def _passage(passage: EvidencePassage, terminal: Terminal) -> Iterator[str]:
     lines = at_lines(passage.line, passage.end_line, passage.location)
     where = text.line(f"[{passage.number}] {passage.collection}/{passage.path}:{lines}")
-    heading = "" if passage.heading == passage.title else text.line(passage.heading)  # the title is above
+    heading = "" if passage.heading == passage.title else text.line(passage.heading)  # the title is already above
     place = f"{where}  {heading}".rstrip()
     yield terminal.paint(text.clip(place, terminal.width) if terminal.width else place, DIM)
     if passage.lead:

@@ -12,8 +12,8 @@ from gnoctl.output import note
 
 
 def write_paths(sources: Iterable[str], *, has_nulls: bool) -> None:
-    """Print each path once, as it is; on a terminal, without what the terminal would obey. A path with a line break
-    would be two lines: it is left out, and a note says so."""
+    """Print each path once, unchanged. On a terminal, remove characters that control it. A path with a line break would
+    be two lines: it is left out, and a note says so."""
     found = list(dict.fromkeys(map(on_disk, sources)))
     shown = found if has_nulls else [path for path in found if path.splitlines() == [path]]
     is_terminal = sys.stdout.isatty()

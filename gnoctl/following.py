@@ -1,6 +1,6 @@
 """The changes of the index, for programs that outlive the daemon: after its end they subscribe again, which starts it.
 
-Knows no screen and no browser.
+Must not depend on the screen or the browser.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 
 def _counted(result: SearchResult) -> str:
-    """In vector search every document matches a little: count the hits, or the documents compared."""
+    """Count the documents. In vector search every document matches a little, so count the hits, or the documents
+    compared."""
     found = count(result.total, "document")
     if result.mode == "query":
         return f"the best {len(result.hits):,} of {found} compared"
@@ -81,12 +82,16 @@ def _place(hit: Hit, terminal: Terminal) -> str:
 
 def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
     """Yield the passages below each other, each below its lines."""
-    for each in passages:
+    for passage in passages:
         if len(passages) > 1:
-            place = f"line {each.line}" if each.line == each.end_line else f"lines {each.line}-{each.end_line}"
+            place = (
+                f"line {passage.line}"
+                if passage.line == passage.end_line
+                else f"lines {passage.line}-{passage.end_line}"
+            )
             yield terminal.paint(INDENT + place, DIM)
-        shown = text.block(each.snippet)
-        yield from _lines(shown, each.marks, each.snippet_line, terminal, line_numbers=line_numbers)
+        shown = text.block(passage.snippet)
+        yield from _lines(shown, passage.marks, passage.snippet_line, terminal, line_numbers=line_numbers)
 
 
 def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:

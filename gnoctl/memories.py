@@ -47,9 +47,9 @@ def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[s
 
 def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
     """Yield two lines for each memory, then the number of memories."""
-    for each in result.memories:
-        yield _record_head(each, terminal)
-        first = text.line(" ".join(each.text.split()))
+    for memory in result.memories:
+        yield _record_head(memory, terminal)
+        first = text.line(" ".join(memory.text.split()))
         yield INDENT + (text.clip(first, max(1, terminal.width - len(INDENT))) if terminal.width else first)
     shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
     yield terminal.paint(f"{shown}{memories(result.total)}", DIM)
@@ -65,9 +65,9 @@ def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:
 
 def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[str]:
     """Yield a chain of memories, the current one first."""
-    for each in result.memories:
-        yield _record_head(each, terminal)
-        yield from _indented(each.text, terminal)
+    for memory in result.memories:
+        yield _record_head(memory, terminal)
+        yield from _indented(memory.text, terminal)
 
 
 def render_status(status: MemoryStatusResult) -> Iterator[str]:

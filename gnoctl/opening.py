@@ -13,7 +13,7 @@ from gnoctl.viewers import Opening, System, Target
 from gnod.errors import Unavailable
 from gnod.protocol.documents import DocumentPlace
 
-# A viewer that is going to fail has done so by then.
+# A viewer that cannot start has failed within this time.
 _FAILS_WITHIN_S = 0.5
 _DESKTOP_ANSWERS_WITHIN_S = 3.0
 _SKIM = Path("/Applications/Skim.app")
@@ -54,8 +54,8 @@ def show(opening: Opening, place: DocumentPlace) -> None:
     if not this_system().has_display:
         where = f", {place.location.label}" if place.location else ""
         raise Unavailable(
-            f"there is no display to show {place.source}{where}: `gnoctl get` prints the text, `--with COMMAND` opens "
-            "the file in a program of the terminal, `--print` prints the command"
+            f"no display is available to show {place.source}{where}: `gnoctl get` prints the text, `--with COMMAND` "
+            "opens the file in a program of the terminal, `--print` prints the command"
         )
     nothing = subprocess.DEVNULL
     try:
@@ -74,7 +74,7 @@ def show(opening: Opening, place: DocumentPlace) -> None:
 
 
 def become(opening: Opening) -> None:
-    """Replace this process by a program of the terminal, so that keys and signals reach it alone."""
+    """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:

@@ -11,7 +11,7 @@ from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, GnoError
 
 _FAMILIES = {EXIT_NOT_RUNNING: "NOT_RUNNING", EXIT_VALIDATION: "VALIDATION"}
 
-# The same fault has the same sentence in every command.
+# Every command uses the same sentence for the same fault.
 NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 
 

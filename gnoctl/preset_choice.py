@@ -23,7 +23,7 @@ _REASONS = {
     "unmeasured": "could not be measured",
     "download": "cannot be downloaded now",
 }
-# Search needs these; the others are larger, and answer questions.
+# Search needs these. The others are larger, and answer questions.
 _SEARCH_ROLES = ("embed", "rerank")
 
 
@@ -72,7 +72,7 @@ def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
     """Yield two lines: which preset and why; its sizes, and how long it takes here."""
     machine = [count(chosen.cores, "core"), f"{size(chosen.free_memory_bytes)} of free memory"]
     machine.append(", ".join(f"{gpu.name} with {size(gpu.free_bytes)}" for gpu in chosen.gpus) or "no graphics card")
-    # What can be downloaded later has a note of its own, and who has no card knows that.
+    # Models that can be downloaded later have a note of their own, and the user knows whether there is a card.
     reasons = [each for each in chosen.better if each.reason not in ("download", "card")] or chosen.better
     better = f"; {reasons[0].preset} {_REASONS[reasons[0].reason]}" if reasons else ""
     yield f"models: {chosen.preset}, for {_documents(chosen)} on {', '.join(machine)}{better}"
@@ -93,7 +93,7 @@ def _documents(chosen: wire.ModelsRecommendResult) -> str:
 
 
 def _sizes(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
-    missing = [each for each in chosen.models if not each.installed]
+    missing = [model for model in chosen.models if not model.installed]
     now = [each for each in missing if _is_for_search(each)]
     later = [each for each in missing if not _is_for_search(each)]
     if now:
@@ -116,7 +116,7 @@ def _is_for_search(model: wire.PresetModel) -> bool:
 
 def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> None:
     """Download the models for search, as far as they can be and if the user agrees. Otherwise, say what to do."""
-    missing = [each for each in chosen.models if not each.installed and _is_for_search(each)]
+    missing = [model for model in chosen.models if not model.installed and _is_for_search(model)]
     for problem in dict.fromkeys(each.size_problem for each in missing if each.size_problem):
         options.note(text.line(f"Not everything can be downloaded now: {problem}"))
     wanted = [each for each in missing if not each.size_problem]
@@ -125,7 +125,7 @@ def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecom
         try:
             with options.progress() as progress:
                 done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
-        except GnoError as error:  # the folder is indexed, and the preset chosen: this is no failure of the command
+        except GnoError as error:  # the folder is indexed and the preset chosen, so the command has not failed
             options.note(text.line(f"The download failed: {error.message}"))
         else:
             missing = [each for each in missing if each not in wanted]
@@ -144,10 +144,10 @@ def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:
 
 def pulled(result: wire.ModelsPullResult) -> Iterator[str]:
     """Yield a line for each model of a pull."""
-    for each in result.models:
-        if each.path == each.uri:
-            yield text.line(f"the present model of {each.uri} is accepted: everything is embedded again")
-        elif each.fetched:
-            yield text.line(f"downloaded {each.uri}: {size(each.bytes)} · {each.took_ms / 1000:.1f} s")
+    for model in result.models:
+        if model.path == model.uri:
+            yield text.line(f"the present model of {model.uri} is accepted: everything is embedded again")
+        elif model.fetched:
+            yield text.line(f"downloaded {model.uri}: {size(model.bytes)} · {model.took_ms / 1000:.1f} s")
         else:
-            yield text.line(f"installed already: {each.uri}")
+            yield text.line(f"installed already: {model.uri}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-# Shorter work needs no bar, and so does not import rich.
+# Shorter work needs no bar, so it does not import rich.
 FIRST_DRAW_S = 0.25
 LINE_EVERY_S = 5.0
 
@@ -25,7 +25,7 @@ class Progress:
 
     def __init__(self, *, quiet: bool, no_color: bool = False) -> None:
         self._quiet = quiet
-        self._no_color = no_color or None  # None: rich reads NO_COLOR itself
+        self._no_color = no_color or None  # if it is None, rich reads NO_COLOR itself
         self._draws = stderr_is_terminal()
         self._due = time.monotonic() + (FIRST_DRAW_S if self._draws else LINE_EVERY_S)
         self._bar: RichProgress | None = None
@@ -56,7 +56,7 @@ class Progress:
         name = _name(value)
         if name not in self._tasks:
             self._tasks[name] = bar.add_task(text.line(name), total=None, label="", amount="")
-        # Bytes belong to one item, which is part of the name; of counted items, the label is the current one.
+        # If bytes are counted, the item is part of the name; if items are counted, the label is the current one.
         label = "" if value.unit else text.clip_start(text.line(value.label or ""), 40)
         bar.update(self._tasks[name], completed=value.done, total=value.total, label=label, amount=_amount(value, "/"))
 

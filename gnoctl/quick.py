@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PEOPLE_LIMIT = 5
 PROGRAM_LIMIT = 20
 
-# A query by models shows its progress to people.
+# A query by models is not here, because it shows its progress to people.
 _METHODS = {"search": "search.lexical", "vsearch": "search.vector", "query": "search.query"}
 _FOR_PROGRAMS_ONLY = {"query"}
 _MAX_LIMIT = 1000
@@ -43,14 +43,14 @@ class Plain(NamedTuple):
 
 
 def run(words: list[str]) -> int | None:
-    """Search, print the hits, and return the exit status; None: the command is not a plain search, or has no hits."""
+    """Search, print the hits, and return the exit status; None if the command is not a plain search, or has no hits."""
     plain = parse(words)
     if plain is None or (plain.is_json and sys.stdout.isatty()):
         return None
     result = _ask(plain)
     if result is None:
         return None
-    # Here, and not above: the other commands need none of it.
+    # Import them here, because the other commands do not need them.
     from gnoctl import text
     from gnoctl.hits import render
     from gnoctl.terminal import detect

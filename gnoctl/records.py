@@ -100,7 +100,7 @@ def xml_lines(records: Iterable[Record]) -> Iterator[str]:
     yield "</documents>\n"
 
 
-# The wide ones are taken for formulas where people type them.
+# Spreadsheets take the wide ones for formulas where people type them.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _XML_ILLEGAL = re.compile("[^\\t\\n\\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")

@@ -39,7 +39,7 @@ _PLACEHOLDER = re.compile(
     r"[<{\[(*$%]|\.\.\.|x{3,}|pass(?:word)?\Z|secret\Z|your|example|changeme|redacted|none\Z|null\Z|true\Z|false\Z",
     re.IGNORECASE,
 )
-# Of random Base64 and hexadecimal strings; identifiers of words are below.
+# The entropy of random Base64 and hexadecimal strings. Identifiers of words are below.
 _BITS_PER_CHARACTER = 3.3
 _MIN_DIGITS = 2
 

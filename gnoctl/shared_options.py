@@ -76,7 +76,7 @@ Xml = Annotated[bool, option("--xml", group="Output", help="Print XML")]
 
 Paths = Annotated[bool, option("--paths", group="Output", help="Print the absolute path of each file, one per line")]
 Paths0 = Annotated[
-    bool, option("-0", "--paths0", group="Output", help="As --paths, with a null character behind each, for xargs -0")
+    bool, option("-0", "--paths0", group="Output", help="As --paths, with a null character after each, for xargs -0")
 ]
 
 _PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml", "paths", "paths0")
@@ -97,7 +97,7 @@ def chosen_format(options: Any) -> Format:
     """Return the format that the options ask for. Raises UsageError if they ask for several."""
     chosen = [name for name in _PROGRAM_FORMATS if getattr(options, name, False)]
     if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} exclude each other: choose one")
+        raise UsageError(f"{' and '.join(f'--{name}' for name in chosen)} cannot be used together: choose one")
     return chosen[0] if chosen else "people"
 
 
@@ -113,7 +113,7 @@ def print_documents(
     elif format == "paths" or format == "paths0":
         from gnoctl.file_paths import write_paths
 
-        write_paths((each.source for each in documents), has_nulls=format == "paths0")
+        write_paths((document.source for document in documents), has_nulls=format == "paths0")
     else:
         from gnoctl.records import record_of, write_records
 

@@ -46,16 +46,19 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 class Place(NamedTuple):
-    """`file`: where the widget belongs; `startup`: the file that must source it, None if the shell does by itself."""
+    """Where a widget is stored.
+
+    `file`: its file; `startup`: the file that must source it, None if the shell does so itself.
+    """
 
     file: Path
     startup: Path | None = None
 
 
 def place(shell: str, completion: Path, home: Path) -> Place:
-    """Return where the widget belongs, beside a completion script that is installed at `completion`."""
+    """Return where to store the widget, beside a completion script that is installed at `completion`."""
     if shell == "bash":
-        return Place(completion)  # read at the start, and written anew each time
+        return Place(completion)  # the file is read at the start, and written again each time
     if shell == "zsh":
         return Place(completion.parent / "gnoctl-ui.zsh", home / ".zshrc")
     return Place(completion.parent.parent / "conf.d" / "gnoctl-ui.fish")

@@ -26,7 +26,7 @@ def _line(group: list[SkippedReference]) -> str:
     if not others:
         return f"{first.ref}: {first.reason}"
     more = f" and {len(group) - EXAMPLES:,} more" if len(group) > EXAMPLES else ""
-    if any(each.reason != first.reason for each in others):
+    if any(other.reason != first.reason for other in others):
         # These sentences name what they are about.
         return f"{len(group):,} references: {'; '.join(each.reason for each in group[:EXAMPLES])}{more}"
     return f"{len(group):,} {first.reason}: {', '.join(each.ref for each in group[:EXAMPLES])}{more}"

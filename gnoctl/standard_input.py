@@ -7,7 +7,7 @@ import sys
 from gnoctl import text
 from gnod.errors import UsageError
 
-# More than any command accepts, so that an endless input is refused.
+# This is more than any command accepts, so that an endless input is refused.
 _MAX_BYTES = 4 * 1024 * 1024
 
 

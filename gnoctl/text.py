@@ -85,7 +85,7 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """Return the lines of `text`, each at most `width` cells wide, as ranges of it.
 
     Lines break at spaces if there are any, otherwise anywhere (Chinese and Japanese have none). The spaces at a break
-    belong to no line; blank lines are dropped.
+    are left out; blank lines are dropped.
     """
     lines = []
     for match in re.finditer(r"[^\n]+", text):

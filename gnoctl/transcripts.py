@@ -1,8 +1,8 @@
 """Read the turns of conversations from JSON Lines, as agents keep their sessions.
 
 A line is recognised by its form: a role or a speaker beside a text, perhaps inside `message` or `payload`, with a time
-there or around it. The text is a string, or a list of blocks, of which only text is kept. Everything else is no turn:
-tool calls and their results, reasoning, instructions of the program, the session's own records.
+there or around it. The text is a string, or a list of blocks, of which only text is kept. Everything else is not a
+turn: tool calls and their results, reasoning, instructions of the program, the session's own records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from gnoctl.secret_patterns import contains_secret
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-# A memory has at most 65,536 characters, with the speaker and the number of the part.
+# A memory has at most 65,536 characters, including the speaker and the number of the part.
 _MAX_TEXT = 65_000
 
 _ROLES = ("role", "speaker", "sender", "author", "from")
@@ -47,8 +47,9 @@ class Turn(NamedTuple):
 
 
 class Counts(msgspec.Struct, kw_only=True):
-    """What was read. `other`: lines, or parts of them, that are no turn. `broken`: lines that are not JSON. `too_long`:
-    lines. `secret`: turns that were left out. `repeated`: turns with the text of an earlier one."""
+    """The numbers of records of each kind. `other`: lines, or parts of them, that are not turns. `broken`: lines that
+    are not JSON. `too_long`: lines. `secret`: turns that were left out. `repeated`: turns with the text of an earlier
+    one."""
 
     turns: int = 0
     other: int = 0

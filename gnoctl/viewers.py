@@ -19,7 +19,8 @@ PDF = "application/pdf"
 
 
 class Target(NamedTuple):
-    """What is shown. `path` is absolute. `line`: None for files that are not text. `page`: or slide."""
+    """The place to show. `path` is absolute. `line`: None for files that are not text. `page`: of a PDF file, or a
+    slide."""
 
     path: str
     mime: str
@@ -36,8 +37,8 @@ class Opening(NamedTuple):
 
 
 class System(NamedTuple):
-    """What the machine offers. `find` returns the path of a program, `preferred_viewer` the name that the desktop has
-    for the viewer of PDF files."""
+    """The programs of this machine. `find` returns the path of a program, `preferred_viewer` the name that the desktop
+    has for the viewer of PDF files."""
 
     environment: Mapping[str, str]
     find: Callable[[str], str | None]
@@ -68,7 +69,7 @@ _PDF_VIEWERS = {
 _OPENERS = ("xdg-open", "open")
 _TERMINAL_EDITORS = ("vi", "vim", "nvim", "nano", "pico", "micro", "joe", "jed", "mg", "ne", "kak", "emacs")
 _TERMINAL_PROGRAMS = frozenset((*_TERMINAL_EDITORS, "hx", "helix", "less", "more"))
-# Arguments of programs that know lines or pages, by their names.
+# Arguments of programs that support lines or pages, by their names.
 _ARGUMENTS = {
     **_PDF_VIEWERS,
     **dict.fromkeys((*_TERMINAL_EDITORS, "emacsclient", "gvim", "gedit", "gnome-text-editor"), ("+{line}", "{path}")),
@@ -81,7 +82,7 @@ _FIELD = re.compile(r"\{(path|uri|line|page|row)\}")
 
 def choose(target: Target, system: System, *, wanted: str | None = None, configured: Sequence[str] = ()) -> Opening:
     """Return the program: the one `wanted` on the command line, the one `configured` for such files, the editor for
-    text, a viewer that knows pages for PDF files, or what the desktop opens such files with.
+    text, a viewer that supports pages for PDF files, or the desktop's program for such files.
 
     Raises Unavailable where there is none, and UsageError for a `wanted` that is no command.
     """
@@ -118,7 +119,7 @@ def _opening(command: Sequence[str], target: Target) -> Opening:
         "page": str(target.page),
         "row": str(target.row),
     }
-    # In one pass: a path may contain "{line}".
+    # Replace in one pass, because a path may contain "{line}".
     words = [_FIELD.sub(lambda match: values[match[1]], word) for word in command]
     return Opening(words, name in _PDF_VIEWERS or name in _OPENERS)
 
@@ -129,7 +130,7 @@ def _editor(system: System) -> list[str]:
             return _split(system.environment[variable], f"${variable}")
     if found := next(filter(system.find, _TEXT_EDITORS), None):
         return [found]
-    raise Unavailable("there is no text editor: set EDITOR to the one that you use, or name it: `--with COMMAND`")
+    raise Unavailable("no text editor was found: set EDITOR, or name one with `--with COMMAND`")
 
 
 def _viewer(target: Target, system: System) -> list[str]:
@@ -141,12 +142,12 @@ def _viewer(target: Target, system: System) -> list[str]:
     if system.find(opener):
         return [opener]
     raise Unavailable(
-        f"there is no program to open {target.path}: name one with `--with COMMAND`, or under `viewers` in index.yml"
+        f"no program was found to open {target.path}: name one with `--with COMMAND`, or under `viewers` in index.yml"
     )
 
 
 def _pdf_viewer(system: System) -> str | None:
-    """Return the installed viewer that knows pages; of several, the one that the desktop prefers."""
+    """Return the installed viewer that supports pages; if there are several, the one that the desktop prefers."""
     installed = [name for name in _PDF_VIEWERS if system.find(name)]
     preferred = system.preferred_viewer().lower() if len(installed) > 1 else ""
     return next((name for name in installed if name in preferred), next(iter(installed), None))
@@ -159,7 +160,7 @@ def _split(command: str, source: str) -> list[str]:
     except ValueError as error:
         raise UsageError(f"{source} is not a command: {error} in {command!r}") from None
     if not words:
-        raise UsageError(f"{source} names no program")
+        raise UsageError(f"{source} does not name a program")
     return words
 
 

@@ -114,7 +114,7 @@ def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
     >>> also([copy], 2), also([])
     ('also: notes/b.md and 2 more', None)
     """
-    listed = ", ".join(f"{each.collection}/{each.path}" for each in copies)
+    listed = ", ".join(f"{copy.collection}/{copy.path}" for copy in copies)
     return f"also: {listed}{f' and {left_out:,} more' if left_out else ''}" if listed else None
 
 
@@ -128,10 +128,10 @@ def corrected(corrections: Sequence[Correction]) -> list[str]:
     ['Showing results for longer words with "Tarif"']
     """
     return [
-        f'Showing results for longer words with "{each.written}"'
-        if each.searched.startswith("*")
-        else f'Showing results for "{each.searched}" (you wrote "{each.written}")'
-        for each in corrections
+        f'Showing results for longer words with "{correction.written}"'
+        if correction.searched.startswith("*")
+        else f'Showing results for "{correction.searched}" (you wrote "{correction.written}")'
+        for correction in corrections
     ]
 
 

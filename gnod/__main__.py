@@ -22,13 +22,13 @@ from gnod import paths
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError, IndexLocked
 
 EXIT_INTERRUPTED = 130
-# A search lets go of the interpreter at each step of SQLite, some dozens of times, and waits so long to have it back
-# from a thread that walks over a hundred thousand files. Python's own 5 ms make that a quarter of a second.
+# A search releases the interpreter at each step of SQLite, some dozens of times, and waits this long to get it back
+# from a thread that walks over a hundred thousand files. With Python's own 5 ms, that would take a quarter of a second.
 SWITCH_S = 0.0005
 # OpenBLAS's threads wait actively for some 20 ms after each product, on the processor that the embedding model needs. A
 # product of a query with 40,000 vectors takes 5 ms in one thread. Read when NumPy is imported; children inherit it.
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-# New objects from which on Python looks for unreachable cycles. A search makes some thousands, and leaves none. With
+# Python looks for unreachable cycles after this many new objects. A search makes some thousands, and leaves none. With
 # Python's own 700, that took 2 % of a search, and ten milliseconds of one in a hundred.
 _COLLECTED_FROM = 5000
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -73,14 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')")
     parser.add_argument("--log-level", choices=LOG_LEVELS, help="default: daemon.log_level in index.yml, else info")
     parser.add_argument(
-        "--on-demand", action="store_true", help="refuse to start where index.yml says `daemon: {autostart: false}`"
+        "--on-demand", action="store_true", help="refuse to start if index.yml says `daemon: {autostart: false}`"
     )
     parser.add_argument("--version", action="version", version=f"gnod {gnod.__version__}")
     return parser
 
 
 def _bench(words: Sequence[str]) -> int:
-    """Measure, in this process. A measurement is no daemon, so its exit status says how it went."""
+    """Measure, in this process. A measurement is not a daemon, so its exit status says how it went."""
     import signal
 
     from gnod.evaluate import command
@@ -101,11 +101,11 @@ def _bench(words: Sequence[str]) -> int:
 
 
 def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
-    # Here, so that --help and a mistyped option need none of it.
+    # Import them here, so that --help and a mistyped option do not need them.
     import gc
 
     os.environ.setdefault(*_ONE_THREAD)
-    gc.disable()  # what is imported stays: collections during the imports take a sixth of their time, and find nothing
+    gc.disable()  # imported objects stay: collections during the imports take a sixth of their time, and find nothing
     import asyncio
     import logging
 
@@ -127,14 +127,14 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
 
     async def run() -> None:
         if not await serve(places, start, lambda: _announce(places), notifier):
-            # Forced: what still runs in a thread is not waited for, which the end of asyncio.run would do.
+            # The end is forced: do not wait for work in threads, as the end of asyncio.run would.
             logs.flush()
             os._exit(EXIT_RUNTIME)
 
     try:
         asyncio.run(run())
         return 0
-    except IndexLocked as error:  # the log belongs to the daemon that runs
+    except IndexLocked as error:  # the log is that of the running daemon
         notifier.failed(error.message)
         raise
     except GnoError as error:
@@ -150,7 +150,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
 
 
 def _announce(places: paths.Places) -> None:
-    with contextlib.suppress(OSError, ValueError):  # nobody may be reading
+    with contextlib.suppress(OSError, ValueError):  # the reader may have gone
         print(
             f"gnod {gnod.__version__} serving index '{places.index}' at {places.socket} (pid {os.getpid()}); "
             "Ctrl-C stops it",

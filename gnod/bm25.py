@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# As in SQLite's FTS5, which computes a part of the scores (fts5_aux.c).
+# The values of SQLite's FTS5, which computes a part of the scores (fts5_aux.c).
 K1, B = 1.2, 0.75
 
 Number = TypeVar("Number", float, NDArray[np.float64])

@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 # The place of an entry in a dictionary, with the room that a dictionary keeps free.
 _ENTRY_BYTES = 100
-# A larger entry would displace too many others: this part of the limit.
+# An entry larger than this part of the limit would displace too many others.
 _LARGEST = 64
 
 
@@ -60,7 +60,7 @@ class Budget:
         self._used = 0
 
 
-# What is known of the words of texts and queries: with more, nothing gets faster that a user can feel.
+# Facts about the words of texts and queries. With a larger limit, nothing gets noticeably faster.
 WORDS = Budget(16 << 20)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol
 
 Scope = Literal["local", "lan", "any"]
-# Of a model; or what is asked of the server of a shared collection.
+# The role of a model, or of a request to the server of a shared collection.
 Role = Literal["embed", "rerank", "expand", "answer", "search", "publish"]
 
 SCOPES: tuple[Scope, ...] = ("local", "lan", "any")
@@ -52,7 +52,7 @@ class Gate(Protocol):
     """Decides at the moment of sending. May be asked in any thread."""
 
     def within(self, address: str, purpose: Purpose) -> Egress:
-        """Return how far texts for this purpose may go now. Raises EgressForbidden when they may not go to this address
+        """Return how far texts for this purpose may go now. Raises EgressForbidden if they may not go to this address
         at all."""
 
     def note(self, address: str, purpose: Purpose, *, requests: int, size: int) -> None:

@@ -16,7 +16,7 @@ _APP = "gno"
 DEFAULT_INDEX = "default"
 _USER_RUNTIME_FOLDERS = "/run/user"
 
-# Not compared where they are used, or mypy would skip the other platform's branch.
+# Do not compare sys.platform where they are used, or mypy would skip the other platform's branch.
 _IS_LINUX: bool = sys.platform == "linux"
 _IS_MACOS: bool = sys.platform == "darwin"
 # sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 _TOKEN = re.compile(r"(?:\*\*/)+|\*\*+|\*|\[!?\]?[^\]/]*\]|.", re.DOTALL)
 _MAX_REMEMBERED = 2000
 
-# The characters of an edge: ranges, or all except these ranges. No class contains the slash.
+# The characters of an edge: ranges, or all except these ranges. A class never contains the slash.
 _Class = tuple[bool, tuple[tuple[str, str], ...]]
 
 _NOT_SLASH: _Class = (True, (("/", "/"),))
@@ -28,7 +28,7 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         self._edges: list[list[tuple[_Class, int]]] = []
-        self._free: list[list[int]] = []  # edges without a character
+        self._free: list[list[int]] = []  # edges that consume no character
         start = self._state()
         self._end = self._build(_TOKEN.findall(pattern.strip().removeprefix("./")), start)
         self._sets: list[frozenset[int]] = []

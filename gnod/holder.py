@@ -1,6 +1,6 @@
 """Which process serves an index. Its lock file says so, for the daemon and for clients.
 
-The content of the file counts only while the lock is held: it stays when the process ends. Knows no sockets.
+The content of the file counts only while the lock is held: it stays when the process ends. Must not depend on sockets.
 """
 
 from __future__ import annotations

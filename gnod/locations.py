@@ -16,7 +16,7 @@ Kind = Literal["page", "slide", "sheet", "row", "cell", "message", "chapter", "f
 
 class Start(msgspec.Struct, frozen=True, array_like=True):
     """From `line` on (from 1), the text is of this page, sheet, and so on. `row`: the row of that line; later lines are
-    of later rows. 0: the format has no rows, or the line is none. Of a file that only has rows, `value` is the row."""
+    of later rows. 0: the format has no rows, or the line is not a row. If a file has only rows, `value` is the row."""
 
     line: int
     value: int | str
@@ -45,7 +45,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
 
     def lines(self, value: str, row: int = 0) -> tuple[int, int | None] | None:
         """Return the first line of the page (sheet, …) with that number or name, or of a row in it, and the page's last
-        line, None for that of the text. None if there is no such page."""
+        line (None for that of the text). None if the page does not exist."""
         if self.kind == "row":
             return self._line_of_row(value)
         own = [start for start in self.starts if str(start.value) == value]
@@ -90,7 +90,7 @@ class Location(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What a person reads after the path.
+        """Return the label that people read after the path.
 
         >>> Location("page", 12).label, Location("sheet", "Costs", 4).label
         ('p12', 'sheet Costs, row 4')

@@ -22,7 +22,7 @@ class MemoryType(NamedTuple):
     penalty: float = 1.0
 
 
-# A type that is not here is valid too, and changes nothing.
+# A type that is not here is also valid, and has no effect.
 MEMORY_TYPES = (
     MemoryType("fact", "something that is true"),
     MemoryType("preference", "how somebody wants things to be done", fusion_boost=1.3, rerank_boost=1.25),

@@ -28,11 +28,11 @@ class Mount(NamedTuple):
 def why_without_events(root: str) -> str | None:
     """Return why events do not report all changes below a folder, in words, or None."""
     mounts = _mounts()
-    # To resolve links on a network drive that does not answer would hang: check the unresolved path first.
+    # Resolving links on an unreachable network drive would hang, so check the unresolved path first.
     mount = remote_mount(root, mounts) or remote_mount(os.path.realpath(root), mounts)
     if mount is None:
         return None
-    return f"{mount.point} is of type {mount.kind}: what others change there causes no events"
+    return f"{mount.point} is of type {mount.kind}: changes by other machines cause no events"
 
 
 def is_mount_point(folder: str) -> bool:

@@ -61,7 +61,7 @@ def listener_problem(listener: Descriptor, path: str) -> str | None:
 
 
 def place_problem(path: str) -> str | None:
-    """Return why what is at `path` may be the socket of another user; None if it is not, or nothing is there."""
+    """Return why the socket at `path` may be another user's; None if it is not, or if there is none."""
     folder = os.path.dirname(path)
     try:
         owner = os.lstat(path).st_uid
@@ -75,7 +75,7 @@ def place_problem(path: str) -> str | None:
 
 
 def folder_problem(folder: str) -> str | None:
-    """Return why other users can replace a socket in `folder`; None if they cannot: in /tmp nobody can."""
+    """Return why other users can replace a socket in `folder`; None if they cannot (in /tmp, they cannot)."""
     try:
         found = os.stat(folder)
     except OSError:

@@ -1,6 +1,6 @@
-"""The presets: which model does what. A preset is one entry of PRESETS; its name is a value of `models.preset`.
+"""The presets: the model for each role. A preset is one entry of PRESETS; its name is a value of `models.preset`.
 
-Everything that knows presets reads them here: the validation of index.yml, the choice of models, the client, the docs.
+All code that uses presets reads them here: the validation of index.yml, the choice of models, the client, the docs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _preset(embed: str, rerank: str | None, expand: str | None, answer: str | No
     return dict(zip(MODEL_ROLES, (embed, rerank, expand, answer), strict=True))
 
 
-# The address of each role's model; None: the preset has none. Small presets have no generator: none of their size
-# writes answers that can be relied on, and expansion does not help (docs/adr/0032-generated-answers.md).
+# The address of each role's model; None if the preset has none. Small presets have no generator: models of their size
+# do not write reliable answers, and expansion does not help (docs/adr/0032-generated-answers.md).
 PRESETS: Mapping[str, Mapping[str, str | None]] = {
     "mini": _preset(_MINILM, None, None, None),
     "mini-multilingual": _preset(_E5_SMALL, None, None, None),
@@ -48,5 +48,5 @@ NO_PRESET = "none"
 
 
 def models_of(preset: str) -> Mapping[str, str | None]:
-    """Return the models of a preset by role; none for NO_PRESET."""
+    """Return the models of a preset by role; empty for NO_PRESET."""
     return PRESETS[preset] if preset != NO_PRESET else dict.fromkeys(MODEL_ROLES)

@@ -1,4 +1,5 @@
-"""Folders and files that only their owner can use, whatever the umask and whoever was there first. Knows no content."""
+"""Folders and files that only their owner can use, whatever the umask and whoever was there first. Must not depend on
+file contents."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ _users_umask = -1  # the umask of this process
 def private_folder(path: Path) -> None:
     """Create a folder and its missing parents, mode 0700. Raises OSError, or Refused if it is another user's: that one
     could replace what is in it."""
-    for missing in reversed([each for each in path.parents if not each.exists()]):
+    for missing in reversed([parent for parent in path.parents if not parent.exists()]):
         missing.mkdir(mode=_FOLDER, exist_ok=True)
     path.mkdir(mode=_FOLDER, exist_ok=True)
-    for found in (path.lstat(), path.stat()):  # also the owner of a link: it leads where that user wants
+    for found in (path.lstat(), path.stat()):  # check the owner of a link as well: it leads where that user wants
         if not is_trusted(found.st_uid):
             raise Refused(
-                f"the folder {path} belongs to {user(found.st_uid)}, who could replace what is in it: name a folder of"
+                f"the folder {path} belongs to {user(found.st_uid)}, who could replace its files: use a folder of"
                 " your own (GNO_DATA_DIR, GNO_CONFIG_DIR, GNO_CACHE_DIR or GNO_SOCKET)"
             )
 
@@ -63,7 +64,7 @@ def own_file(path: Path, flags: int) -> int:
 
 
 class Opening(NamedTuple):
-    """How other users can change a file, and what closes it."""
+    """How other users can change a file, and the command that prevents it."""
 
     problem: str
     remedy: str
@@ -71,7 +72,7 @@ class Opening(NamedTuple):
 
 def opening(file: Path) -> Opening | None:
     """Return how other users can change a file, replace it, or create it where it is missing; None if they cannot."""
-    target = file.resolve()  # of a link both folders count
+    target = file.resolve()  # if the file is a link, both folders count
     for path in dict.fromkeys((target, target.parent, file.parent)):
         try:
             found = path.stat()
@@ -79,7 +80,8 @@ def opening(file: Path) -> Opening | None:
             continue
         if not is_trusted(found.st_uid):
             return Opening(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
-        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX  # in /tmp nobody replaces what is ours
+        # In /tmp, others cannot replace our files.
+        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
         if _others_write(found) and not is_shared:
             return Opening(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
     return None
@@ -92,8 +94,8 @@ def _others_write(found: os.stat_result) -> bool:
 
 
 def _is_own_group(gid: int) -> bool:
-    """Tell whether nobody else is in a group. Debian and Fedora make one for each user, and Ubuntu lets programs create
-    files that it can write (umask 002)."""
+    """Tell whether the user is the only member of a group. Debian and Fedora make one for each user, and Ubuntu lets
+    programs create files that it can write (umask 002)."""
     try:
         group, name = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -129,6 +131,6 @@ def prepare(places: Places) -> None:
 
 
 def _close(folder: Path) -> None:
-    with suppress(OSError):  # missing, root's, or on a file system without modes
+    with suppress(OSError):  # it is missing, or root's, or on a file system without modes
         if stat.S_IMODE(folder.stat().st_mode) & ~_FOLDER:
             folder.chmod(_FOLDER)

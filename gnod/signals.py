@@ -1,4 +1,4 @@
-"""A publisher's listeners. Knows neither who publishes nor who listens."""
+"""The listeners of an event. Must not depend on publishers or listeners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is next, where several clients wait for something scarce: one of each client in turn. Knows no client.
+"""Who is next, where several clients wait for something scarce: one of each client in turn. Must not depend on clients.
 
 So a client with a thousand requests does not delay a client with one.
 """
@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from contextvars import ContextVar
 
-# Whom the current task works for; None: the daemon itself.
+# The client for which the current task works; None means the daemon itself.
 client: ContextVar[object] = ContextVar("client", default=None)
 
 

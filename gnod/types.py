@@ -1,4 +1,4 @@
-"""Small value types that every layer shares, the client too. They know no storage and no wire."""
+"""Small value types that every layer and the client share. They must not depend on storage or the wire types."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 MAX_LINE = 2**62
 
-# What a shell, a terminal or a Markdown link would misread, and what nobody sees: controls of the terminal and of the
-# direction of text, separators of lines, characters without width. Letters of any script stay readable.
+# Characters that a shell, a terminal or a Markdown link would misread, or that are invisible: controls of the terminal
+# and of the direction of text, separators of lines, characters without width. Letters of any script stay readable.
 _URI_UNSAFE = re.compile(
     r"[\x00-\x20\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
     r"%#?\"<>\\^`{|}]"
@@ -55,11 +55,11 @@ def parse_uri(uri: str) -> tuple[str, str]:
         raise InvalidReference(f"{uri!r} is not a gno:// address")
     collection, _, path = uri[len(SCHEME) :].partition("/")
     if not COLLECTION_NAME.match(collection):
-        raise InvalidReference(f"{uri!r} names no collection: expected gno://collection/path")
+        raise InvalidReference(f"{uri!r} does not name a collection: expected gno://collection/path")
     return collection, unquote(path)
 
 
-# Where canonical text lost lines against its file: (line from which on, lines lost so far), ascending.
+# Places where canonical text has fewer lines than its file: (line from which on, lines lost so far), ascending.
 LineMap = list[tuple[int, int]]
 
 

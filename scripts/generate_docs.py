@@ -92,8 +92,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _prose(docstring: str | None) -> str:
-    """Return a docstring as Markdown paragraphs, one line each."""
-    return "\n\n".join(" ".join(each.split()) for each in inspect.cleandoc(docstring or "").split("\n\n"))
+    """Return a docstring as Markdown, with one line for each paragraph and each item of a list."""
+    return re.sub(r"(?<!\n)\n(?!\n|- )\s*", " ", inspect.cleandoc(docstring or ""))
 
 
 # ---------------------------------------------------------------------------------------------- protocol

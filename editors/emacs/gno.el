@@ -64,17 +64,17 @@ to search another index."
     (setq gno--connection
           (condition-case nil
               (gno--connect (gno--gnoctl "socket"))
-            ;; Nobody listens.  Every command starts the daemon, and says why where the config forbids it.
+            ;; No daemon listens.  Every command starts it, and says why if the config forbids it.
             (file-error (gno--gnoctl "collection" "list")
                         (gno--connect (gno--gnoctl "socket"))))))
   gno--connection)
 
 (defun gno--connect (path)
   "Connect to the socket at PATH."
-  ;; gnoctl has checked this, but may have found nothing there yet.
+  ;; gnoctl has checked this, but the socket may not have existed then.
   (let ((owner (file-attribute-user-id (file-attributes path))))
     (unless (memq owner (list nil 0 (user-real-uid)))
-      (signal 'file-error (list "The socket belongs to another user" path))))
+      (signal 'file-error (list "Another user owns the socket" path))))
   (let ((process (make-network-process :name "gno" :family 'local :service path :noquery t
                                        :coding 'utf-8-emacs-unix)))
     (apply #'make-instance 'gno-connection :name "gno" :process process
@@ -370,10 +370,10 @@ Else return the next, or the last."
     (cond ((plist-get link :to) (gno--go (plist-get link :to) 1 fragment))
           (candidates (gno--go (completing-read (format "Which %s? " target) candidates nil t) 1 fragment))
           ((not (equal (plist-get link :state) "external"))
-           (user-error "%s leads to no document of the index" target))
-          ;; A text may not make the browser open anything else.
+           (user-error "%s does not lead to a document of the index" target))
+          ;; A text must not make the browser open anything else.
           ((string-match-p "\\`\\(https?://\\|mailto:\\)" target) (browse-url target))
-          (t (user-error "%s is not opened: it is no web or mail address" target)))))
+          (t (user-error "%s was not opened: it is not a web or mail address" target)))))
 
 ;;;###autoload
 (defun gno-backlinks ()

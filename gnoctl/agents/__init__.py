@@ -1,4 +1,4 @@
 """The AI agents on this machine: where each lists its MCP servers, and how an entry is added.
 
-Knows nothing of the daemon, and of MCP only the command that serves it.
+Must not depend on the daemon, and knows only the command that serves MCP.
 """

@@ -58,7 +58,7 @@ def _claude_home() -> Path:
 
 
 def _zed() -> Path:
-    return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # on macOS, too
+    return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # this is also true on macOS
 
 
 _STDIO: dict[str, object] = {"type": "stdio"}

@@ -66,8 +66,8 @@ def carry_out(change: Change) -> None:
 
 
 def snippet(agent: Agent, entry: Entry) -> str:
-    """Return the entry as it looks in an empty file. A change is shown like this, too: the lines around it may contain
-    secrets of other servers."""
+    """Return the entry as it looks in an empty file. A change is also shown like this, because the lines around it may
+    contain secrets of other servers."""
     values = entry.values(agent.more)
     if agent.format == "toml":
         return toml_table.render((agent.table, entry.name), values)
@@ -82,7 +82,7 @@ def _with_entry(text: str, agent: Agent, entry: Entry) -> str:
     values = entry.values(agent.more, _at(data, (agent.table, entry.name)))
     if not isinstance(_at(data, (agent.table, entry.name)), dict):
         return jsonc.with_value(text, (agent.table, entry.name), values)
-    for key, value in values.items():  # one by one, so that comments in an old entry stay
+    for key, value in values.items():  # set them one by one, so that comments in an old entry stay
         text = jsonc.with_value(text, (agent.table, entry.name, key), value)
     return text
 
@@ -95,7 +95,7 @@ def _at(data: Any, path: tuple[str, ...]) -> Any:
 
 def _refused(agent: Agent, entry: Entry, why: str) -> Refused:
     return Refused(
-        f"{agent.file()} was not changed: {why}. Add this to it yourself:\n\n{snippet(agent, entry)}",
+        f"{agent.file()} was not changed: {why}. Add this to the file yourself:\n\n{snippet(agent, entry)}",
         {"agent": agent.name, "file": str(agent.file())},
     )
 
@@ -149,7 +149,7 @@ def _program() -> list[str]:
     # Prefer the one on the PATH: it may be a link that survives the next upgrade (pipx, uv).
     if on_path and beside.exists() and Path(on_path).resolve() == beside.resolve():
         return [str(Path(on_path).absolute())]
-    # -P: do not import modules from the agent's working folder.
+    # With -P, modules from the agent's working folder are not imported.
     return [str(beside)] if beside.exists() else [sys.executable, "-P", "-m", "gnoctl"]
 
 

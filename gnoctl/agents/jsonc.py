@@ -1,4 +1,4 @@
-"""Change one value in a JSON text and no other character. Pure. Knows no agent.
+"""Change one value in a JSON text and no other character. Pure. Must not depend on agents.
 
 The text may contain comments and trailing commas, as in the settings of editors (JSONC).
 """
@@ -47,7 +47,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
         text += "{}\n"
     root = parse(text)
     changed = _changed(text, root, list(path), value)
-    # An unforeseen layout must not damage the user's settings.
+    # A layout that gnod does not support must not damage the user's settings.
     if parse(changed).data != _expected(root.data, path, value):
         raise Unfit("its layout is too unusual")
     return changed
@@ -88,7 +88,7 @@ def _inserted(text: str, root: Value, into: Value, key: str, value: object) -> s
         first = min(start for start, _ in into.members.values())
         if not text[:first].rpartition("\n")[2].strip():
             indent = _indent(text, first)
-    end = close - _blank_end(text[last:close])  # behind the comments that follow the last member
+    end = close - _blank_end(text[last:close])  # write after the comments that follow the last member
     comma = "," if into.members and not into.comma else ""
     member = f"{newline}{indent}{name}: {_render(value, unit, newline + indent)}{',' if into.comma else ''}"
     return text[:last] + comma + text[last:end] + member + newline + base + text[close:]

@@ -1,4 +1,4 @@
-"""Change one table of a TOML text and no other line. Pure. Knows no agent."""
+"""Change one table of a TOML text and no other line. Pure. Must not depend on agents."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> 
         _put(document, path, values)
         changed = tomlkit.dumps(document)
         same = tomllib.loads(changed) == expected
-    except (TOMLKitError, ValueError):  # also tomllib's error
+    except (TOMLKitError, ValueError):  # this includes tomllib's error
         same = False
-    # An unforeseen layout must not damage the user's settings.
+    # A layout that gnod does not support must not damage the user's settings.
     if not same:
         raise Unfit("its layout is too unusual")
     return changed

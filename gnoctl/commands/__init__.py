@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gnoctl.command import Command
 
-# Panel of the help → command → module of this package. A name of two words belongs to a group.
+# Maps a panel of the help to commands, and these to modules of this package. A name of two words is that of a command
+# in a group.
 PANELS: dict[str, dict[str, str]] = {
     "Search and read": {
         "query": "search",
@@ -109,7 +110,7 @@ PANELS: dict[str, dict[str, str]] = {
 
 GROUPS = {
     "collection": "Manage the collections (indexed folders).",
-    "context": "Describe what folders are about; the description accompanies their results.",
+    "context": "Describe what folders are about; search results include the description.",
     "saved": "Manage saved searches; `gnoctl search @name` runs one.",
     "memory": "Manage memories; they are stored encrypted.",
     "models": "Choose, download and delete language models.",

@@ -18,7 +18,7 @@ class AskOptions(FilterOptions, frozen=True, kw_only=True):
     max_tokens: Annotated[
         int, option("--max-tokens", help="Longest answer, in tokens [default: 512]", ge=1, le=2048)
     ] = 512
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
+    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
     generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
     exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
@@ -47,7 +47,7 @@ def ask(options: AskOptions) -> None:
       gnoctl ask --no-generate when is the rent due --json | jq -r '.quotes[0] | "\(.path):\(.line) \(.text)"'
     """
     if options.generate and options.no_generate:
-        raise UsageError("--generate and --no-generate exclude each other: choose one")
+        raise UsageError("--generate and --no-generate cannot be used together: choose one")
     params = AskParams(
         question=" ".join(options.question),
         limit=options.limit,

@@ -105,7 +105,7 @@ def _absolute(file: str) -> str:
 
 
 def _why_locked(daemon: Connection) -> str | None:
-    """Return why the memories are locked, so that the user learns it now. After a restore the daemon has no passphrase,
+    """Return why the memories are locked, so that the user is told now. After a restore the daemon has no passphrase,
     and the keyring of another machine may not have the key."""
     try:
         status = daemon.call("memory.status", NoParams(), MemoryStatusResult)

@@ -11,7 +11,7 @@ from msgspec import Meta
 from gnoctl.command import SHARED, Options, command
 from gnoctl.options import argument, option, specs
 
-# As gnod.evaluate has them: a test compares.
+# The modes of gnod.evaluate. A test compares the two lists.
 MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"
 
 

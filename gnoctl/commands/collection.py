@@ -41,7 +41,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     ] = []
     exclude: Annotated[
         list[str],
-        option("--exclude", metavar="GLOB", help="Leave these out, instead of .git, node_modules, … Repeatable"),
+        option("--exclude", metavar="GLOB", help="Exclude these, instead of .git, node_modules, … Repeatable"),
     ] = []
     language: Annotated[
         str | None, option("--language", metavar="CODE", help="Language of all documents [default: detected]")
@@ -67,7 +67,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
             complete="on|off",
         ),
     ] = "on"
-    no_gitignore: Annotated[bool, option("--no-gitignore", help="Index files that .gitignore leaves out, too")] = False
+    no_gitignore: Annotated[bool, option("--no-gitignore", help="Also index files that .gitignore excludes")] = False
     no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
 
 
@@ -85,7 +85,7 @@ class InitOptions(FolderOptions, frozen=True, kw_only=True):
 
 
 class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What --json prints. `models`: why the preset was chosen; null if none was."""
+    """The output of --json. `models`: why the preset was chosen; null if none was."""
 
     collection: wire.CollectionInfo
     models: ModelsRecommendResult | None
@@ -106,7 +106,7 @@ def init(options: InitOptions) -> int:
       gnoctl init ~/work/docs --name work --exclude drafts
     """
     if options.preset not in (None, "auto", NO_PRESET, *PRESETS):
-        raise UsageError(f"there is no preset {options.preset!r}: give auto, none, or one of {', '.join(PRESETS)}")
+        raise UsageError(f"there is no preset {options.preset!r}: choose auto, none, or one of {', '.join(PRESETS)}")
     with options.connect() as daemon:
         places = daemon.call("index.init", NoParams(), IndexInitResult)
         if not options.json:
@@ -186,7 +186,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
 def _scope(written: str) -> wire.Scope:
     scope = next((scope for scope in _SCOPES if scope == written), None)
     if scope is None:
-        raise UsageError(f"there is no scope {written!r} for --egress: give local, lan or any")
+        raise UsageError(f"there is no scope {written!r} for --egress: choose local, lan or any")
     return scope
 
 
@@ -198,7 +198,10 @@ def list_collections(options: JsonOptions) -> None:
 
 
 def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[str]:
-    rows = [[each.name, f"{each.documents:,}", each.pattern, each.path] for each in result.collections]
+    rows = [
+        [collection.name, f"{collection.documents:,}", collection.pattern, collection.path]
+        for collection in result.collections
+    ]
     rows += [[each.name, f"{each.documents or 0:,}", "(attached)", each.address] for each in result.attached]
     if rows:
         yield from columns(["collection", "documents", "pattern", "path"], rows, terminal)
@@ -209,7 +212,7 @@ def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[st
 class AttachOptions(JsonOptions, frozen=True, kw_only=True):
     address: Annotated[str, argument("ADDRESS", help="Such as milvus+tls://host:19530/team/handbook")]
     name: Annotated[
-        str | None, option("--name", metavar="NAME", help="What it is called here [default: as in the address]")
+        str | None, option("--name", metavar="NAME", help="The name to use here [default: as in the address]")
     ] = None
     egress: Annotated[
         str,
@@ -327,7 +330,7 @@ def list_contexts(options: JsonOptions) -> None:
 def _contexts(result: wire.ContextListResult) -> Iterator[str]:
     if not result.contexts:
         note("No contexts yet: run `gnoctl context add SCOPE TEXT`")
-    width = max((text.cells(each.scope) for each in result.contexts), default=0)
+    width = max((text.cells(context.scope) for context in result.contexts), default=0)
     for each in result.contexts:
         yield f"{text.pad(text.line(each.scope), width)}  {text.line(each.text)}"
 

@@ -40,7 +40,7 @@ from gnod.private import own_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 
-# How long the daemon may take to say how it is: that needs no thread and no disk.
+# The daemon must report its state within this time. It needs no thread and no disk for that.
 ANSWER_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 15.0
 EXIT_TIMEOUT_S = 2.0
@@ -54,7 +54,7 @@ def start(options: JsonOptions) -> None:
     All other commands start it automatically. To run it in the foreground, use `gnod`.
     """
     places = options.places
-    # Checked before connecting: systemd starts the daemon when a client connects.
+    # Check before connecting: systemd starts the daemon when a client connects.
     verb = "is already running" if lock_is_held(places) else "started"
     try:
         connection = connect_running(places)
@@ -123,7 +123,7 @@ def _stopped(options: StopOptions) -> tuple[int, str | None]:
     if not options.force:
         status = stop_daemon(options.places)
         return status.pid, status.manager
-    from gnoctl.ending import end_daemon  # psutil takes 10 ms to import
+    from gnoctl.ending import end_daemon  # importing psutil takes 10 ms
 
     return end_daemon(options.places), None
 
@@ -155,7 +155,9 @@ def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]
         yield f"  {name:<7} {text.line(value)}"
     if result.workers:
         yield ""
-        rows = [[str(each.pid), each.state, size(each.resident_bytes), str(each.jobs)] for each in result.workers]
+        rows = [
+            [str(worker.pid), worker.state, size(worker.resident_bytes), str(worker.jobs)] for worker in result.workers
+        ]
         yield from columns(["worker", "state", "memory", "jobs"], rows, options.terminal)
     if result.version != __version__:
         options.note(f"gnod is version {result.version}, gnoctl is {__version__}: run `gnoctl daemon restart`")
@@ -172,7 +174,7 @@ def stop_daemon(places: Places) -> DaemonStatusResult:
             raise
         except Unavailable:
             pass  # another client has stopped it
-    # A service manager goes on listening, and connecting would start the daemon again.
+    # A service manager continues to listen, and connecting would start the daemon again.
     _wait_until_ended(places, status.pid, closes_socket=status.manager is None)
     return status
 
@@ -187,7 +189,7 @@ def _wait_until_ended(places: Places, pid: int, *, closes_socket: bool) -> None:
                 {"pid": pid},
             )
         time.sleep(POLL_S)
-    # It still has its log open, which keeps a drive from being unmounted. A dead process may keep its id for long.
+    # Its log is still open, which keeps a drive from being unmounted. A dead process may keep its id for long.
     deadline = time.monotonic() + EXIT_TIMEOUT_S
     while _exists(pid) and time.monotonic() < deadline:
         time.sleep(POLL_S)
@@ -222,7 +224,7 @@ def socket(options: Options) -> None:
     """
     check_socket_path(options.places.socket)
     path = socket_in_use(options.places)
-    check_place(str(path))  # editors connect by themselves
+    check_place(str(path))  # editors connect on their own
     print(path)
 
 
@@ -316,4 +318,4 @@ def _was_rotated(log: Path, descriptor: int) -> bool:
     try:
         return log.stat().st_ino != os.fstat(descriptor).st_ino
     except FileNotFoundError:
-        return False  # during a rotation: the new file appears next
+        return False  # this may happen during a rotation: the new file will appear

@@ -24,7 +24,7 @@ def doctor(options: JsonOptions) -> int:
     """
     try:
         result = options.call("doctor.run", NoParams(), DoctorResult)
-    except GnoError as error:  # a daemon that does not start is a finding, too
+    except GnoError as error:  # a daemon that does not start is also a result
         result = DoctorResult(healthy=False, checks=[Check("daemon", "error", error.message)])
     options.show(result, _report(result, options.places, options.terminal))
     return 0 if result.healthy else EXIT_RUNTIME

@@ -167,7 +167,8 @@ def ls(options: LsOptions) -> None:
 
 def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]:
     rows = [
-        [each.docid, each.modified[:10], size(each.size), f"{each.collection}/{each.path}"] for each in result.documents
+        [document.docid, document.modified[:10], size(document.size), f"{document.collection}/{document.path}"]
+        for document in result.documents
     ]
     if rows:
         yield from columns(["docid", "modified", "size", "document"], rows, terminal)

@@ -31,7 +31,7 @@ def _report(result: IndexEgressResult, terminal: Terminal) -> Iterator[str]:
     if not result.entries:
         yield "Nothing was ever sent: no model server and no server of a shared collection was asked"
         return
-    rows = [_row(each) for each in result.entries if each.collection or _is_shared(each, result.entries)]
+    rows = [_row(entry) for entry in result.entries if entry.collection or _is_shared(entry, result.entries)]
     yield from columns(_HEADERS, rows, terminal, flexible=0)
     yield ""
     yield terminal.paint(text.line(result.journal), DIM)
@@ -39,7 +39,7 @@ def _report(result: IndexEgressResult, terminal: Terminal) -> Iterator[str]:
 
 def _is_shared(total: EgressEntry, entries: list[EgressEntry]) -> bool:
     """Tell whether a total is over several collections."""
-    return sum((each.address, each.role) == (total.address, total.role) for each in entries) > 2
+    return sum((entry.address, entry.role) == (total.address, total.role) for entry in entries) > 2
 
 
 def _row(each: EgressEntry) -> list[str]:

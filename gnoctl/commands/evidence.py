@@ -19,7 +19,7 @@ class EvidenceOptions(FilterOptions, frozen=True, kw_only=True):
     limit: Annotated[
         int, option("-n", "--limit", help="Look for passages in this many documents [default: 20]", ge=1, le=50)
     ] = 20
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question as it is")] = False
+    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
     no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
     exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
     budget: Annotated[

@@ -63,8 +63,8 @@ def _show_state(begun: IndexSubscribeResult, options: FollowOptions) -> None:
         return
     if begun.reset and options.since:
         options.note(f"the changes since clock {options.since} are no longer recorded: all documents follow")
-    documents = sum(each.documents for each in begun.state.collections)
-    names = ", ".join(each.name for each in begun.state.collections) or "no collection yet"
+    documents = sum(collection.documents for collection in begun.state.collections)
+    names = ", ".join(collection.name for collection in begun.state.collections) or "no collection yet"
     options.note(f"following {names} ({count(documents, 'document')}); Ctrl-C stops")
 
 

@@ -58,7 +58,7 @@ def sync(daemon: Connection, options: Options, collections: list[str], *, update
 
 def sync_status(result: wire.IndexSyncResult) -> int:
     """Return the exit status: not 0 if a folder was unavailable."""
-    return 0 if all(each.available for each in result.collections) else EXIT_RUNTIME
+    return 0 if all(collection.available for collection in result.collections) else EXIT_RUNTIME
 
 
 def describe_sync(result: wire.IndexSyncResult, options: Options) -> Iterator[str]:
@@ -70,7 +70,7 @@ def describe_sync(result: wire.IndexSyncResult, options: Options) -> Iterator[st
         else:
             reason = each.reason or "its folder does not exist"
             note(f"{each.name}: not indexed: {reason}; its documents stay in the index")
-    if failed := sum(each.failed for each in result.collections):
+    if failed := sum(collection.failed for collection in result.collections):
         options.note(f"{unreadable(failed)} (`gnoctl status --errors` lists them)")
 
 
@@ -140,7 +140,7 @@ class TuneOptions(JsonOptions, frozen=True, kw_only=True):
         list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
     ] = []
     only_show: Annotated[bool, option("--show", help="Show what was learned; learn nothing")] = False
-    reset: Annotated[bool, option("--reset", help="Forget what was learned")] = False
+    reset: Annotated[bool, option("--reset", help="Delete what was learned")] = False
 
 
 @command("tune", TuneOptions)
@@ -159,7 +159,7 @@ def tune(options: TuneOptions) -> None:
       gnoctl tune notes --reset
     """
     if options.only_show and options.reset:
-        raise UsageError("--show and --reset exclude each other")
+        raise UsageError("--show and --reset cannot be used together: choose one")
     action: Literal["tune", "show", "reset"] = "show" if options.only_show else "reset" if options.reset else "tune"
     params = IndexTuneParams(collections=options.collections, action=action)
     result = options.call("index.tune", params, IndexTuneResult, shows_progress=action == "tune")
@@ -168,26 +168,26 @@ def tune(options: TuneOptions) -> None:
         return
     if not result.collections:
         note(NOTHING_INDEXED)
-    for each in result.collections:
-        if action == "tune" and not each.questions:
-            options.note(f"{each.name}: its documents make too few questions, so nothing changes")
+    for collection in result.collections:
+        if action == "tune" and not collection.questions:
+            options.note(f"{collection.name}: its documents yield too few questions, so nothing changes")
 
 
 def _table(result: IndexTuneResult, options: TuneOptions) -> Iterator[str]:
     rows = [
         [
-            each.name,
-            _factor(each),
-            f"{each.questions:,}",
-            *map(_figure, (each.keyword, each.vector, each.before, each.after)),
-            each.measured_at or "never",
+            collection.name,
+            _factor(collection),
+            f"{collection.questions:,}",
+            *map(_figure, (collection.keyword, collection.vector, collection.before, collection.after)),
+            collection.measured_at or "never",
         ]
-        for each in result.collections
+        for collection in result.collections
     ]
     if rows:
         headers = ["collection", "vectors count", "questions", "keyword", "vector", "hybrid", "now", "measured"]
         yield from columns(headers, rows, options.terminal)
-    if any(each.questions for each in result.collections):
+    if any(collection.questions for collection in result.collections):
         yield ""
         yield text.line("keyword, vector, hybrid (before) and now: nDCG@10 over the questions")
 

@@ -26,7 +26,7 @@ Scope = Annotated[
 ]
 
 
-_NAMELESS = "this document has no name that could be found: its title is too short, or a common word"
+_NAMELESS = "this document has no name to look for: its title is too short, or is a common word"
 _FORMATS = ("tree", "json", "dot", "mermaid")
 
 
@@ -107,11 +107,11 @@ def mentions(options: MentionsOptions) -> None:
     """
     params = wire.LinksMentionsParams(ref=absolute(options.ref), limit=options.limit, offset=options.offset)
     found = options.call("links.mentions", params, wire.LinksMentionsResult)
-    options.show(found, (_mention(each, options.terminal) for each in found.mentions))
+    options.show(found, (_mention(mention, options.terminal) for mention in found.mentions))
     if found.has_more:
         options.note(f"the next page: --offset {options.offset + options.limit}")
     elif not found.mentions:
-        options.note(f"no other document has {' or '.join(found.names)} outside of links" if found.names else _NAMELESS)
+        options.note(f"no other document has {' or '.join(found.names)} outside links" if found.names else _NAMELESS)
 
 
 def _mention(mention: wire.Mention, terminal: Terminal) -> str:
@@ -120,12 +120,12 @@ def _mention(mention: wire.Mention, terminal: Terminal) -> str:
 
 
 class GraphOptions(JsonOptions, frozen=True, kw_only=True):
-    ref: Annotated[str | None, argument("DOC", help="The document in the middle [default: all of the scope]")] = None
+    ref: Annotated[str | None, argument("DOC", help="The document in the middle [default: the whole scope]")] = None
     depth: Annotated[int, option("--depth", help="Follow links this far, 1 to 5 [default: 2]", ge=1, le=5)] = 2
     scope: Annotated[
         str | None, option("--scope", metavar="SCOPE", complete="collections", help="Only documents in this scope")
     ] = None
-    limit: Annotated[Limit, option("-n", "--limit", help="At most this many documents [default: 200]")] = 200
+    limit: Annotated[Limit, option("-n", "--limit", help="Show at most this many documents [default: 200]")] = 200
     format: Annotated[
         str,
         option(
@@ -204,7 +204,7 @@ def orphans(options: ScopeOptions) -> None:
     """
     params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
     found = options.call("links.orphans", params, DocumentListResult)
-    options.show(found, (text.line(f"{each.collection}/{each.path}") for each in found.documents))
+    options.show(found, (text.line(f"{document.collection}/{document.path}") for document in found.documents))
     _note_rest(options, len(found.documents), found.total, "documents")
 
 
@@ -222,7 +222,7 @@ class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
 def check_links(options: CheckLinksOptions) -> int:
     """List links to files or headings that do not exist; the exit status is 1 if there are any.
 
-    Writes nothing. Files that are on the disk but not in the index, such as pictures, are no dead links.
+    Writes nothing. Links to files that are on the disk but not in the index, such as pictures, are not dead.
 
     Examples:
       gnoctl check-links docs

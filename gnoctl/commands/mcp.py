@@ -22,7 +22,7 @@ def mcp(options: Options) -> None:
     """
     places = options.places
     check_socket_path(places.socket)
-    wire = take_output()  # before other imports: they might print
+    wire = take_output()  # do this before other imports, because they might print
     from gnoctl.mcp.bridge import serve
 
     serve(places, start=not (options.no_start or os.environ.get("GNO_NO_AUTOSTART")), wire=wire)

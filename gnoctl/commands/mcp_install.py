@@ -33,7 +33,7 @@ class InstallOptions(JsonOptions, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was done to one agent's file. `action`: created, changed, unchanged or refused."""
+    """The result for one agent's file. `action`: created, changed, unchanged or refused."""
 
     agent: str
     file: str
@@ -59,9 +59,9 @@ def install(options: InstallOptions) -> int:
     elif not outcomes:
         shown = snippet(AGENTS["cursor"], added)
         options.note(f"no agent was detected: name one with --agent, or add this to its settings:\n\n{shown}")
-    elif not options.dry_run and any(each.action in ("created", "changed") for each in outcomes):
+    elif not options.dry_run and any(outcome.action in ("created", "changed") for outcome in outcomes):
         options.note("restart the agents that are running")
-    return EXIT_VALIDATION if any(each.action == "refused" for each in outcomes) else 0
+    return EXIT_VALIDATION if any(outcome.action == "refused" for outcome in outcomes) else 0
 
 
 def _chosen(names: list[str]) -> list[Agent]:

@@ -76,7 +76,7 @@ def remember(options: RememberOptions) -> None:
     result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
-        options.note(f"{result.id} has this text already: its topics were added and its type was set")
+        options.note(f"{result.id} already has this text: its topics were added and its type was set")
     for each in [] if options.json else result.proposals:
         options.note(
             text.line(
@@ -257,11 +257,11 @@ def done(options: DoneOptions) -> None:
     """
     with options.connect() as daemon:
         result = daemon.call("memory.retrieve", wire.MemoryIdsParams(ids=options.ids), wire.MemoryRecordsResult)
-        for each in result.memories:
-            new_type = each.type if each.type.endswith(_DONE) else each.type + _DONE
-            if new_type != each.type:
-                daemon.call("memory.update", wire.MemoryUpdateParams(id=each.id, type=new_type), wire.MemoryRecord)
-            print(text.line(f"{each.id}  {new_type}"))
+        for memory in result.memories:
+            new_type = memory.type if memory.type.endswith(_DONE) else memory.type + _DONE
+            if new_type != memory.type:
+                daemon.call("memory.update", wire.MemoryUpdateParams(id=memory.id, type=new_type), wire.MemoryRecord)
+            print(text.line(f"{memory.id}  {new_type}"))
 
 
 class ForgetOptions(JsonOptions, frozen=True, kw_only=True):
@@ -308,6 +308,6 @@ def publish(options: PublishOptions) -> None:
         raise UsageError("no namespace given: add --to NAME")
     params = wire.MemoryPublishParams(ids=options.ids, namespace=options.to)
     result = options.call("memory.publish", params, wire.MemoryManyResult)
-    existed = sum(each.existed for each in result.memories)
+    existed = sum(memory.existed for memory in result.memories)
     existing = f"; {existed:,} existed there already" if existed else ""
     options.show(result, text.line(f"published {memories(len(result.memories))} to {options.to}{existing}"))

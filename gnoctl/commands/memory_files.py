@@ -32,7 +32,7 @@ from gnod.protocol.memory import (
 )
 
 _PAGE = 1000
-# Small enough to embed a batch while the user watches the progress.
+# A batch is small enough to be embedded while the user watches the progress.
 _BATCH = 20
 
 
@@ -68,8 +68,8 @@ def _lines(daemon: Connection) -> Iterator[str]:
     while True:
         params = MemoryListParams(whole=True, limit=_PAGE, cursor=cursor)
         page = daemon.call("memory.list", params, MemoryListResult)
-        for each in page.memories:
-            yield json_text(each) + "\n"
+        for memory in page.memories:
+            yield json_text(memory) + "\n"
         for warning in page.notes:
             note(warning)
         cursor = page.cursor
@@ -104,10 +104,11 @@ def import_memories(options: ImportOptions) -> None:
     """Import memories that `gnoctl memory export` wrote, or the session of an agent.
 
     Memories of an export keep their types, topics, namespaces, times and links, and get new ids. Memories that exist
-    stay as they are, so importing a file again changes nothing.
+    stay unchanged, so importing a file again changes nothing.
 
-    With --from, each turn of a conversation becomes a memory of the type `message`, with its speaker and its time. What
-    is no turn is skipped, such as tool calls. Turns that seem to contain a key, a token or a password are left out.
+    With --from, each turn of a conversation becomes a memory of the type `message`, with its speaker and its time.
+    Other records, such as tool calls, are skipped. Turns that seem to contain a key, a token or a password are left
+    out.
 
     Examples:
       gnoctl memory import memories.jsonl
@@ -129,11 +130,11 @@ def import_memories(options: ImportOptions) -> None:
             batch = records[start : start + _BATCH]
             params = MemoryImportParams(records=[copied(NewMemory, each) for each in batch])
             result = daemon.call("memory.import", params, MemoryManyResult)
-            existed += sum(each.existed for each in result.memories)
+            existed += sum(memory.existed for memory in result.memories)
             for newer, older in links.added(batch, result.memories):
                 daemon.call("memory.update", MemoryUpdateParams(id=newer, supersedes=[older]), MemoryRecord)
     imported = len(records) - existed
-    existing = f"; {existed:,} existed already" if existed else ""
+    existing = f"; {existed:,} already existed" if existed else ""
     options.show({"imported": imported, "existed": existed}, f"imported {memories(imported)}{existing}")
 
 

@@ -27,7 +27,7 @@ _OTHER_ENCODINGS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
 class SessionOptions(Protocol):
-    """What the command line says of an import."""
+    """The options of the command line for an import."""
 
     @property
     def namespace(self) -> str: ...
@@ -55,12 +55,12 @@ def import_session(options: JsonOptions, name: str, chosen: SessionOptions) -> N
                 progress(ProgressValue(stage="import", done=start, total=len(records)))
                 params = MemoryImportParams(records=records[start : start + _BATCH])
                 result = daemon.call("memory.import", params, MemoryManyResult)
-                existed += sum(each.existed for each in result.memories)
+                existed += sum(memory.existed for memory in result.memories)
                 done += len(result.memories)
     except KeyboardInterrupt:
         options.note(f"stopped after {done:,} of {len(records):,}: importing the file again continues")
         raise
-    existing = f"; {existed:,} existed already" if existed else ""
+    existing = f"; {existed:,} already existed" if existed else ""
     left_out = _left_out(counts)
     options.show(
         {**structs.asdict(counts), "imported": done - existed, "existed": existed},
@@ -87,7 +87,7 @@ def _refuse_other_files(name: str, counts: Counts) -> None:
     if broken and not counts.other:
         raise UsageError(text.line(f"{name} is not JSON Lines: none of its {count(broken, 'line')} can be read"))
     why = f": {'; '.join(_left_out(counts))}" if counts.other or broken else ": it is empty"
-    raise UsageError(text.line(f"there are no turns of a conversation in {name}{why}"))
+    raise UsageError(text.line(f"{name} contains no turns of a conversation{why}"))
 
 
 def _modified(name: str) -> str | None:
@@ -96,7 +96,7 @@ def _modified(name: str) -> str | None:
     seconds = Path(name).expanduser().stat().st_mtime
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):  # a file's time may be anything
+    except (OverflowError, ValueError, OSError):  # a file's time may have any value
         return None
 
 
@@ -129,7 +129,7 @@ def _left_out(counts: Counts) -> list[str]:
     reasons = (
         (counts.secret, "turn", "left out: they seem to contain a key, a token or a password"),
         (counts.repeated, "turn", "left out: the same text occurs before"),
-        (counts.other, "line", "skipped: no turn of a conversation"),
+        (counts.other, "line", "skipped: not a turn of a conversation"),
         (counts.broken, "line", "skipped: not JSON in UTF-8"),
         (counts.too_long, "line", "skipped: too long"),
     )

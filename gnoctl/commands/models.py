@@ -43,26 +43,26 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
         line = text.line(_preset(preset))
         yield options.terminal.paint(f"* {line}", BOLD) if preset.active else f"  {line}"
     yield ""
-    rows = [[_uses(each), _state(each), _size(each), each.name, each.uri] for each in result.models]
+    rows = [[_uses(model), _state(model), _size(model), model.name, model.uri] for model in result.models]
     yield from columns(["used for", "installed", "size", "model", "address"], rows, options.terminal)
     yield ""
     yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
-    for problem in dict.fromkeys(each.size_problem for each in result.models if each.size_problem):
-        options.note(text.line(f"Not all sizes could be asked for: {problem}"))
-    if any(each.uses and not (each.installed or each.remote) for each in result.models):
+    for problem in dict.fromkeys(model.size_problem for model in result.models if model.size_problem):
+        options.note(text.line(f"Not all sizes are known: {problem}"))
+    if any(model.uses and not (model.installed or model.remote) for model in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
 
 def _reading(result: wire.ModelsListResult) -> Iterator[str]:
     """Say what each embedding model reads."""
-    for each in result.models:
-        if each.measuring:
-            yield f"{each.name}: what it can read is being measured"
-        if each.reads:
-            languages = f"reads {', '.join(sorted(each.reads.languages))}"
-            unread = ", ".join(script.lower() for script in each.reads.unread_scripts)
-            yield f"{each.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
+    for model in result.models:
+        if model.measuring:
+            yield f"{model.name}: what it can read is being measured"
+        if model.reads:
+            languages = f"reads {', '.join(sorted(model.reads.languages))}"
+            unread = ", ".join(script.lower() for script in model.reads.unread_scripts)
+            yield f"{model.name} {languages}{f'; cannot read the scripts {unread}' if unread else ''}"
 
 
 def _preset(preset: wire.ModelPreset) -> str:
@@ -127,9 +127,9 @@ def use(options: UseOptions) -> int:
         return 0 if chosen.preset else EXIT_RUNTIME
     result = options.call("models.use", wire.ModelsUseParams(preset=options.preset), wire.ModelsUseResult)
     if result.preset == result.previous:
-        line = f"{result.preset} is the active preset already"
+        line = f"{result.preset} is already the active preset"
     else:
-        line = f"{result.preset} is the active preset now (before: {result.previous})"
+        line = f"{result.preset} is now the active preset (before: {result.previous})"
     options.show(result, text.line(line))
     note_in_force(options, result)
     if result.missing and not options.json:
@@ -168,7 +168,7 @@ def pull(options: PullOptions) -> None:
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model()] = []
-    everything: Annotated[bool, option("--all", help="All models, also unused and incomplete ones")] = False
+    everything: Annotated[bool, option("--all", help="All models, including unused and incomplete ones")] = False
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
 
@@ -184,7 +184,7 @@ def clear(options: ClearOptions) -> int:
       gnoctl models clear --all
     """
     if bool(options.models) == options.everything:
-        raise UsageError("name the models (roles or addresses), or give --all; `gnoctl models list` shows them")
+        raise UsageError("name the models (roles or addresses), or use --all; `gnoctl models list` shows them")
     what = "all models" if options.everything else ", ".join(options.models)
     if not options.yes and not confirmed(f"Delete {what} from this machine?"):
         note("Nothing was deleted")
@@ -196,8 +196,8 @@ def clear(options: ClearOptions) -> int:
 
 
 def _cleared(result: wire.ModelsClearResult, options: ClearOptions) -> Iterator[str]:
-    for each in result.models:
-        yield text.line(f"deleted {each.uri}" if each.freed_bytes else f"not installed: {each.uri}")
+    for model in result.models:
+        yield text.line(f"deleted {model.uri}" if model.freed_bytes else f"not installed: {model.uri}")
     for uri in result.kept:
         options.note(text.line(f"kept {uri}: {'the file is yours' if uri.startswith('file:') else 'a server runs it'}"))
     yield f"freed {size(result.freed_bytes)}"

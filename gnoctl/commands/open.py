@@ -27,8 +27,8 @@ class OpenOptions(Options, frozen=True, kw_only=True):
 def open_hit(options: OpenOptions) -> None:
     """Open the file of a hit at its line or page.
 
-    Text opens in $VISUAL or $EDITOR at the line. PDF files open at the page in the viewer that you use, if it knows
-    pages; other files in the program that your desktop has for them. `viewers` in index.yml chooses other programs.
+    Text opens in $VISUAL or $EDITOR at the line. PDF files open at the page in your viewer, if it supports pages; other
+    files open in your desktop's program for them. `viewers` in index.yml chooses other programs.
 
     Examples:
       gnoctl open notes/deploy.md:40

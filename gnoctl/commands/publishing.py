@@ -21,7 +21,7 @@ class PublishOptions(JsonOptions, frozen=True, kw_only=True):
     to: Annotated[
         str, option("--to", metavar="ADDRESS", help="Such as milvus+tls://host:19530/team [default: where it is now]")
     ] = ""
-    take_over: Annotated[bool, option("--take-over", help="Also if another daemon publishes it")] = False
+    take_over: Annotated[bool, option("--take-over", help="Take over even if another daemon is the publisher")] = False
     no_wait: Annotated[bool, option("--no-wait", help="Do not wait until everything is published")] = False
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
@@ -63,14 +63,14 @@ def _what_leaves(found: wire.CollectionPublishResult) -> Iterator[str]:
     documents = count(publication.behind, "document")
     yield text.line(f"{publication.collection}: {documents} → {publication.address}")
     yield "Their texts, titles, paths in the folder, tags, dates, links and vectors are stored there."
-    yield "Whoever can read that database can read all of it."
+    yield "Everyone who can read that database can read all of it."
     if found.publisher:
         yield text.line(f"{found.publisher} publishes it now.")
 
 
 def _published(publication: wire.PublicationInfo) -> str:
     if publication.state == "failing":
-        return text.line(f"{publication.collection} is not published yet: {publication.reason}; it is tried again")
+        return text.line(f"{publication.collection} is not published yet: {publication.reason}; gnod tries again")
     if publication.state == "publishing":
         return text.line(f"{publication.collection}: `gnoctl status` shows how far it is")
     documents = count(publication.documents, "document")
@@ -85,8 +85,8 @@ class UnpublishOptions(JsonOptions, frozen=True, kw_only=True):
 def unpublish(options: UnpublishOptions) -> None:
     """Remove everything that was published of a collection.
 
-    Counts what is there before and afterwards, and prints both. The collection itself stays as it is. What others have
-    fetched already stays with them.
+    Counts the rows before and afterwards, and prints both. The collection itself does not change. Documents that others
+    have fetched stay with them.
     """
     params = wire.CollectionUnpublishParams(name=options.name)
     result = options.call("collection.unpublish", params, wire.CollectionUnpublishResult)

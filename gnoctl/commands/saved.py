@@ -24,7 +24,8 @@ def add(options: AddOptions) -> None:
     """Save a search under a name.
 
     `@name` at the beginning of a query then stands for it, in every search, in `ask`, in editors and for agents; more
-    words may follow. Filters become fields of the query. A search of that name is replaced. It is kept in index.yml.
+    words may follow. Filters become fields of the query. A search with the same name is replaced. Saved searches are in
+    index.yml.
 
     Examples:
       gnoctl saved add todo 'tag:work -status:done'
@@ -46,7 +47,7 @@ def list_searches(options: JsonOptions) -> None:
 def _lines(result: wire.SearchListResult) -> Iterator[str]:
     if not result.searches:
         note("No search is saved yet: run `gnoctl saved add NAME QUERY`")
-    width = max((text.cells(each.name) for each in result.searches), default=0)
+    width = max((text.cells(search.name) for search in result.searches), default=0)
     for each in result.searches:
         yield _line(each, width)
 

@@ -87,7 +87,7 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> dict[str, object]:
-        """What is searched, and how it is shown."""
+        """The query, and how its results are shown."""
         facets = split_commas(self.facets)
         return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
 

@@ -28,7 +28,7 @@ def install(options: JsonOptions) -> None:
         files.refuse_foreign(path)
     service.write()
     service.end()
-    with suppress(DaemonNotRunning):  # one that gnoctl has started
+    with suppress(DaemonNotRunning):  # this stops a daemon that gnoctl has started
         stop_daemon(places)
     service.enable()
     service.start()

@@ -1,4 +1,4 @@
-"""`gnoctl status` and `why`: what the index knows, of all files and of one."""
+"""`gnoctl status` and `why`: the state of all files in the index, and of one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def status(options: StatusOptions) -> None:
     --verify only; without it, their pending files are the changes that were noticed and not indexed yet. `gnoctl why
     PATH` explains a single file.
 
-    A file is unchanged if its path, size, inode, time of modification and time of change are those that it had when it
-    was read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not
-    make the index out of date.
+    A file is unchanged if its path, size, inode, time of modification and time of change are the same as when it was
+    read. "current": every change that was noticed is indexed. Files that could not be read are counted, and do not make
+    the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
     empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
     polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete
-    comparison with the disk."""
+    comparison with the disk.
+    """
     result = options.call(
         "index.status", IndexStatusParams(errors=options.errors, verify=options.verify), IndexStatusResult
     )
@@ -83,7 +84,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
         [
             each.name,
             *("-" if (number := getattr(each, name)) is None else f"{number:,}" for name in counts),
-            # Rounded down: 100 % means all chunks.
+            # Round down, because 100 % must mean all chunks.
             f"{100 * each.embedded // each.chunks} %" if each.chunks else "-",
             each.watch,
             ago(each.last_event),
@@ -130,14 +131,17 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     elif embedding.reason:
         yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
     yield from _ocr(result, terminal)
-    for each in result.collections:
-        if each.next_model and each.model:
-            yield text.line(f"{each.name}: {each.model} serves searches until all vectors of {each.next_model} exist")
-        if each.unused_model:
-            kept = f"{each.name}: the vectors of {each.unused_model} are kept, and answer no query"
+    for collection in result.collections:
+        if collection.next_model and collection.model:
+            yield text.line(
+                f"{collection.name}: {collection.model} serves searches until all vectors of {collection.next_model} "
+                "exist"
+            )
+        if collection.unused_model:
+            kept = f"{collection.name}: the vectors of {collection.unused_model} are kept, but not searched"
             yield terminal.paint(text.line(f"{kept}: index.yml does not name that server for it"), YELLOW)
-        if each.unembeddable:
-            failed = f"{each.name}: {count(each.unembeddable, 'chunk')} could not be embedded"
+        if collection.unembeddable:
+            failed = f"{collection.name}: {count(collection.unembeddable, 'chunk')} could not be embedded"
             yield terminal.paint(text.line(failed), RED)
     yield from _endpoints(result, terminal)
     if inference.pid:
@@ -167,14 +171,16 @@ def _ocr(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     """Say what goes where."""
     places = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
-    for each in result.endpoints:
-        server = f"{each.uri} ({places.get(each.scope or '', 'unknown place')}), for {', '.join(each.roles)}"
-        if each.allowed:
-            sent = f"last sent {ago(each.last_sent)}" if each.last_sent else "nothing was sent yet"
-            yield text.line(f"{', '.join(each.allowed)}: texts and queries go to {server}; {sent}")
-        if each.left_out:
-            why = each.problem or f"`egress` in index.yml keeps them from {server}"
-            yield terminal.paint(text.line(f"{', '.join(each.left_out)}: nothing is sent: {why}"), YELLOW)
+    for endpoint in result.endpoints:
+        server = (
+            f"{endpoint.uri} ({places.get(endpoint.scope or '', 'unknown place')}), for {', '.join(endpoint.roles)}"
+        )
+        if endpoint.allowed:
+            sent = f"last sent {ago(endpoint.last_sent)}" if endpoint.last_sent else "nothing was sent yet"
+            yield text.line(f"{', '.join(endpoint.allowed)}: texts and queries go to {server}; {sent}")
+        if endpoint.left_out:
+            why = endpoint.problem or f"`egress` in index.yml keeps them from {server}"
+            yield terminal.paint(text.line(f"{', '.join(endpoint.left_out)}: nothing is sent: {why}"), YELLOW)
 
 
 def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
@@ -195,7 +201,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds} (`gnoctl status --errors` lists them)")
     if result.syncing:
         yield "indexing now"
-    left_out = ", ".join(each.name for each in result.collections if not each.verified)
+    left_out = ", ".join(collection.name for collection in result.collections if not collection.verified)
     if result.collections:
         yield terminal.paint(text.line(result.freshness.state), GREEN if result.freshness.current else YELLOW)
     else:
@@ -204,7 +210,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield text.line(f"{left_out}: not compared with the disk now; `gnoctl status --verify` does that")
     elif result.collections and result.freshness.current:
         yield "compared with the disk now: names, sizes, inodes, times of modification and of change"
-    explained = {each.name for each in result.collections if each.watch_reason}
+    explained = {collection.name for collection in result.collections if collection.watch_reason}
     if names := ", ".join(name for name in result.freshness.unwatched if name not in explained):
         yield text.line(f"changes in {names} are not watched: run `gnoctl index` after a change")
 
@@ -236,10 +242,10 @@ def _why_report(result: IndexWhyResult, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(result.path), BOLD)
     if not result.collections:
         yield "  " + text.line(result.reason)
-    for each in result.collections:
-        colour = GREEN if each.verdict == "indexed" else YELLOW
-        yield f"  {text.line(each.collection)}: {terminal.paint(text.line(each.verdict), colour)}"
-        for name, value in _facts(each).items():
+    for collection in result.collections:
+        colour = GREEN if collection.verdict == "indexed" else YELLOW
+        yield f"  {text.line(collection.collection)}: {terminal.paint(text.line(collection.verdict), colour)}"
+        for name, value in _facts(collection).items():
             if value:
                 yield f"    {name:<10} {text.line(value)}"
 

@@ -31,7 +31,7 @@ class UiOptions(Options, frozen=True, kw_only=True):
     ] = "hybrid"
     print_path: Annotated[bool, option("--print", help="Enter prints the path of the file and ends")] = False
     linear: Annotated[
-        bool, option("--linear", help="Ask and answer in lines, without control of the screen: for screen readers")
+        bool, option("--linear", help="Use plain lines instead of the full screen, for screen readers")
     ] = False
 
     @property
@@ -102,7 +102,7 @@ def _converse(options: UiOptions) -> str | None:
     from gnoctl.ui.linear import Dialogue, converse, typed
     from gnod.client.blocking import Client
 
-    # Standard output may be captured: then it gets the path alone.
+    # Standard output may be captured. Then it gets only the path.
     say = partial(print, file=sys.stderr if options.print_path else sys.stdout, flush=True)
     with Client(options.places, start=not options.no_start) as client:
         dialogue = Dialogue(client, say, options.mode, options.narrowing, prints=options.print_path)

@@ -25,7 +25,7 @@ def lock(options: JsonOptions) -> None:
     """Lock the memories: the daemon deletes their key and all decrypted text from its memory.
 
     No memory can be stored or found until `gnoctl memory unlock`. If the key is in the system keyring, a restart of the
-    daemon unlocks them, too.
+    daemon also unlocks them.
     """
     result = options.call("memory.lock", NoParams(), MemoryStatusResult)
     options.show(result, "locked; `gnoctl memory unlock` unlocks them")

@@ -62,7 +62,7 @@ def _serve(places: Places, options: WebOptions) -> None:
 
     sock = _listen(options.port)
     session = sessions.write(places, sock.getsockname()[1])
-    sock.listen()  # before the browser comes
+    sock.listen()  # listen before the browser connects
     _show(session, options)
     options.note("Ctrl-C stops")
     may_start = not (options.no_start or os.environ.get("GNO_NO_AUTOSTART"))

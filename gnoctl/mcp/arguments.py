@@ -1,4 +1,5 @@
-"""The arguments of the tools. The structs validate, and the agent's model reads their descriptions. Knows no MCP."""
+"""The arguments of the tools. The structs validate, and the agent's model reads their descriptions. Must not depend on
+MCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server: the tools and resources on the official `mcp` package, which only this module knows.
+"""The MCP server: the tools and resources on the official `mcp` package, which only this module uses.
 
 It ends when standard input ends. The daemon keeps running.
 """
@@ -96,7 +96,7 @@ class _Handlers:
         try:
             return await _called(tool, self._daemon, context, params.arguments or {})
         except GnoError as error:
-            said = text.line(for_agent(error.message))  # names of files are in it
+            said = text.line(for_agent(error.message))  # names of files are in the message
             return types.CallToolResult(content=[types.TextContent(text=said)], is_error=True)
 
     async def resources(self, _context: Context, _page: Page) -> types.ListResourcesResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Every command that does what a tool does. All other commands are the user's.
+# Every command that does the same as a tool. All other commands are for the user.
 TOOLS = {
     "ask": "`ask`",
     "collection list": "`status`",

@@ -33,8 +33,8 @@ def _(output: o.SearchOutput) -> str:
 def _(output: o.LinksOutput) -> str:
     shown = len(output.links) or len(output.documents)
     head = f"{shown:,}" if output.total is None else f"{shown:,} of {output.total:,}"
-    documents = [f"{address(each.uri)} — {text.line(each.title)}" for each in output.documents]
-    links = [_connection(each) for each in output.links]
+    documents = [f"{address(document.uri)} — {text.line(document.title)}" for document in output.documents]
+    links = [_connection(link) for link in output.links]
     return _paragraphs(*filter(None, (head, "\n".join(documents), "\n".join(links))), note=output.note)
 
 
@@ -62,7 +62,7 @@ def _(output: o.StatusOutput) -> str:
         about = f"\n  about: {text.line(each.about)}" if each.about else ""
         lines.append(text.line(f"- {each.name}: {', '.join(parts)} ({each.path})") + about)
     about = f"about: {text.line(output.about)}" if output.about else ""
-    failures = [text.line(f"- {each.file}: {each.reason}") for each in output.failures]
+    failures = [text.line(f"- {failure.file}: {failure.reason}") for failure in output.failures]
     listed = "\n".join(["could not be read:", *failures]) if failures else ""
     paragraphs = (head, about, "\n".join(lines), listed)
     return _paragraphs(*filter(None, paragraphs), note=output.note)
@@ -71,9 +71,9 @@ def _(output: o.StatusOutput) -> str:
 @render.register
 def _(output: o.AskOutput) -> str:
     sources = "\n".join(
-        f"[{each.number}] {address(each.uri)} lines {each.line}-{each.end_line} — {text.line(each.title)}"
-        + _also(each.also)
-        for each in output.sources
+        f"[{source.number}] {address(source.uri)} lines {source.line}-{source.end_line} — {text.line(source.title)}"
+        + _also(source.also)
+        for source in output.sources
     )
     quotes = [
         ("perhaps: " if each.perhaps else "")
@@ -94,7 +94,7 @@ def _(output: o.EvidenceOutput) -> str:
         head += f"\ntitle: {text.line(each.title)}{_also(each.also)}"
         documents.append("\n".join([head, *map(_evidence, each.passages)]))
     left_out = "\n".join(f"left out: {text.line(each)}" for each in output.left_out)
-    head = f"{count(sum(len(each.passages) for each in output.documents), 'passage')}, {output.tokens:,} tokens"
+    head = f"{count(sum(len(document.passages) for document in output.documents), 'passage')}, {output.tokens:,} tokens"
     return _paragraphs(*filter(None, (head, *documents, left_out)), note=output.note)
 
 
@@ -107,10 +107,12 @@ def _(output: o.MultiGetOutput) -> str:
 
 @render.register
 def _(output: o.StoredMemory) -> str:
-    head = f"{output.id} existed already; its topics were added" if output.existed else f"stored as {output.id}"
+    head = f"{output.id} already existed; its topics were added" if output.existed else f"stored as {output.id}"
     proposed = [
-        text.line(f"{each.id} may be superseded ({each.time[:10]}): {each.reason}") + "\n" + _quoted(each.text)
-        for each in output.proposals
+        text.line(f"{proposal.id} may be superseded ({proposal.time[:10]}): {proposal.reason}")
+        + "\n"
+        + _quoted(proposal.text)
+        for proposal in output.proposals
     ]
     return _paragraphs(head, *proposed)
 

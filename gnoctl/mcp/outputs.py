@@ -1,4 +1,4 @@
-"""The output of each tool: the daemon's result without what an agent does not need. Knows no MCP.
+"""The output of each tool: the daemon's result without what an agent does not need. Must not depend on MCP.
 
 Compact first: a search says where to look, and only `get` returns text, page by page.
 """
@@ -30,9 +30,9 @@ MAX_SNIPPET_CHARS = 400
 MAX_TEXT_CHARS = 40_000
 MAX_FAILURES = 50
 
-_FULL = "over what one answer holds: name them in another call, or narrow the glob"
+_FULL = "over the size of one reply: request them in another call, or narrow the glob"
 
-Note = Annotated[str | None, Meta(description="What this answer may have missed, and why.")]
+Note = Annotated[str | None, Meta(description="What this answer may lack, and why.")]
 About = Annotated[str | None, Meta(description="What the folder is about.")]
 
 
@@ -305,7 +305,7 @@ def links_output(found: list[DocumentLink], total: int) -> LinksOutput:
 
 
 def mentions_output(result: LinksMentionsResult) -> LinksOutput:
-    links = [copied(Connection, each, target=each.name) for each in result.mentions]
+    links = [copied(Connection, mention, target=mention.name) for mention in result.mentions]
     note = "there are more: add their number to offset" if result.has_more else None
     return LinksOutput(total=result.total, links=links, note=note)
 
@@ -313,29 +313,31 @@ def mentions_output(result: LinksMentionsResult) -> LinksOutput:
 def graph_output(result: LinksGraphResult) -> LinksOutput:
     return LinksOutput(
         total=result.total,
-        links=[Connection(uri=each.source, to=[each.target]) for each in result.edges],
-        documents=[copied(ConnectedDocument, each) for each in result.nodes],
+        links=[Connection(uri=edge.source, to=[edge.target]) for edge in result.edges],
+        documents=[copied(ConnectedDocument, node) for node in result.nodes],
         note="documents or links are left out: raise limit, or choose a ref or scope" if result.is_cut else None,
     )
 
 
 def orphans_output(result: DocumentListResult) -> LinksOutput:
-    return LinksOutput(total=result.total, documents=[copied(ConnectedDocument, each) for each in result.documents])
+    return LinksOutput(
+        total=result.total, documents=[copied(ConnectedDocument, document) for document in result.documents]
+    )
 
 
 def document_output(result: DocumentText) -> DocumentOutput:
     """Return as much of a document as an agent should read at once."""
     kept, size = 0, 0
-    lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # a form feed, for one, ends no line
+    lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # some other characters, such as a form feed, do not end a line
     for line in lines:
         if kept and size + len(line) > MAX_TEXT_CHARS:
             break
         kept, size = kept + 1, size + len(line)
     shown = "".join(lines[:kept])
-    cut = len(shown) > MAX_TEXT_CHARS  # a single line: there is no smaller page
+    cut = len(shown) > MAX_TEXT_CHARS  # the text is a single line, so there is no smaller page
     end = result.end_line
     if kept < len(lines):
-        # Line numbers are the file's; canonical text may have fewer lines.
+        # Line numbers are those of the file. Canonical text may have fewer lines.
         end = source_line(result.line_map, canonical_line(result.line_map, result.start_line) + kept - 1)
     notes = (
         "the file has changed since it was indexed: call `search` with fresh=true" if result.stale else None,
@@ -359,12 +361,12 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
     collections = [
         copied(
             CollectionState,
-            each,
-            documents=each.indexed,
-            about=about.get(each.name),
-            missing=None if each.available else each.reason or "its folder does not exist",
+            collection,
+            documents=collection.indexed,
+            about=about.get(collection.name),
+            missing=None if collection.available else collection.reason or "its folder does not exist",
         )
-        for each in result.collections
+        for collection in result.collections
     ]
     failures = [FailedFile(file=f"{each.collection}/{each.path}", reason=each.message) for each in result.errors or []]
     more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
@@ -403,19 +405,19 @@ def ask_output(result: AskResult) -> AskOutput:
     elif result.finish in ("length", "time", "repetition"):
         notes.append("the answer was cut off: ask for less, or read the sources with `get`")
     sources = [
-        copied(Citation, each, uri=_uri(each), also=_also(each.also, each.also_left_out))
-        for each in result.sources
-        if each.cited or not result.answer
+        copied(Citation, source, uri=_uri(source), also=_also(source.also, source.also_left_out))
+        for source in result.sources
+        if source.cited or not result.answer
     ]
     quotes = [
         copied(
             QuoteOutput,
-            each,
-            uri=_uri(each),
-            score=round(each.score, 3),
-            also=_also(each.also, each.also_left_out),
+            quote,
+            uri=_uri(quote),
+            score=round(quote.score, 3),
+            also=_also(quote.also, quote.also_left_out),
         )
-        for each in result.quotes
+        for quote in result.quotes
     ]
     return AskOutput(
         quotes=quotes,
@@ -440,11 +442,11 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
         shown = [
             copied(
                 EvidencePassageOutput,
-                each,
-                score=round(each.score, 3),
-                heading="" if each.heading == each.title else each.heading,
+                passage,
+                score=round(passage.score, 3),
+                heading="" if passage.heading == passage.title else passage.heading,
             )
-            for each in passages
+            for passage in passages
         ]
         also = _also(passages[0].also, passages[0].also_left_out)
         documents.append(copied(EvidenceDocument, passages[0], passages=shown, also=also))
@@ -481,7 +483,7 @@ def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
 
 
 def stored_memory_output(result: MemoryStoreResult) -> StoredMemory:
-    return copied(StoredMemory, result, proposals=[copied(ProposedMemory, each) for each in result.proposals])
+    return copied(StoredMemory, result, proposals=[copied(ProposedMemory, proposal) for proposal in result.proposals])
 
 
 def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:
@@ -507,7 +509,7 @@ def memories_output(result: MemoryRecordsResult) -> MemoriesOutput:
         if kept and size > MAX_TEXT_CHARS:
             break
         kept.append(copied(Memory, each))
-    left = ", ".join(each.id for each in result.memories[len(kept) :])
+    left = ", ".join(memory.id for memory in result.memories[len(kept) :])
     return MemoriesOutput(memories=kept, note=f"too long for one answer; retrieve these next: {left}" if left else None)
 
 
@@ -520,14 +522,14 @@ def _embedding(status: EmbeddingStatus) -> str | None:
 def _about(contexts: ContextListResult) -> dict[str, str]:
     """Return what each collection is about; "" is everything."""
     about: dict[str, str] = {}
-    for each in contexts.contexts:
-        name = "" if each.scope == "/" else each.scope.removesuffix(":")
-        about[name] = f"{about[name]} {each.text}" if name in about else each.text
+    for context in contexts.contexts:
+        name = "" if context.scope == "/" else context.scope.removesuffix(":")
+        about[name] = f"{about[name]} {context.text}" if name in about else context.text
     return about
 
 
 def _also(copies: Sequence[Copy], left_out: int) -> list[str]:
-    return [*(each.uri for each in copies), *([f"and {left_out:,} more"] if left_out else [])]
+    return [*(copy.uri for copy in copies), *([f"and {left_out:,} more"] if left_out else [])]
 
 
 def _clip(snippet: str) -> str:

@@ -1,4 +1,4 @@
-"""Progress of the daemon's calls, at a rate that an agent can show. Knows no method."""
+"""Progress of the daemon's calls, at a rate that an agent can show. Must not depend on the methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gnoctl import text
 from gnod.client.connection import OnProgress
 from gnod.protocol.base import ProgressValue
 
-# An answer arrives word by word; agents show a few updates per second.
+# An answer arrives word by word, but agents show only a few updates per second.
 PAUSE_S = 0.2
 
 Report = Callable[[float, str], Awaitable[None]]
@@ -37,7 +37,7 @@ async def relayed(report: Report) -> AsyncIterator[OnProgress]:
                 await asyncio.sleep(PAUSE_S)
 
     passing = asyncio.create_task(pass_on())
-    # A disconnected agent is detected elsewhere.
+    # Other code detects a disconnected agent.
     passing.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         yield take

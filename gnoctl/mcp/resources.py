@@ -35,11 +35,11 @@ async def listed(daemon: AsyncClient) -> list[CollectionResource]:
     result = await daemon.call("collection.list", NoParams(), CollectionListResult)
     return [
         CollectionResource(
-            f"{SCHEME}{each.name}/",
-            each.name,
-            text.line(f"The list of {count(each.documents, 'document')} in {each.path}"),
+            f"{SCHEME}{collection.name}/",
+            collection.name,
+            text.line(f"The list of {count(collection.documents, 'document')} in {collection.path}"),
         )
-        for each in result.collections
+        for collection in result.collections
     ] + [
         CollectionResource(f"{SCHEME}{each.name}/", each.name, f"The list of a shared collection, {each.address}")
         for each in result.attached

@@ -1,4 +1,4 @@
-"""The tools: name, description for the agent's model, and the daemon's method behind it. Knows no MCP."""
+"""The tools: name, description for the agent's model, and the daemon's method behind it. Must not depend on MCP."""
 
 from __future__ import annotations
 

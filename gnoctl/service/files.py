@@ -1,4 +1,5 @@
-"""The files of a service: the shipped templates, and which files gnoctl may replace. Knows no service manager."""
+"""The files of a service: the shipped templates, and which files gnoctl may replace. Must not depend on service
+managers."""
 
 from __future__ import annotations
 
@@ -55,5 +56,5 @@ def write(path: Path, text: str) -> None:
 
 
 def _content(path: Path) -> bytes:
-    # A symbolic link (`systemctl mask` creates one) is never ours.
+    # A symbolic link (`systemctl mask` creates one) is never written by gnoctl.
     return b"" if path.is_symlink() or not path.is_file() else path.read_bytes()

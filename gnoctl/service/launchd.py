@@ -50,7 +50,7 @@ class Launchd(Service):
         if self.missing() or not self._is_loaded():
             return
         self._launchctl("bootout", self._target)
-        # launchctl returns before the daemon has ended; until then the label cannot be loaded again.
+        # launchctl returns before the daemon has ended. Until then the label cannot be loaded again.
         deadline = time.monotonic() + _TIMEOUT_S
         while self._is_loaded() and time.monotonic() < deadline:
             time.sleep(_POLL_S)

@@ -14,7 +14,7 @@ from gnod.paths import Places
 
 MANAGER = "systemd"
 
-# The start may upgrade an index; the unit has its own limits for a daemon that hangs.
+# The start may upgrade an index, and the unit has its own limits for a daemon that hangs.
 _TIMEOUT_S = 1000.0
 
 
@@ -39,12 +39,12 @@ class Systemd(Service):
         _systemctl("enable", self.socket_unit, self.service_unit)
 
     def start(self) -> None:
-        # A unit that failed too often is started again.
+        # Start a unit again that failed too often.
         _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
         try:
             _systemctl("start", self.socket_unit, self.service_unit)
         except Unavailable as error:
-            # The status text of the unit says why.
+            # The status text of the unit has the reason.
             why = _properties(self.service_unit).get("StatusText")
             if not why:
                 raise
@@ -53,7 +53,7 @@ class Systemd(Service):
     def end(self) -> None:
         if self.missing():
             return
-        # Together: the socket alone would start the service again.
+        # Stop them together: the socket alone would start the service again.
         _systemctl("stop", self.socket_unit, self.service_unit, may_fail=True)
         _systemctl("disable", self.socket_unit, self.service_unit, may_fail=True)
 
@@ -88,7 +88,7 @@ class Systemd(Service):
         return f"systemd cannot run services of this user ({_complaint(done)}): {STARTED_BY_GNOCTL}"
 
     def socket_text(self) -> str:
-        # %t: systemd's own runtime folder, which this shell may not know.
+        # %t is systemd's own runtime folder, which may differ from that of this shell.
         is_set = os.environ.get("GNO_SOCKET")
         address = _literal(str(self._places.socket)) if is_set else f"%t/gno/{self._places.index}.sock"
         return _filled("gnod.socket", {"ListenStream": address})
@@ -106,7 +106,7 @@ class Systemd(Service):
 
 def _units_folder() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
-    # Without a home folder (in a container) nothing is there; Path.home() would raise.
+    # If there is no home folder (in a container), there is no unit, and Path.home() would raise.
     config = base if base and Path(base).is_absolute() else os.path.expanduser("~/.config")  # noqa: PTH111
     return Path(config) / "systemd/user"
 
@@ -147,7 +147,7 @@ def _systemctl(*words: str, may_fail: bool = False) -> str:
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
     command = ["systemctl", "--user", "--no-pager", *words]
-    # Its messages are shown to the user: in English, without colours.
+    # Its messages are shown to the user, so they must be in English and without colours.
     plain = {**os.environ, "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0"}
     return subprocess.run(
         command, env=plain, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False

@@ -102,7 +102,7 @@ class UserInterface(App[str]):
     ) -> None:
         super().__init__(ansi_color=True)
         if self.no_color:
-            os.environ["NO_COLOR"] = "1"  # Textual takes it away; the editor needs it
+            os.environ["NO_COLOR"] = "1"  # Textual removes it, but the editor needs it
         self.theme = "ansi-dark"
         self.client = AsyncClient(places, start=may_start)
         self.session = Session(self.client, self._show_results)
@@ -132,7 +132,7 @@ class UserInterface(App[str]):
             self.query_one(Preview),
             self.query_one(Query),
         )
-        self.input.cursor_blink = False  # a terminal that nobody types into stays silent
+        self.input.cursor_blink = False  # a terminal must stay silent while nobody types
         self.input.focus()
         self._show_top()
         self._show_state()
@@ -140,7 +140,7 @@ class UserInterface(App[str]):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        """What the first paint did without."""
+        """Do the work that the first paint did not need."""
         self.run_worker(self.watched.follow(), group="watch")
         self.run_worker(partial(import_module, "gnoctl.ui.rendering"), thread=True)
         gc.freeze()
@@ -159,7 +159,7 @@ class UserInterface(App[str]):
         """Over a dialogue, only its own keys count."""
         return action in ("quit", "suspend_process", "move", "page") or len(self.screen_stack) < 2
 
-    # What the user does
+    # Actions of the user
 
     @on(Input.Changed, "#query")
     def search(self, event: Input.Changed) -> None:
@@ -192,7 +192,7 @@ class UserInterface(App[str]):
         modes = [mode for mode in MODES if mode == "keyword" or self.watched.has_models] or [*MODES]
         at = modes.index(self.session.mode) if self.session.mode in modes else -1
         if len(modes) == 1:
-            self.say("there is no embedding model: `gnoctl models use auto` chooses one")
+            self.say("no embedding model is configured: `gnoctl models use auto` chooses one")
             return
         self.session.use(modes[(at + 1) % len(modes)])
         self._show_top()
@@ -230,7 +230,7 @@ class UserInterface(App[str]):
             target, system = programs.target_of(place), programs.this_system()
             chosen = await asyncio.to_thread(viewers.choose, target, system, configured=place.viewer)
             if chosen.has_window and not system.has_display:
-                self.say(f"there is no display for {chosen.words[0]}: Tab shows the text here")
+                self.say(f"no display is available for {chosen.words[0]}: Tab shows the text here")
             elif chosen.has_window:
                 await asyncio.to_thread(programs.show, chosen, place)
                 self.say(f"opened in {chosen.words[0]}")
@@ -279,7 +279,7 @@ class UserInterface(App[str]):
 
         self.push_screen(Help())
 
-    # What the daemon does
+    # Events of the daemon
 
     def _connected(self) -> None:
         self.session.has_models = self.watched.has_models
@@ -297,7 +297,7 @@ class UserInterface(App[str]):
     async def _fetch(self, params: DocumentGetParams) -> DocumentText:
         return await self.client.call("document.get", params, DocumentText)
 
-    # What is shown
+    # Drawing
 
     @on(Results.Selected)
     def show_selected(self) -> None:

@@ -1,5 +1,5 @@
-"""The lines around the results: what was found, what the index lacks, which keys there are; and what to do when there
-is nothing to show. From the state to text; knows no widget."""
+"""The lines around the results: the number of hits, the state of the index, the keys; and what to do when there is
+nothing to show. Turns the state into text; must not depend on widgets."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def empty(watched: Watched, session: Session) -> list[str]:
     if not watched.collections:
         return ["No folder is indexed yet.", "", "Add one in another terminal:", "  gnoctl collection add FOLDER"]
     if session.is_blank:
-        documents = count(sum(each.documents for each in watched.collections), "document")
-        within = ", ".join(text.line(each.name) for each in watched.collections)
+        documents = count(sum(collection.documents for collection in watched.collections), "document")
+        within = ", ".join(text.line(collection.name) for collection in watched.collections)
         return [f"Type to search {documents} in {within}.", "", "F1 shows all keys."]
     if session.result is None or session.problem:
         return []
@@ -74,5 +74,5 @@ def empty(watched: Watched, session: Session) -> list[str]:
     if any(session.narrowing):
         lines.append(f"F2 changes the filters: {text.line(str(session.narrowing))}")
     if session.mode == "keyword" and watched.has_models:
-        lines.append("Ctrl-T searches by meaning, too.")
+        lines.append("Ctrl-T also searches by meaning.")
     return lines

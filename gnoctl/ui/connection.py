@@ -1,4 +1,5 @@
-"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Knows no screen.
+"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Must not depend on the
+screen.
 
 After a crash it connects again, which starts the daemon, and tells so.
 """
@@ -40,7 +41,7 @@ class Watched:
         self.freshness: Freshness | None = None
         self.embedding: EmbeddingStatus | None = None
         self.models: list[str] = []
-        """What ranks and answers: the role and the name of each model that can be used."""
+        """The role and the name of each model that can be used to rank and answer."""
         self._client = client
         self._is_connected = False
         self._connected = connected
@@ -96,6 +97,6 @@ class Watched:
 
     async def _ask_models(self) -> None:
         listed = await self._client.call("models.list", ModelsListParams(), ModelsListResult)
-        usable = [each for each in listed.models if each.installed or each.remote]
+        usable = [model for model in listed.models if model.installed or model.remote]
         names = {use.role: each.name for each in usable for use in each.uses}
         self.models = [f"{role} {names[role]}" for role in _ROLES if role in names]

@@ -1,6 +1,7 @@
 """What is connected with a document: its links, backlinks, mentions, related documents, and the tree around it.
 
-From the results of the protocol to sections of entries that lead somewhere. Knows no screen, and sends nothing.
+From the results of the protocol to sections of entries that lead somewhere. Must not depend on the screen, and sends
+nothing.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _links(found: wire.DocumentLinksResult) -> list[Section]:
 
 
 def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
-    """Yield the link; of an ambiguous one, also what it may lead to."""
+    """Yield the link; if it is ambiguous, also the documents that it may lead to."""
     target = text.line(link.target)
     if link.to is not None:
         place = f" # {link.fragment}" if link.fragment else ""
@@ -96,7 +97,9 @@ def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
 
 
 def _mentions(found: wire.LinksMentionsResult) -> Section:
-    entries = [_passage(each.uri, each.title, each.line, each.passage, each.marks) for each in found.mentions]
+    entries = [
+        _passage(mention.uri, mention.title, mention.line, mention.passage, mention.marks) for mention in found.mentions
+    ]
     number = f"{len(entries):,}+" if found.has_more else f"{len(entries):,}"
     return Section(f"Mentions without a link {number}", entries, "there are more" if found.has_more else "")
 
@@ -133,7 +136,7 @@ def _address(uri: str) -> str:
 
 
 def _hit(uri: str, *, title: str = "", line: int = 1, snippet: str = "", marks: Sequence[tuple[int, int]] = ()) -> Hit:
-    """Return a place as the other parts of the UI know it. Its file is known to the daemon only."""
+    """Return a place in the form that the other parts of the UI use. Only the daemon knows its file."""
     collection, path = parse_uri(uri)
     return Hit(
         rank=1,

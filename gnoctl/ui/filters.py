@@ -81,7 +81,7 @@ class Filters(ModalScreen[None]):
         except GnoError as error:
             self.query_one(Lines).show([Line(text.line(error.message), styles.WARNING)])
             return
-        # What is chosen stays in the list, with 0 documents.
+        # Chosen values stay in the list, with 0 documents.
         chosen = dict.fromkeys(_chosen(self.session.narrowing), 0)
         known = dict.fromkeys(self._counts, 0)
         self._counts = _sorted({**chosen, **known, **counted}, [*known])

@@ -1,6 +1,6 @@
 """`gnoctl ui --linear`: the same search in lines, for screen readers and plain terminals. Moves no cursor.
 
-A line is a query, or a command that begins with `:`. Knows neither Textual nor Rich.
+A line is a query, or a command that begins with `:`. Must not depend on Textual or Rich.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMMANDS = {
     ":s NUMBER": "find similar documents",
     ":l NUMBER": "list its links, those to it, mentions without a link, and related documents",
     ":t NUMBER": "list the documents around it as a tree",
-    ":b": "back to the list before",
+    ":b": "back to the previous list",
     ":a QUESTION": "answer a question with quotes",
     ":m MODE": "search by keyword, by meaning (semantic), or both (hybrid)",
     ":n": "next hits",
@@ -52,7 +52,7 @@ COMMANDS = {
 
 
 class Unknown(Exception):
-    """The line is no command, or its number no hit."""
+    """The line is not a command, or its number is not that of a hit."""
 
 
 class Dialogue:
@@ -72,7 +72,7 @@ class Dialogue:
         self._hits: list[wire.Hit] = []
         self._shown = 0
         self._visited: list[Callable[[], None]] = []
-        """What listed the hits, the present ones last."""
+        """The origins of the lists of hits, the present one last."""
 
     def greet(self) -> None:
         self._guard(self._greet)
@@ -97,7 +97,8 @@ class Dialogue:
     def _greet(self) -> None:
         listed = self._client.call("collection.list", NoParams(), CollectionListResult)
         documents = count(
-            sum(each.documents for each in listed.collections) + sum(each.documents or 0 for each in listed.attached),
+            sum(collection.documents for collection in listed.collections)
+            + sum(each.documents or 0 for each in listed.attached),
             "document",
         )
         self._say(
@@ -157,7 +158,7 @@ class Dialogue:
 
     def _back(self) -> None:
         if len(self._visited) < 2:
-            raise Unknown("there is no list before this one")
+            raise Unknown("there is no previous list")
         self._visited.pop()
         self._visited[-1]()
 

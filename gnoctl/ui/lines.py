@@ -1,4 +1,4 @@
-"""A dialogue of lines, some of which can be selected. Draws only the visible lines."""
+"""A dialogue of lines. Some of them can be selected. Draws only the visible lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnoctl.ui.scrolling import Scrolling
 
 
 class Line(NamedTuple):
-    """`entry`: the number of the entry that the line belongs to; None: it cannot be selected."""
+    """`entry`: the number of the entry of which the line is a part; None if it cannot be selected."""
 
     shown: str
     style: Style = styles.PLAIN
@@ -72,7 +72,7 @@ class Lines(Scrolling, can_focus=True):
         return Strip([bar, Segment(text.clip(line.shown, width - 2), style)]).adjust_cell_length(width)
 
     def action_move(self, by: int) -> None:
-        """Select the next entry; where there is none, scroll."""
+        """Select the next entry; if there is none, scroll."""
         at = self.cursor + by
         if not 0 <= at < self._entries:
             self.scroll_relative(y=by, animate=False)

@@ -59,7 +59,7 @@ class Links(ModalScreen[None]):
         super().__init__()
         self.visited = [Visited(hit)]
         self.depth: int | None = None
-        """How far the tree reaches; None: the links are shown, no tree."""
+        """How far the tree reaches; None if the links are shown instead of a tree."""
         self._daemon = daemon
         self._choose = choose
         self._limit = FIRST_LIMIT
@@ -85,7 +85,7 @@ class Links(ModalScreen[None]):
         at = self.lines.cursor
         return self._entries[at] if at < len(self._entries) else None
 
-    # What the user does
+    # Actions of the user
 
     @on(Lines.Moved)
     def preview_selected(self) -> None:
@@ -132,7 +132,7 @@ class Links(ModalScreen[None]):
         hit = entry.hit if entry and entry.hit else self.visited[-1].hit
         await self._choose(f"{hit.uri}:{hit.line}")
 
-    # What the daemon does
+    # Events of the daemon
 
     def follow(self) -> None:
         """The index has changed: show the same as of now."""
@@ -151,7 +151,7 @@ class Links(ModalScreen[None]):
         ref = self.visited[-1].hit.uri
         for question in [neighbourhood(ref, self.depth)] if self.depth else questions(ref, self._limit):
             shown += await self._answered(question)
-            if cursor == 0:  # a document that was not shown before: show each answer as it comes
+            if cursor == 0:  # this document was not shown before: show each answer as it arrives
                 self._show(shown, cursor)
                 cursor = None
         self._show(shown, cursor)

@@ -24,7 +24,7 @@ FIELDS = (
 
 
 class Narrowing(NamedTuple):
-    """What is searched. An empty filter matches everything."""
+    """The filters of the search. An empty filter matches everything."""
 
     collections: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 BEFORE = 40
 WINDOW = 240
-"""Lines of a document that are fetched at once, and how many of them are before the hit."""
+"""The number of lines that are fetched at once, and how many of them are before the hit."""
 SETTLED_S = 0.05
-"""Who holds an arrow key passes hits faster than that."""
+"""A user who holds an arrow key passes hits faster than that."""
 
 _BETWEEN = re.compile(r"[\s|*_`]+")
 _MARGIN = Segment(" ")
@@ -82,7 +82,7 @@ class Preview(Scrolling, can_focus=True):
             self._start(self.hit, stays=False)
 
     def action_further(self, lines: int) -> None:
-        """Scroll down by so many lines, 0: a page; at the end, fetch what follows."""
+        """Scroll down by this many lines; 0 means a page. At the end, fetch the following lines."""
         lines = lines or max(1, self.size.height - 1)
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
         document = self.document
@@ -97,7 +97,7 @@ class Preview(Scrolling, can_focus=True):
 
     async def _load(self, hit: Hit, *, stays: bool) -> None:
         await asyncio.sleep(SETTLED_S)
-        if self.columns < 2:  # hidden: drawn as soon as it has a size
+        if self.columns < 2:  # it is hidden, and drawn as soon as it has a size
             self._width = 0
             return
         start = max(1, hit.line - BEFORE)
@@ -173,6 +173,6 @@ def _shown(hit: Hit) -> object:
 
 
 def words_of(hit: Hit) -> list[str]:
-    """Return the words of the document that match the query. A mark may span several, also cells of a table."""
+    """Return the words of the document that match the query. A mark may span several words, and cells of a table."""
     marked = (hit.snippet[start:end] for start, end in hit.marks)
     return list(dict.fromkeys(word for each in marked for word in _BETWEEN.split(each) if word))

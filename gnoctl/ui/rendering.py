@@ -52,7 +52,7 @@ def draw(document: DocumentText, words: list[str], width: int) -> Iterator[Drawn
     first = canonical_line(document.line_map, document.start_line)
     shown = "\n".join(text.clip(line, LONGEST) for line in text.block(document.text).expandtabs(4).split("\n"))
     for line, strips in _blocks(document, shown, width):
-        yield Drawn(source_line(document.line_map, first + line), [_highlighted(each, pattern) for each in strips])
+        yield Drawn(source_line(document.line_map, first + line), [_highlighted(strip, pattern) for strip in strips])
 
 
 def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
@@ -76,7 +76,7 @@ def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
     added = len(lines) - shown.count("\n") - 1
     shown = "\n".join(lines)
     starts = [token.map[0] for token in _parser().parse(shown) if token.level == 0 and token.map and token.nesting >= 0]
-    # What is before the first block, and between two, belongs to no token: link definitions, say.
+    # Text before the first block and between blocks has no token: link definitions, for example.
     starts = sorted({0, *starts})
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         block = "\n".join(lines[start:end])
@@ -86,7 +86,7 @@ def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
 
 
 def _with_header(lines: list[str]) -> list[str]:
-    """Give a table that begins before these lines an empty header, without which it would be no table."""
+    """Give a table that begins before these lines an empty header, because a table needs one."""
     is_row = lines[0].startswith("|") and len(lines) > 1 and lines[1].startswith("|")
     if not is_row or _DELIMITERS.fullmatch(lines[1]):
         return lines

@@ -45,7 +45,7 @@ class Results(Scrolling, can_focus=False):
 
     @property
     def notice(self) -> list[str]:
-        """What is said where there are no hits."""
+        """Return the text to show if there are no hits."""
         return self._notice
 
     @notice.setter
@@ -89,7 +89,7 @@ class Results(Scrolling, can_focus=False):
 
     @property
     def page(self) -> int:
-        """How many hits are visible."""
+        """Return how many hits are visible."""
         return max(1, self.size.height // LINES)
 
     def render_line(self, y: int) -> Strip:

@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 
 class Scrolling(ScrollView):
-    """Its scroll bar is always there, so that nothing moves when there is more or less to show."""
+    """A widget whose scroll bar is always shown, so that nothing moves when its content changes."""
 
     DEFAULT_CSS = """
     Scrolling {

@@ -1,7 +1,7 @@
 """What is searched now: query, mode and filters. Sends the searches, and drops those that are outdated.
 
 Keyword results come at once, with each keystroke; the results of models when typing pauses. Old results stay until new
-ones are there. Knows no screen.
+ones are there. Must not depend on the screen.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gnod.protocol.base import Params, Result
 
 MODES = ("hybrid", "keyword", "semantic")
 PAUSE_S = 0.2
-"""Who types a word pauses less between two letters."""
+"""A user who types a word pauses less between two letters."""
 QUIET_S = 0.25
-"""Between two searches because of changes on the disk."""
+"""The minimum time between two searches because of changes on the disk."""
 FIRST_LIMIT = 20
-"""Each passage takes the daemon time, with each keystroke."""
+"""Each passage costs the daemon time, with each keystroke."""
 MOST = 1000
 
 R = TypeVar("R", bound=Result)
@@ -163,7 +163,7 @@ class Session:
 
     async def _with_models(self) -> None:
         found = await self._by_models()
-        # The last word may be unfinished: then hybrid search may find less than the search for its beginning.
+        # The last word may be unfinished. Then hybrid search may find less than the search for its beginning.
         if found.hits or self.result is None or found.mode != "query":
             self._show(found)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_LINE = 2**31
 _LONG_CHARACTERS = 200_000
 _MOST_LINKS = 1000
-"""Resolved in a text: the others say what is written."""
+"""The maximum number of links that are resolved in a text; the others show what is written."""
 
 
 class Documents:
@@ -49,7 +49,7 @@ class Documents:
         known = rendering.document
         try:
             place = await self._client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)
-        except GnoError:  # the file is gone; its text may still be in the index
+        except GnoError:  # the file is gone, but its text may still be in the index
             return None
         is_same = (place.docid, place.modified, place.stale) == (known.docid, known.modified, known.stale)
         return (first, rendering) if is_same else None
@@ -59,7 +59,7 @@ class Documents:
         params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
         try:
             return (await self._client.call("document.links", params, DocumentLinksResult)).links
-        except GnoError:  # removed since it was read
+        except GnoError:  # it was removed since it was read
             return []
 
     async def _read(self, ref: str) -> tuple[int, Rendering]:

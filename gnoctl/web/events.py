@@ -36,7 +36,7 @@ class Events:
         await self._ending.wait()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Yield events, also after the end of the daemon."""
+        """Yield events, and continue after the end of the daemon."""
         self._streams += 1
         try:
             async with contextlib.aclosing(following.changes(self._client)) as events:

@@ -12,7 +12,7 @@ from gnod.client import AsyncClient
 from gnod.errors import InvalidParams
 from gnod.protocol.documents import DocumentImageParams, DocumentImageResult, DocumentLocateParams, DocumentPlace
 
-_CACHE = "private, no-cache"  # asked for again, and answered at once while the file is the same
+_CACHE = "private, no-cache"  # the browser asks again, and gets an answer at once while the file is the same
 _PASSED_ON = ("image/jpeg", "image/png", "image/webp")
 
 

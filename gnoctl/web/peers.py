@@ -20,13 +20,13 @@ Address = tuple[str, int]
 
 
 def can_be_told() -> bool:
-    """Tell whether this system says to whom a connection belongs."""
+    """Tell whether this system can report the owner of a connection."""
     return (_PROC / "tcp").exists()
 
 
 def is_foreign(client: Address, server: Address, tables: Path = _PROC) -> bool:
-    """Tell whether the other end of a connection belongs to another user. Root is none: a virtual machine that passes
-    on connections runs as root. One whose owner is unknown is none, either."""
+    """Tell whether the other end of a connection is another user's. Root does not count, because a virtual machine that
+    passes on connections runs as root. An unknown owner does not count either."""
     owner = _owner(client, server, tables)
     return owner not in (None, _ROOT, os.getuid())
 

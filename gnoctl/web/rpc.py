@@ -62,8 +62,8 @@ ALLOWED = frozenset(
 )
 
 
-# Fields that run commands of the shell, or let texts leave this machine, with the only value that a page may give: it
-# could be under another's control.
+# Fields that run commands of the shell, or let texts leave this machine, with the only value that a page may use: the
+# page could be under another's control.
 _FIXED: dict[str, dict[str, object]] = {
     "collection.add": {"update_command": None, "egress": "local"},
     "index.sync": {"update": False},
@@ -73,12 +73,12 @@ _FIXED: dict[str, dict[str, object]] = {
 async def call(request: Request, client: AsyncClient) -> Response:
     name = request.path_params["method"]
     if name not in ALLOWED:
-        raise MethodNotFound(f"the page cannot call {name!r}")
+        raise MethodNotFound(f"the page must not call {name!r}")
     method = METHODS[name]
     params = await read_params(request, method.params)
     for field, value in _FIXED.get(name, {}).items():
         if getattr(params, field) != value:
-            raise InvalidParams(f"the page cannot use {field!r}: `gnoctl` can")
+            raise InvalidParams(f"the page must not use {field!r}: use `gnoctl` instead")
     result = await unless_gone(request, client.call(name, params, cast(type[Result], method.result)))
     return json(result)
 

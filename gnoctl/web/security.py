@@ -1,8 +1,8 @@
 """Who may ask what: one layer in front of all addresses. The browser is treated as a hostile client.
 
 `refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
-adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Knows no address
-but `/` (where the token becomes a cookie) and no method of the daemon.
+adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Must not depend on
+addresses other than `/` (where the token becomes a cookie), or on methods of the daemon.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</
 <h1>This browser is not signed in</h1>
 <p>Run <code>gnoctl web --print</code> in a terminal and open the address that it prints.</p></html>
 """
-# Not a redirect: a browser would send a strict cookie along only if the first page was of this origin, too.
+# Do not redirect: a browser would send a strict cookie only if the first page was also of this origin.
 _SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
 <link rel="icon" href="/static/icon.svg">
 <meta http-equiv="refresh" content="0; url=/"><p><a href="/">Continue</a></p></html>
@@ -71,8 +71,8 @@ def refusal(method: str, path: str, headers: Headers, session: Session) -> Refus
     """Return why a request is refused; None for one that may go on."""
     host = session.origin.removeprefix("http://")
     if headers.getlist("host") != [host]:
-        # Another name may lead to this machine: that of an attacker's page (DNS rebinding).
-        return Refusal(HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin}, under no other name")
+        # Another name may lead to this machine, such as that of an attacker's page (DNS rebinding).
+        return Refusal(HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin} and has no other name")
     if method not in ("GET", "POST"):
         return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are answered")
     origins = headers.getlist("origin")
@@ -120,7 +120,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
-        if scope["type"] != "http":  # a web socket: dropped without an answer
+        if scope["type"] != "http":  # a web socket is dropped without an answer
             return None
         reply = _with_headers(send)
         answer = self._answer(scope)
@@ -171,7 +171,7 @@ class _Body:
         self._until = asyncio.get_running_loop().time() + timeout_s
 
     async def __call__(self) -> Message:
-        if self._complete:  # from now on, only the end of the connection is awaited
+        if self._complete:  # from now on, wait only for the end of the connection
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._until):
@@ -204,6 +204,6 @@ def _media_type(headers: Headers) -> str:
 
 
 def _length(headers: Headers) -> str:
-    """Return the announced length; "0" where there is none (the server refuses one that is no number)."""
+    """Return the announced length; "0" if there is none. (The server refuses one that is not a number.)"""
     given = headers.get("content-length", "0")
     return given if given.isascii() and given.isdigit() and len(given) < 20 else str(MAX_BODY_BYTES + 1)

@@ -39,7 +39,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cookie_name(self) -> str:
-        """Cookies belong to a host and not to a port: the name keeps those of two servers apart."""
+        """Return the name of the cookie. Cookies are stored for a host, not for a port, so the name keeps those of two
+        servers apart."""
         return f"gno-{self.port}"
 
     @property
@@ -85,7 +86,7 @@ def running(places: Places) -> Session | None:
 
 
 def read(places: Places) -> Session | None:
-    """Return the last session of an index; None where there is none, or another user could have read or written it."""
+    """Return the last session of an index; None if there is none, or if another user could have read or written it."""
     try:
         with open(own_file(file_of(places), os.O_RDONLY), "rb") as file:  # noqa: PTH123
             found = os.fstat(file.fileno())
@@ -125,7 +126,7 @@ def write(places: Places, port: int) -> Session:
     session = Session(port=port, pid=os.getpid(), secret=secret)
     path = file_of(places)
     private_folder(path.parent)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # 0600
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # its mode is 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(msgspec.json.encode(session))

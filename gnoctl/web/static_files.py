@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9]+)+\Z")
 
 
 def serve(name: str, request: Request) -> Response | None:
-    """Return the file; None if there is no such one."""
+    """Return the file; None if it does not exist."""
     if not _NAME.match(name) or (media := _TYPES.get(Path(name).suffix)) is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """Which languages a text can be in, by its script and by its letters. Pure: no models, no statistics.
 
 The letters of each language are those of its orthography (as in Unicode's CLDR, exemplar characters). Only languages
-that lingua knows are listed, so that both give the same codes.
+that lingua supports are listed, so that both give the same codes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 
 from gnod.caches import Computed
 
-# Scripts, as Unicode names them, that stand for one language.
+# Scripts, by their Unicode names, that only one language uses.
 _ONE_LANGUAGE = {
     "ARMENIAN": "hy",
     "BENGALI": "bn",
@@ -30,12 +30,13 @@ _ONE_LANGUAGE = {
     "TELUGU": "te",
     "THAI": "th",
 }
-# A Japanese text has at least this share of kana among its kana and Han; a Chinese text may quote some.
+# A Japanese text has at least this share of kana among its kana and Han characters. A Chinese text may quote some.
 _KANA_SHARE = 0.1
 
 _RUSSIAN = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
 _SOUTH_SLAVIC = "абвгдежзиклмнопрстуфхцчш"
-# By script and language: all letters, but for Latin those beyond a to z, and for Devanagari those of one language only.
+# Letters by script and language: all letters, but for Latin those beyond a to z, and for Devanagari those of one
+# language only.
 _LETTERS = {
     "LATIN": {
         "af": "áèéêëíîïóôöúûüý",
@@ -110,19 +111,19 @@ _LETTERS = {
 }
 LATIN = frozenset(_LETTERS["LATIN"])
 LANGUAGES = sorted({"zh", *_ONE_LANGUAGE.values(), *(code for each in _LETTERS.values() for code in each)})
-# Every sentence of these has such letters: at least this share.
+# Every sentence of these languages has such letters: at least this share.
 _MARKED = {
     "LATIN": {"vi": frozenset("ăđơưạảấầẩậắằặẹếềểệịọốồổộớờởợụủứừửựỷ"), "yo": frozenset("ẹọṣ\u0323")},
     "CYRILLIC": {"kk": frozenset("ғқңүұһәө"), "mn": frozenset("үө")},
 }
 _MARKED_SHARE = 0.02
-# Foreign names and words have other letters: this share of a text's letters is no evidence.
+# Foreign names and words have other letters, so this share of a text's letters is not evidence.
 _FOREIGN_SHARE = 0.01
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def candidates(sample: str) -> list[str]:
-    """Return the ISO 639-1 codes of the languages that the sample can be in; none for an unknown script.
+    """Return the ISO 639-1 codes of the languages that the sample can be in; empty for an unknown script.
 
     >>> candidates("Γειά σου"), candidates("東京へ行く"), candidates("Přílišný řev"), candidates("Ще не вмерла")
     (['el'], ['ja'], ['cs'], ['bg', 'ru', 'uk'])
@@ -175,7 +176,7 @@ def _telling(script: str) -> frozenset[str]:
 
 
 def _script(letter: str) -> str:
-    """Return the first word of the letter's name (`LATIN SMALL LETTER A`); empty for what is no letter."""
+    """Return the first word of the letter's name (`LATIN SMALL LETTER A`); "" if it is not a letter."""
     if letter.isascii():
         return "LATIN" if letter.isalpha() else ""
     if unicodedata.category(letter)[0] not in "LM":

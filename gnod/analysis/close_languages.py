@@ -6,7 +6,7 @@ the statistics of their letters are nearly the same. Names of months, words of s
 
 from __future__ import annotations
 
-# By language: beginnings of words; an underscore ends a whole word.
+# Beginnings of words by language. An underscore ends a whole word.
 _WORDS = {
     "bs": """april august avgust decembar evrop fabri fajl februar hemij hiljad histori hljeb
         izvještaj januar juni juli kahv ko_ lahk maj_ mart_ muzi nauk neko_ niko_ novembar odbran oktobar opšt
@@ -25,7 +25,7 @@ _WORDS = {
 }
 _OTHER = {"bs": "hr", "hr": "bs", "id": "ms", "ms": "id", "hi": "mr", "mr": "hi"}
 _BEGINNINGS = {language: tuple(words.split()) for language, words in _WORDS.items()}
-# What may stand beside a word.
+# Characters that may be next to a word.
 _PUNCTUATION = ".,;:!?()[]\"'“”„‘’«»–—…।"
 
 

@@ -1,6 +1,6 @@
 """Which words a language has, whatever an index has of them: the word lists of pyspellchecker.
 
-A word in a dictionary is no slip, although no document has it. Knows no index.
+A word in a dictionary is not a slip, even if no document has it. Must not depend on the index.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _CODE_SHARE = 0.03
 # How much likelier than the next a language must be if the text may be English: lingua takes names and source code for
 # other languages.
 _MIN_RELATIVE_DISTANCE = 0.5
-# How many detectors, each for one set of candidates, are kept: 0.03 MB each, since all share lingua's models.
+# Keep this many detectors, each for one set of candidates: 0.03 MB each, since all share lingua's models.
 _DETECTORS = 64
 # Lists of English or scientific words look like Latin to lingua, but have none of these.
 _LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sunt|ut)\b", re.IGNORECASE)

@@ -10,17 +10,17 @@ from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
 # Longer samples are slower and not more accurate: with 1,500 characters, lingua took 40 % of the indexing time.
 SAMPLE_CHARACTERS = 500
-# English: this share of common words, in a sample of this many words.
+# English has this share of common words, in a sample of this many words.
 _ENGLISH_SHARE = 0.15
 _ENGLISH_LENGTH = 10
-# English without a doubt, although the text may have markup and code: this share in so many words.
+# A text with this share in this many words is certainly English, although it may have markup and code.
 _PLAINLY_ENGLISH_SHARE = 0.2
 _PLAINLY_ENGLISH_LENGTH = 30
 # Function words of one letter are words of many languages.
 _ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
     *("as", "at", "by", "for", "from", "if", "into", "not", "on", "with")
 }
-# Words that no other language in Latin letters has, and how many words a text of one or two lines has at most.
+# Words that no other language in Latin letters has. A text of one or two lines has at most this many words.
 _ENGLISH_ONLY = frozenset(
     {
         *("could", "does", "from", "how", "should", "that", "the", "their", "these", "they", "this", "those", "what"),
@@ -29,7 +29,7 @@ _ENGLISH_ONLY = frozenset(
 )
 _ENGLISH_LINE = 30
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-# A word begins behind an underscore, too, which may have been taken for markup.
+# A word also begins after an underscore, which may have been read as markup.
 _IDENTIFIER = r"(?<![^\W_])(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*"
 _NOT_PROSE = re.compile(rf"https?://\S+|`[^`\n]*`|<[^>\n]*>|{_IDENTIFIER}|[#*|=\-_>\[\](){{}}]+|\d+")
 _AROUND_WORDS = ".,;:!?'\"“”‘’"
@@ -45,7 +45,7 @@ def is_english(sample: str) -> bool:
         return True
     if len(words) >= _ENGLISH_LINE:
         return False
-    # In a note of one line lingua finds Dutch or German. A name may have letters that English has not.
+    # In a note of one line lingua finds Dutch or German. A name may have letters that English does not have.
     certain = sum(map(_ENGLISH_ONLY.__contains__, words))
     return certain > 1 or (certain == 1 and sample.isascii())
 
@@ -67,7 +67,7 @@ def prose_sample(text: str) -> str:
     words: list[str] = []
     length = 0
     for word in head.split():
-        if word.isalpha() or word.strip(_AROUND_WORDS).isalpha():  # most
+        if word.isalpha() or word.strip(_AROUND_WORDS).isalpha():  # this is true of most words
             words.append(word)
             length += len(word) + 1
         else:

@@ -13,17 +13,17 @@ from gnod.analysis.alphabets import LATIN, candidates
 from gnod.analysis.prose import is_english, prose_sample
 from gnod.analysis.stopwords import function_words
 
-# Of equally likely languages, the first of these.
+# If languages are equally likely, the first of these is chosen.
 _COMMONEST = ("en", "es", "fr", "de", "pt", "it", "ru", "ar", "hi", "nl", "pl", "tr", "id")
-# What a word that only one language has is worth, as a logarithm of likelihood.
+# A word that only one language has counts this much, as a logarithm of likelihood.
 _WORD = 4.0
-# How much likelier than English another language must be: names and words of science look foreign.
+# Another language must be this much likelier than English, because names and words of science look foreign.
 _MARGIN = 3.0
-# One or two words may be names.
+# Fewer words may be names.
 _MIN_WORDS = 3
 # The language of a shorter query is unclear.
 _MIN_QUERY_CHARACTERS = 15
-# Function words of both English and German; letters of neither.
+# Function words that are both English and German, and letters of neither.
 _ENGLISH_AND_GERMAN = frozenset({"am", "an", "die", "hat", "in", "man", "so", "war", "was", "will"})
 _FOREIGN_LETTER = re.compile("[^\x00-\x7fäöüßÄÖÜ\u2000-\u206f]")
 

@@ -50,17 +50,17 @@ SNOWBALL = {
 # Languages whose stemmers remove prefixes: a stem may begin inside the word.
 PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 
-# Stemmers that leave Latin letters as they are; these are before this one.
+# Stemmers that do not change Latin letters. These are stemmed before.
 _OTHER_SCRIPTS = frozenset({"ar", "el", "hi", "hy", "ne", "ru", "ta", "yi"})
 _AFTER_LATIN = "\u0250"
 
-# For unknown languages: short notes and source code are mostly English. Queries are always analysed in this language
-# too, so they find everything that is indexed with it.
+# The language for unknown ones: short notes and source code are mostly English. Queries are always also analysed in
+# this language, so they find everything that is indexed with it.
 DEFAULT_LANGUAGE = "en"
 
-# What stands for the stemmer in other languages: their words are only folded. Tags of two letters name languages.
+# Stands for the stemmer in other languages, whose words are only folded. Tags of two letters name languages.
 UNSTEMMED = "none"
-# Their words are pairs of characters; words in Latin letters among them are mostly English.
+# Their words are pairs of characters. Words in Latin letters among them are mostly English.
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
@@ -94,7 +94,7 @@ class Stem:
     """The stemmer of one language. Not safe for several threads at once (Snowball keeps state)."""
 
     def __init__(self, language: str | None) -> None:
-        # Cache size 0: the analyser caches whole compounds.
+        # Cache size 0, because the analyser caches whole compounds.
         code = stemming_language(language)
         self._snowball = None if code == UNSTEMMED else Stemmer.Stemmer(SNOWBALL[code], 0)
         self._is_english = code == "en"
@@ -117,7 +117,7 @@ class Stem:
         return stem or fold(lower).strip()
 
     def of_each(self, words: Sequence[str], folds: Folds) -> list[str]:
-        """As calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
+        """Do as calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
         if self._snowball is None or (self._keeps_latin and max("".join(words), default="") < _AFTER_LATIN):
             return [folds[word] for word in words]
         stems = self._snowball.stemWords([folds[word] for word in words] if self._is_english else words)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_language
 from gnod.caches import Computed
 
-# Part of the index. Raise it when the same text gives other terms: indexes are then rebuilt.
+# The version is a part of the index. Increase it when the same text gives other terms: indexes are then rebuilt.
 VERSION = 3
 
 MAX_TERM_CHARACTERS = 64
@@ -42,7 +42,7 @@ def _word_characters(codes: range) -> str:
 
 def _compound_pattern(word_characters: str) -> re.Pattern[str]:
     word, sign = f"[{word_characters}]++", r"(?:\+\+|\#(?!\w))?"
-    # Nothing follows most words, which one test tells.
+    # Nothing follows most words, which one test can tell.
     more = rf"(?=[-.:/\\@'’&_+\#]){sign}(?:(?:::|://|_+|[-.:/\\@'’&]){word}{sign})*"
     return re.compile(f"{word}(?:{more})?")
 
@@ -60,7 +60,7 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
-# What may make several terms, or a whole, of a compound.
+# A compound with one of these may become several terms, or have a whole.
 _NOT_PLAIN = re.compile(rf"[-.:/\\@'’&_+\#A-Z\d{_UNSPACED}]")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -69,7 +69,7 @@ _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # Encoded images and keys of 200 characters and more are not indexed.
 _ENCODED_LENGTH = 200
-# No term has this character.
+# No term contains this character.
 _WHOLE_MARK = "\0"
 _WHOLES = re.compile(f"{_WHOLE_MARK}([^{_WHOLE_MARK}]*){_WHOLE_MARK}")
 _BLOCK = 1 << 20
@@ -139,7 +139,7 @@ class Unit(NamedTuple):
 
 
 class Analyzer:
-    """Analyses text of one language. Belongs to one thread. Expensive to create, so keep it."""
+    """Analyses text of one language. Only one thread may use it. Expensive to create, so keep it."""
 
     def __init__(self, language: str | None = None) -> None:
         self.language = stemming_language(language)
@@ -169,15 +169,15 @@ class Analyzer:
         return self._cache[compound]
 
     def analyse(self, compound: str) -> tuple[str, str]:
-        """As `terms_of`, without the cache."""
+        """Do as `terms_of`, without the cache."""
         if compound.isascii() and compound.isalpha() and (compound[1:].islower() or compound.isupper()):
-            return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # most words
+            return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # this is true of most words
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
         return parts, " ".join([unit.whole for unit in units if unit.whole])
 
     def _word(self, word: str) -> str:
-        """Return the terms of what is between two spaces; wholes, which belong to the end of a stream, in marks."""
+        """Return the terms of the text between two spaces. Wholes, which come at the end of a stream, are in marks."""
         if len(word) >= _ENCODED_LENGTH:
             word = _ENCODED.sub(" ", word)
         found = [self._cache[compound] for compound in compounds(word)]
@@ -265,9 +265,9 @@ def visible(text: str) -> str:
 def _pieces(word: str) -> list[str]:
     """Cut camelCase humps and trailing numbers apart."""
     if word.isdigit() or (word.isalpha() and (word[1:].islower() or word.isupper())):
-        return [word]  # most words
+        return [word]  # this is true of most words
     if _PLURAL_ACRONYM.match(word):
-        return [word[:-1]]  # PDFs, APIs: stemmers do not handle them
+        return [word[:-1]]  # such as PDFs and APIs, which stemmers do not handle
     if _CAMEL.search(word):
         return _camel_pieces(word)
     if match := _LETTERS_DIGITS.match(word):
@@ -277,5 +277,5 @@ def _pieces(word: str) -> list[str]:
 
 def _camel_pieces(word: str) -> list[str]:
     pieces = _HUMP.findall(word)
-    # The pattern has ASCII letters only: a word with others stays whole.
+    # The pattern has ASCII letters only, so a word with others stays whole.
     return pieces if sum(map(len, pieces)) == len(word) else [word]

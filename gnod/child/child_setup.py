@@ -20,7 +20,7 @@ def set_up_child(parent: int, *, nice: int = 0) -> None:
 
     Raises SystemExit if the daemon has ended already.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the daemon handles it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the daemon handles it
     _die_with(parent)
     lower_process(nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -48,4 +48,4 @@ def _die_with(parent: int) -> None:
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        raise SystemExit(0)  # it ended before prctl
+        raise SystemExit(0)  # the parent ended before prctl

@@ -34,7 +34,7 @@ def encode(message: object) -> bytes:
 
 
 def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
-    """Block for the next message; None when the other end is closed. Raises FrameError and msgspec.DecodeError."""
+    """Block for the next message; return None if the other end is closed. Raises FrameError and msgspec.DecodeError."""
     header = _receive(channel, _LENGTH.size)
     if not header:
         return None
@@ -46,7 +46,7 @@ def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | 
 
 async def read(reader: StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
     """Wait for the next message, as `receive` does."""
-    from asyncio import IncompleteReadError  # 60 ms that a child does not need
+    from asyncio import IncompleteReadError  # the import takes 60 ms, and a child does not need it
 
     header = b""
     try:

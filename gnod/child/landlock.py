@@ -1,6 +1,6 @@
 """Landlock: a Linux process gives up access to files, TCP and signals for good. Through ctypes.
 
-Knows the kernel's interface and nothing of the confined process. Asks only for what the kernel's version of the
+Uses the kernel's interface; must not depend on the confined process. Asks only for what the kernel's version of the
 interface ("ABI", see landlock(7)) supports.
 """
 
@@ -26,7 +26,7 @@ _OF_FIRST_VERSION = (1 << 13) - 1
 _OF_PLAIN_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 READ = _READ_FILE | _READ_DIR
-# Plain files only, so that the folder can be emptied without recursion.
+# Allow plain files only, so that the folder can be emptied without recursion.
 READ_AND_WRITE = READ | _WRITE_FILE | _REMOVE_FILE | _MAKE_REGULAR | _TRUNCATE
 
 _BIND_AND_CONNECT_TCP = 0b11

@@ -12,7 +12,7 @@ import sys
 import threading
 
 _THREAD_NICE = 10
-# ioprio_set(2), for which the C library has no function. The numbers of arm64 are those of all newer machines.
+# ioprio_set(2) has no function in the C library. The numbers of arm64 are those of all newer machines.
 _SYSTEM_CALLS = {"x86_64": 251, "aarch64": 30, "riscv64": 30}
 _WHO_PROCESS = 1
 _CALLING_THREAD = 0
@@ -20,7 +20,7 @@ _LOWEST_BEST_EFFORT = 2 << 13 | 7
 
 
 def lower_process(nice: int) -> None:
-    """Lower this process, while it has one thread, by `nice`; 0 leaves it as it is."""
+    """Lower this process, while it has one thread, by `nice`; 0 changes nothing."""
     if nice:
         with contextlib.suppress(OSError):
             os.nice(nice)

@@ -51,10 +51,10 @@ class ChildProcess:
 
     def kill(self) -> None:
         """Kill the process and those that it started; harmless when it has ended."""
-        # Not Popen.kill: it polls first and takes the exit status away from asyncio's watcher.
+        # Do not use Popen.kill: it polls first and takes the exit status away from asyncio's watcher.
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)  # it leads a session of its own
+                os.killpg(self.pid, signal.SIGKILL)  # it leads its own session
 
     async def ended(self) -> str:
         """Close the stream, wait for the process and return how it ended: "exit status 1", "signal SIGKILL"."""
@@ -110,7 +110,7 @@ async def _spawn(
 
 def command(module: str, descriptor: int, arguments: Sequence[str] = ()) -> list[str]:
     """Return how a child is started, from this process."""
-    # -P: a file called socket.py in the current folder must not be imported.
+    # With -P, a file called socket.py in the current folder is not imported.
     return [sys.executable, "-P", "-m", module, str(descriptor), *arguments, str(os.getpid())]
 
 

@@ -16,7 +16,7 @@ import gnod
 from gnod.child import landlock, seccomp
 from gnod.child.system_calls import NotHeld
 
-# What Python, the C library and converters read: programs, libraries, time zones, MIME types, the number of CPUs.
+# Python, the C library and converters read these: programs, libraries, time zones, MIME types, the number of CPUs.
 _SYSTEM = """
     /usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew
     /proc/self /proc/cpuinfo /proc/meminfo /proc/stat /proc/filesystems /proc/sys/vm
@@ -66,7 +66,7 @@ def _readable(folders: Sequence[str]) -> list[str] | None:
     ]
     paths += filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     paths += [os.path.dirname(os.path.dirname(gnod.__file__))]  # noqa: PTH120 - pathlib is 20 ms that we do not need
-    # An empty entry in PYTHONPATH is the current folder, here "/": nothing is imported from there.
+    # An empty entry in PYTHONPATH is the current folder, here "/", from which nothing is imported.
     paths = [path for path in paths if os.path.realpath(path) != "/"]
     real = [os.path.realpath(path).rstrip("/") + "/" for path in paths]
     if not os.path.realpath(msgspec.__file__).startswith(tuple(real)):

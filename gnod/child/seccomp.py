@@ -1,6 +1,6 @@
 """A seccomp filter for the system calls of a Linux process. Through ctypes, as classic BPF.
 
-Knows the calls and their numbers, and nothing of the confined process. A forbidden call fails with EPERM, so that a
+Has the calls and their numbers; must not depend on the confined process. A forbidden call fails with EPERM, so that a
 library can continue without it; calls of newer kernels do not exist (ENOSYS).
 """
 
@@ -29,7 +29,7 @@ _MACHINES = {
     "riscv64": _Machine(1, 0xC00000F3, 277),
 }
 
-# Names, and the numbers on x86_64 and on newer machines; 0 where there is no such call.
+# Names, and the numbers on x86_64 and on newer machines; 0 if the call does not exist there.
 _PROGRAMS = "execve 59 221  execveat 322 281"
 # These bypass the filter: the kernel runs the calls queued in a ring.
 _RINGS = "io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427"

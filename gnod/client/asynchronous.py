@@ -1,6 +1,6 @@
 """The client for programs with an event loop, and its subscriptions: many requests in flight, over one connection.
 
-Starts the daemon if it is not running. Knows no method; `shortcuts` does.
+Starts the daemon if it is not running. Must not depend on the methods; `shortcuts` has them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class AsyncClient(Shortcuts):
 
     async def _connected(self) -> Wire:
         self._check_loop()
-        async with self._opening:  # one task connects, the others wait
+        async with self._opening:  # one task connects, and the others wait
             if self._closed:
                 raise Unavailable("this client is closed")
             if self._wire is None or self._wire.is_closed:
@@ -130,11 +130,11 @@ class AsyncClient(Shortcuts):
     def _check_loop(self) -> None:
         running = asyncio.get_running_loop()
         if self._loop not in (None, running):
-            raise UsageError("this AsyncClient belongs to another event loop: make one for each")
+            raise UsageError("this AsyncClient was made in another event loop: make one for each loop")
         self._loop = running
 
 
-# Unread changes that are buffered; beyond that the daemon waits, and sends the rest together.
+# The number of unread changes that are buffered. Beyond it, the daemon waits, and sends the rest together.
 MAX_UNREAD = 16
 
 
@@ -172,7 +172,7 @@ class AsyncSubscription:
         wire = self._wire or await self._begin()
         raw = await self._unread.get()
         if raw is None:
-            self._unread.put_nowait(None)  # for the next call
+            self._unread.put_nowait(None)  # wakes up the next call
             if self._closed:
                 raise StopAsyncIteration
             clock: Details = {"clock": self._clock}

@@ -1,6 +1,6 @@
 """The client for programs without an event loop, and its subscriptions: one request at a time.
 
-Starts the daemon if it is not running. Knows no method; `shortcuts` does.
+Starts the daemon if it is not running. Must not depend on the methods; `shortcuts` has them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Client(Shortcuts):
         is waiting for an answer.
         """
         if not self._in_use.acquire(blocking=False):
-            raise UsageError("this Client waits for an answer already: make one for each thread")
+            raise UsageError("this Client is waiting for an answer: make one for each thread")
         try:
             return self._repeated(method, params, result_type, on_progress)
         finally:
@@ -106,7 +106,7 @@ class Client(Shortcuts):
             return connection.call(method, params, result_type, on_progress=on_progress, timeout_s=limit_s)
         except GnoError:
             raise
-        except BaseException:  # perhaps interrupted within a message: the next call needs a new connection
+        except BaseException:  # perhaps it was interrupted within a message, so the next call needs a new connection
             connection.close()
             raise
 
@@ -168,7 +168,7 @@ class Subscription:
         """Return the next change. Raises Unavailable, with the `clock` to resume from, if the connection is lost."""
         self.clock = self._latest
         try:
-            changed = next(each for each in self._changes if each.subscription == self.begun.subscription)
+            changed = next(change for change in self._changes if change.subscription == self.begun.subscription)
         except Unavailable as error:
             raise Unavailable(error.message, {**error.details, "clock": self.clock}) from None
         self._latest = changed.clock

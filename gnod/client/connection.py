@@ -1,4 +1,4 @@
-"""One connection to the daemon: a blocking Unix socket, one request at a time. Knows no method.
+"""One connection to the daemon: a blocking Unix socket, one request at a time. Must not depend on the methods.
 
 The functions that turn messages into results, errors and progress serve both clients. Every `gnoctl` command imports
 this module, so it imports nothing slow.
@@ -39,7 +39,7 @@ REOPEN_POLL_S = 0.02
 SILENCE_S = 1.0
 # A daemon that is shutting down still accepts connections for a moment, and drops them.
 REPEAT_PAUSES_S = (0.0, 0.1, 0.5)
-PROGRESS_TOKEN = 1  # one request at a time needs one token
+PROGRESS_TOKEN = 1  # one request at a time needs only one token
 
 R = TypeVar("R", bound=Result)
 OnProgress = Callable[[ProgressValue], None]
@@ -48,7 +48,7 @@ OnProgress = Callable[[ProgressValue], None]
 class Connection:
     """A context manager. An interrupted request is cancelled before the exception propagates.
 
-    While the daemon reopens its index, it refuses requests; the connection is then made anew and the request repeated.
+    While the daemon reopens its index, it refuses requests; it then connects again and repeats the request.
     `on_silence` is called once, if the first message from the daemon takes longer than `SILENCE_S`.
     """
 
@@ -88,7 +88,7 @@ class Connection:
             return True
         poll = select.poll()
         poll.register(self._socket, 0)
-        return bool(poll.poll(0))  # POLLHUP or POLLERR
+        return bool(poll.poll(0))  # the bits are POLLHUP or POLLERR
 
     def call(
         self,
@@ -153,7 +153,8 @@ class Connection:
                 yield decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # read next: the daemon may have sent why
+        # Read next, because the daemon may have sent the reason.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(payload + b"\n")
 
     def _await(self, request_id: int, on_progress: OnProgress | None) -> Response:
@@ -191,7 +192,7 @@ class Connection:
             # If only half of the request was sent, the newline ends it; otherwise it is ignored.
             self._send(b"\n" + encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
         except OSError:
-            pass  # closing the connection cancels the request, too
+            pass  # closing the connection also cancels the request
 
 
 def connect(places: Places) -> Connection:
@@ -207,7 +208,7 @@ def connect(places: Places) -> Connection:
             {"index": places.index, "socket": str(places.socket)},
         ) from None
     except OSError as error:
-        check_place(str(places.socket))  # perhaps because it is another user's
+        check_place(str(places.socket))  # perhaps it is another user's socket
         reason = "it accepts no connections" if isinstance(error, TimeoutError) else error.strerror
         raise Unavailable(f"cannot connect to the daemon at {places.socket}: {reason}") from None
 
@@ -241,7 +242,7 @@ def _connect(sock: socket.socket, path: str) -> None:
         try:
             return sock.connect(path)
         except BlockingIOError:
-            # The listen queue is full: a Unix socket fails at once, whatever the timeout.
+            # The listen queue is full. Connecting to a Unix socket then fails at once, whatever the timeout is.
             if time.monotonic() > deadline:
                 raise TimeoutError from None
             time.sleep(0.01)
@@ -292,7 +293,7 @@ def decode_progress(message: Response) -> ProgressParams | None:
     try:
         return msgspec.json.decode(message.params, type=ProgressParams)
     except msgspec.DecodeError:
-        return None  # unreadable progress is no reason to fail
+        return None  # unreadable progress must not make the request fail
 
 
 def silent(daemon: peer.Descriptor, method: str, timeout_s: float) -> TimedOut:

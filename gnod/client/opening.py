@@ -44,7 +44,7 @@ def connect_or_start(
     except DaemonNotRunning:
         if not may_start or os.environ.get("GNO_NO_AUTOSTART"):
             raise
-    from gnod.client.starting import start  # imports subprocess
+    from gnod.client.starting import start  # this imports subprocess
 
     return start(places, on_demand=True, on_started=on_started)
 
@@ -86,7 +86,7 @@ def connect_now(places: Places) -> Connection:
 
 
 def socket_in_use(places: Places) -> Path:
-    """Return where the daemon that runs listens; without one, the usual path."""
+    """Return where the running daemon listens; if none is running, the usual path."""
     holder = holder_of(places.lock_file)
     return Path(holder.socket) if holder and holder.socket else places.socket
 

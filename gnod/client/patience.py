@@ -8,7 +8,7 @@ from gnod.protocol.methods import LONG_S, METHODS, SHORT_S
 
 
 def pauses_s(method: str) -> tuple[float, ...]:
-    """Return the pauses before a call is repeated whose connection was lost; none if it must not be."""
+    """Return the pauses before a call is repeated after its connection was lost; empty if it must not be repeated."""
     known = METHODS.get(method)
     return REPEAT_PAUSES_S if known is not None and known.is_repeatable else ()
 

@@ -59,7 +59,7 @@ def start(
     if child.returncode is None:
         # It may outlive this process or not: then somebody must wait for it, or it stays in the process table.
         threading.Thread(target=_reap, args=(child.pid,), name="gnod-ended", daemon=True).start()
-        child.returncode = 0  # no ResourceWarning
+        child.returncode = 0  # this avoids a ResourceWarning
     return connection
 
 
@@ -79,7 +79,7 @@ def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Pope
     # The daemon runs in "/", so that it keeps no drive busy: make relative paths absolute.
     absolute = {name: str(path) for name, path in given.items() if os.environ.get(name)}
     if places.socket != resolve(places.index).socket:
-        absolute["GNO_SOCKET"] = str(places.socket)  # a client with its own socket path
+        absolute["GNO_SOCKET"] = str(places.socket)  # the client may have its own socket path
     # If a service runs this client, its manager must not take the daemon's notifications for the service's.
     inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
     with open(private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:  # noqa: PTH123
@@ -104,7 +104,7 @@ def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int
     deadline = time.monotonic() + START_TIMEOUT_S
     pause = FIRST_POLL_S
     while True:
-        # Checked before connecting: after the child has ended, try once more.
+        # Check before connecting: after the child has ended, try once more.
         ended = child.poll() is not None
         try:
             if answered := _ask(connect_now(places)):

@@ -1,4 +1,4 @@
-"""One connection in an event loop, with many requests at once. Knows no method."""
+"""One connection in an event loop, with many requests at once. Must not depend on the methods."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Wire(asyncio.Protocol):
         self._lines = Lines()
         self._waiting: dict[int, _Waiting] = {}
         self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
-        self._refusal: GnoError | None = None  # sent by the daemon before it closed the connection
+        self._refusal: GnoError | None = None  # the daemon sent it before it closed the connection
 
     async def call(
         self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None, timeout_s: float
@@ -62,7 +62,7 @@ class Wire(asyncio.Protocol):
             try:
                 async with limit:
                     response = await waiting.answer
-            except BaseException:  # cancelled, too late, or `on_progress` failed
+            except BaseException:  # it was cancelled, timed out, or `on_progress` failed
                 if not self.is_closed:
                     self._send(encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
                 if limit.expired():
@@ -91,13 +91,13 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         now = asyncio.get_running_loop().time()
-        for waiting in self._waiting.values():  # the daemon is alive: it answers one after the other
+        for waiting in self._waiting.values():  # the daemon is alive: it answers one request after the other
             if not waiting.answer.done():
                 waiting.limit.reschedule(now + waiting.timeout_s)
         for line in self._lines.feed(data):
             try:
                 self._take(decode_response(line))
-            except GnoError as error:  # not JSON-RPC: the rest cannot be trusted
+            except GnoError as error:  # this is not JSON-RPC, so the rest cannot be trusted
                 self._fail(error)
                 self._transport.abort()
                 return
@@ -136,7 +136,7 @@ class Wire(asyncio.Protocol):
             self._refusal = error
         ids = list(self._waiting) if error else [response.id]
         for request_id in ids:
-            waiting = self._waiting.get(cast(int, request_id))  # None: it was cancelled
+            waiting = self._waiting.get(cast(int, request_id))  # None means that it was cancelled
             if waiting and not waiting.answer.done():
                 waiting.answer.set_result(response)
 
@@ -146,7 +146,7 @@ class Wire(asyncio.Protocol):
             return
         try:
             waiting.on_progress(progress.value)
-        except Exception as error:  # an error of the caller, not of the connection
+        except Exception as error:  # this is an error of the caller, not of the connection
             waiting.answer.set_exception(error)
 
     def _fail(self, error: GnoError) -> None:
@@ -164,7 +164,7 @@ async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotif
 
 
 async def _connected_socket(places: Places, *, may_start: bool) -> socket.socket:
-    # In a thread: connecting may wait for a daemon that starts or is busy.
+    # Use a thread: connecting may wait for a daemon that starts or is busy.
     opening = asyncio.ensure_future(asyncio.to_thread(connect_or_start, places, may_start=may_start))
     try:
         return (await asyncio.shield(opening)).take_socket()

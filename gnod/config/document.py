@@ -2,7 +2,7 @@
 
 The tree is built from the parser's events, not from constructed Python values: so nothing in a file can run code, an
 alias stays one reference however often it is used, and an edit can change a few characters and leave the rest of the
-file, comments and quoting too, as the user wrote it.
+file, including comments and quoting, as the user wrote it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHORT = 40
 
 
 def parse(text: str, report: Report) -> YamlDocument:
-    """Return the tree of `text`, empty when it is not YAML. Faults, also duplicate keys, go to the report."""
+    """Return the tree of `text`, empty when it is not YAML. Faults, including duplicate keys, go to the report."""
     builder = _Builder(text)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
     try:
@@ -117,7 +117,7 @@ class _Builder:
         mark = event.start_mark
         self._values += 1
         if self._values > MAX_VALUES:
-            raise _RejectedError(mark.line + 1, f"the file holds more than {MAX_VALUES:,} values")
+            raise _RejectedError(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
         raw = self._text[mark.index : event.end_mark.index]
         tag = getattr(event, "tag", None)
         node = Node(
@@ -158,7 +158,7 @@ class _Builder:
         target = self._anchors.get(event.anchor)
         if target is None:
             raise _RejectedError(
-                event.start_mark.line + 1, f"not valid YAML: nothing is anchored as {quoted(event.anchor)}"
+                event.start_mark.line + 1, f"not valid YAML: the anchor {quoted(event.anchor)} is not defined"
             )
         self._add(event, "alias").children.append(target)
 

@@ -213,7 +213,7 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 
 
 def save_search(path: Path, search: SearchConfig) -> None:
-    """Save a search under its name, in place of one that had it."""
+    """Save a search under its name. A search with the same name is replaced."""
 
     def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
         names = [each.name for each in config.searches]
@@ -233,7 +233,7 @@ def remove_search(path: Path, name: str) -> SearchConfig:
     removed: list[SearchConfig] = []
 
     def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        names = [each.name for each in config.searches]
+        names = [search.name for search in config.searches]
         if name not in names:
             hint = did_you_mean(name, names) or "; `gnoctl saved list` shows those that exist"
             raise SearchNotFound(f"there is no saved search {name!r}{hint}", {"name": name, "known": names})
@@ -320,7 +320,7 @@ def _replaced(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
 
 
 def _as_loaded(collection: CollectionConfig, path: Path) -> CollectionConfig:
-    """Return the collection as reading the file will return it; an invalid value stays as it is."""
+    """Return the collection as it will be after reading the file; an invalid value stays unchanged."""
     folder = collection.path
     with suppress(ValueError):
         folder = resolve_path(collection.path, path.parent.absolute())

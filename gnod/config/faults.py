@@ -1,4 +1,4 @@
-"""What is wrong in a config file, collected so that the user reads all of it at once."""
+"""The faults of a config file, collected so that the user reads all of them at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from gnod.errors import ConfigInvalid
 
-# A list of aliases can repeat one fault a million times; beyond this many they are only counted.
+# A list of aliases can repeat one fault a million times. Further faults are only counted.
 MAX_LISTED = 200
 
 _MAX_QUOTED = 60

@@ -16,7 +16,7 @@ from gnod.config.faults import Report, did_you_mean
 from gnod.config.model import Setting
 from gnod.config.nodes import Node, Opaque, Value, describe, is_null, value_of
 
-# How many values validation looks at in total. Aliases let a short file mean a huge one; no real file comes near.
+# Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
 MAX_VISITS = 100_000
 
 
@@ -93,7 +93,7 @@ class Fields:
         return setting.default if value is None else value
 
     def text(self, key: str, *, blank: bool = False) -> str | None:
-        """Return a non-empty string. With `blank`, an empty one is no fault and means None."""
+        """Return a non-empty string. With `blank`, an empty one is allowed and means None."""
         if not self.has(key):
             return None
         node = self._values[key].target
@@ -198,7 +198,7 @@ class Fields:
             self._report.fault(node.line, where, f"expected a string, got {describe(node)}{hint}")
         elif not value.strip():
             self._report.fault(node.line, where, "must not be empty")
-        # Neither can be part of a path or a message: the system and UTF-8 would refuse them later.
+        # Neither can be part of a path or a message, because the system and UTF-8 would refuse them later.
         elif "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
             self._report.fault(node.line, where, "contains a NUL or half a surrogate pair, which is not valid text")
         else:

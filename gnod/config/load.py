@@ -31,7 +31,7 @@ def load(path: Path) -> LoadedConfig:
 
 
 def read_text(path: Path) -> str | None:
-    """Return the file's text, None when there is no file. Raises ConfigInvalid for what is not UTF-8 text."""
+    """Return the file's text; None if there is no file. Raises ConfigInvalid if it is not UTF-8 text."""
     report = Report(path)
     data = _read(path, report)
     if data is not None:
@@ -46,7 +46,7 @@ def read_text(path: Path) -> str | None:
 
 def _read(path: Path, report: Report) -> bytes | None:
     try:
-        # Checked first: opening a pipe would block until it has a writer.
+        # Check first: opening a pipe would block until it has a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             report.fault(None, "", "cannot be read: it is not a regular file")
             return None

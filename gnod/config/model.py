@@ -1,7 +1,7 @@
 """What a valid config file means: the settings, each declared once with its default, range and description.
 
-`schema` reads them, `edit` writes some, docs/settings.md lists all. Knows no YAML and reads no file. The structs do
-not check themselves: `schema` does, while it still knows the line of each value.
+`schema` reads them, `edit` writes some, docs/settings.md lists all. Must not depend on YAML, and reads no file. The
+structs do not check themselves: `schema` does, while it still knows the line of each value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFAULT_EXCLUDES = (
     "Thumbs.db",
 )
 
-# In place of a model's address: use no model, not the preset's either.
+# Stands for a model's address: use no model, not even the preset's.
 NO_MODEL = "none"
 
 _DAY_S = 86_400
@@ -229,7 +229,7 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A saved search, which `@name` stands for at the beginning of a query."""
+    """A saved search. `@name` at the beginning of a query stands for it."""
 
     name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
     query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]
@@ -256,13 +256,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return {search.name: search.query for search in self.searches}
 
     def collection(self, name: str) -> CollectionConfig:
-        """Raise CollectionNotFound when there is none of that name."""
+        """Raise CollectionNotFound if there is no collection of that name."""
         for collection in self.collections:
             if collection.name == name:
                 return collection
         if self.is_attached(name):
             raise CollectionNotFound(
-                f"{name!r} is an attached collection, whose publisher indexes it: this is for your own folders",
+                f"{name!r} is an attached collection, which its publisher indexes: use a collection of your own",
                 {"name": name},
             )
         known = [collection.name for collection in self.collections]
@@ -274,13 +274,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return any(attached.name == name for attached in self.attached)
 
     def viewer(self, path: str, mime: str) -> list[str]:
-        """Return the command of the first viewer for such a file; empty where there is none."""
+        """Return the command of the first viewer for such a file; empty if there is none."""
         name = path.lower()
         return next(
             (
                 list(viewer.command)
                 for viewer in self.viewers
-                if any(name.endswith(each) if each[0] == "." else fnmatchcase(mime, each) for each in viewer.files)
+                if any(name.endswith(file) if file[0] == "." else fnmatchcase(mime, file) for file in viewer.files)
             ),
             [],
         )

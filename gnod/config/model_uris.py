@@ -1,4 +1,4 @@
-"""What a model's address may look like. Pure: knows no file, no network and no preset.
+"""What a model's address may look like. Pure: must not depend on files, the network or presets.
 
     hf:org/repo                         a repository of the Hugging Face hub with an encoder in safetensors
     hf:org/repo/file.gguf               one file of a repository
@@ -27,11 +27,12 @@ _REPOSITORY = re.compile(r"(?!.*(?:--|\.\.))[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A
 _QUANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
-# What no file name of a model holds, and no message or YAML file should: blanks at the ends, controls, surrogates.
+# Characters that no file name of a model contains, and that a message or YAML file must not contain: blanks at the
+# ends, controls, surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HUB_PAGE = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:resolve|blob)/[^/]+/([^?#]+)")
 
-# What a server adds to its base address for each task.
+# A server adds one of these to its base address for each task.
 _TASKS = ("/embeddings", "/rerank", "/chat/completions")
 _HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.%]+\])")
 _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9._~%@:+-]+)*")
@@ -111,7 +112,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, which a key belongs to."""
+        """Return scheme, host and port, which identify the server of a key."""
         parts = urlsplit(self.base)
         return f"{parts.scheme}://{parts.netloc}"
 
@@ -130,7 +131,7 @@ def parse(text: str) -> ModelUri:
     if len(text) > MAX_LENGTH:
         raise _invalid(text, f"it is longer than {MAX_LENGTH} characters")
     if not text.strip() or text != text.strip() or _UNPRINTABLE.search(text):
-        raise _invalid(text, "it is empty, or has blanks or control characters that do not belong there")
+        raise _invalid(text, "it is empty, or contains blanks or control characters")
     scheme, _, rest = text.partition(":")
     parts = {"hf": _hub, "file": _local, "pypi": _wheel} | dict.fromkeys(("http", "https", "http+unix"), _endpoint)
     if scheme not in parts:
@@ -145,7 +146,7 @@ def _hub(text: str, rest: str) -> ModelUri:
         if not _REPOSITORY.fullmatch(name):
             raise _invalid(
                 text,
-                f"{name!r} is no name on the hub; expected hf:org/repo, hf:org/repo/file.gguf or hf:org/repo:QUANT",
+                f"{name!r} is not a name on the hub; expected hf:org/repo, hf:org/repo/file.gguf or hf:org/repo:QUANT",
             )
     full = f"{organisation}/{repository}"
     if not separator:
@@ -157,7 +158,7 @@ def _hub(text: str, rest: str) -> ModelUri:
         return HubFile(full, path)
     if separator == ":" and _QUANT.fullmatch(rest):
         return HubQuant(full, rest)
-    raise _invalid(text, f"{rest!r} is no quantisation such as Q4_K_M")
+    raise _invalid(text, f"{rest!r} is not a quantisation such as Q4_K_M")
 
 
 def _split_repository(rest: str) -> tuple[str, str, str]:
@@ -181,9 +182,9 @@ def _wheel(text: str, rest: str) -> ModelUri:
     if not mark or not equals:
         raise _invalid(text, "expected pypi:package==version#path/in/wheel")
     if not _PACKAGE.fullmatch(package):
-        raise _invalid(text, f"{package!r} is no name of a package")
+        raise _invalid(text, f"{package!r} is not a valid package name")
     if not _VERSION.fullmatch(version):
-        raise _invalid(text, f"{version!r} is no exact version")
+        raise _invalid(text, f"{version!r} is not an exact version")
     return WheelFile(package, version, _inner_path(text, path.removesuffix("/")))
 
 
@@ -193,7 +194,7 @@ def _endpoint(text: str, rest: str) -> ModelUri:
     if page := _HUB_PAGE.match(text):
         raise _invalid(text, f"expected {FORMS}; did you mean hf:{page[1]}/{page[2]}/{page[3]}?")
     if not hash_ or not model.strip():
-        raise _invalid(text, "it names no model of the server: add #model, as in https://host:port/v1#model")
+        raise _invalid(text, "it does not name a model of the server: add #model, as in https://host:port/v1#model")
     try:
         parts = urlsplit(base)
         port = parts.port
@@ -201,7 +202,9 @@ def _endpoint(text: str, rest: str) -> ModelUri:
         raise _invalid(text, "its host or port is not valid") from None
     if "@" in parts.netloc:
         shown = text.replace(parts.netloc.rpartition("@")[0], "…")
-        raise _invalid(shown, "a key or password does not belong into the config: docs/remote-models.md says where")
+        raise _invalid(
+            shown, "keys and passwords must not be in the config: docs/remote-models.md says where to store them"
+        )
     if "?" in base or not _BASE_PATH.fullmatch(path := parts.path.rstrip("/")):
         raise _invalid(text, "expected scheme, host and path only, as in https://host:port/v1#model")
     for task in _TASKS:
@@ -214,7 +217,7 @@ def _endpoint(text: str, rest: str) -> ModelUri:
             )
         return Endpoint(f"{scheme}://{parts.netloc}{path}", model, socket)
     if not parts.hostname or not _HOST.fullmatch(parts.netloc.removesuffix(f":{port}")):
-        raise _invalid(text, "it names no host in ASCII, as in https://host:port/v1#model")
+        raise _invalid(text, "it does not name a host in ASCII, as in https://host:port/v1#model")
     return Endpoint(f"{scheme}://{parts.netloc.lower()}{path}", model)
 
 
@@ -222,7 +225,7 @@ def _inner_path(text: str, path: str) -> str:
     """Return a path that stays inside its repository or wheel. Raises InvalidModelUri."""
     parts = path.split("/")
     if any(part in ("", ".", "..") or "\\" in part for part in parts):
-        raise _invalid(text, f"{path!r} is no path inside it")
+        raise _invalid(text, f"{path!r} is not a path inside it")
     return path
 
 
@@ -238,7 +241,7 @@ def _hint(text: str) -> str:
 
 def _invalid(text: str, reason: str) -> InvalidModelUri:
     shown = text if len(text) <= 100 else text[:99] + "…"
-    # A lone surrogate could not be sent to anybody.
+    # A lone surrogate cannot be sent.
     shown = shown.encode("utf-8", "replace").decode()
     reason = reason.encode("utf-8", "replace").decode()
     return InvalidModelUri(f"{shown!r} is not a model's address: {reason}", {"uri": shown})

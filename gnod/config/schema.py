@@ -55,8 +55,8 @@ def resolve_path(written: str, folder: Path) -> str:
     """Return the absolute form of a path in a config file of `folder`. Raises ValueError with a sentence."""
     expanded = os.path.expanduser(written)  # noqa: PTH111  (Path's raises RuntimeError)
     if expanded.startswith("~"):
-        raise ValueError(f"{quoted(written)} names no home folder; write './~…' for a folder of such a name")
-    # Unlike Path.resolve this does not touch the disk: a root on a dead network drive would block.
+        raise ValueError(f"{quoted(written)} does not name a home folder; write './~…' for a folder of such a name")
+    # Unlike Path.resolve, this does not touch the disk: a root on an unreachable network drive would block.
     return os.path.abspath(os.path.join(folder, expanded))  # noqa: PTH100, PTH118
 
 
@@ -67,7 +67,7 @@ def normalise_extension(written: str) -> str | None:
 
 
 def read_config(root: Node, report: Report, folder: Path) -> model.Config:
-    """Return the config that `root` holds; use it only if the report has no faults afterwards.
+    """Return the config in `root`; use it only if the report has no faults afterwards.
 
     `folder` is the config file's own. Raises `fields.TooManyVisitsError`.
     """
@@ -111,7 +111,7 @@ def _version(fields: Fields) -> str:
     if version is None:
         return model.Config().version
     if not re.fullmatch(r"1(\.[0-9]{1,9})?", version):
-        fields.warn("version", f"gnod knows version '1.0' of this file, not {quoted(version)}")
+        fields.warn("version", f"gnod supports version '1.0' of this file, not {quoted(version)}")
     return version
 
 
@@ -229,7 +229,9 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
         return model.NO_MODEL
     if written.startswith(("http://", "https://")) and "#" not in written and ".gguf" not in written:
         # A file that GNO may have written is not a fault.
-        fields.warn(role, "names no model of the server, so the preset's is used; expected https://host:port/v1#model")
+        fields.warn(
+            role, "does not name a model of the server, so the preset's is used; expected https://host:port/v1#model"
+        )
         return None
     try:
         parsed = model_uris.parse(written)
@@ -237,7 +239,7 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
         fields.fault(role, error.message)
         return None
     if isinstance(parsed, model_uris.HubRepository) and role in ("expand", "answer"):
-        fields.fault(role, f"{written!r} names no file: a language model needs one, as in {written}/file.gguf")
+        fields.fault(role, f"{written!r} does not name a file: a language model needs one, as in {written}/file.gguf")
         return None
     return written
 

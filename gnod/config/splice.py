@@ -1,8 +1,8 @@
 """Small changes to YAML text: add an item to a list, remove some, replace one value.
 
 Each function says which characters to replace and leaves all others alone, so comments, order and quoting stay as the
-user wrote them. Knows nodes and text, and not what the settings mean. Layouts that it cannot follow raise
-`UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
+user wrote them. Works on nodes and text; must not depend on the meaning of settings. Layouts that it cannot follow
+raise `UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import NamedTuple
 from gnod.config.document import skip_gap
 from gnod.config.nodes import Node, YamlDocument, is_null
 
-# Plain only where no YAML reader, of version 1.1 either, could take it for something other than a string.
+# Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
+# else.
 _PLAIN = re.compile(r"[^\W\d_][\w/. @+-]*[\w/]|[^\W\d_]|[~/.]*/[\w/. @+-]*[\w/]|/|\.[^\W\d_]\w*")
 _NOT_PLAIN = re.compile(r"(?:null|true|false|yes|no|on|off|y|n|\.inf|\.nan|[.\d_]+)", re.IGNORECASE)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -161,7 +162,7 @@ def quote(text: str) -> str:
 
 
 def _double_quoted(text: str) -> str:
-    # A JSON string is a YAML one, but for characters that YAML does not print or folds as line ends.
+    # A JSON string is a YAML string, except for characters that YAML does not print or folds as line ends.
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 

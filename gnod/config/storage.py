@@ -30,7 +30,7 @@ def write(path: Path, text: str) -> None:
     with _translated(path):
         target = Path(os.path.realpath(path))
         private_folder(target.parent)
-        # os.replace needs permission for the folder only: it would replace a read-only file.
+        # os.replace needs permission only for the folder, so it would replace a read-only file.
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         before = target.stat() if target.exists() else None

@@ -13,13 +13,14 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 
-# Larger blocks get pages of their own, which are returned at once. The system clears such pages, so what searches
-# compute with must be smaller: numbers of 65,536 documents or rows, or one byte for each of a million. With half of
+# Larger blocks get pages of their own, which are returned at once. The system clears such pages, so the data of a
+# search must be in smaller blocks: numbers of 65,536 documents or rows, or one byte for each of a million. With half of
 # this, a vector search in a million took a fifth more.
 _MMAP_BYTES = 1024 * 1024
-# So much free memory at the end of an arena is kept for the next search.
+# Keep this much free memory at the end of an arena for the next search.
 _KEPT_BYTES = 8 * 1024 * 1024
-# By default each thread can have an arena with free memory. Our threads wait for SQLite and numpy, not for it.
+# By default each thread can have an arena with free memory. Our threads wait for SQLite and numpy, not for the
+# allocator.
 _ARENAS = 4
 
 

@@ -90,12 +90,12 @@ from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
-# After that, an engine of a shared collection is away; a search waits less.
+# An engine that does not answer within this time is unreachable. A search waits less.
 _ENGINE_S = 5.0
-# How long a start waits for the postings, which are read beside the first steps. Until they are read, a search takes
+# A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
 # half a second in an index of a million documents.
 _POSTINGS_S = 3.0
-# Files of the user's models whose digests are kept.
+# Keep the digests of this many files of the user's models.
 _DIGESTS = 16
 _OCR_MODULE = "gnod.ingest.ocr.worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
@@ -107,7 +107,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What `lifecycle.serve` holds while the daemon runs."""
+    """The services that `lifecycle.serve` keeps while the daemon runs."""
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
@@ -203,7 +203,8 @@ async def _start(
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
-        with contextlib.suppress(OSError, GnoError):  # it must exist to be watched; what writes it reports the error
+        # It must exist to be watched; the code that writes it reports the error.
+        with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
         following = _following(places, configuration, database)
@@ -213,7 +214,7 @@ async def _start(
             raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
         logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
         await database.write(changes.leap)
-        following.start()  # what it reads is compared with the clock
+        following.start()  # the data that it reads is compared with the clock
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
         services = await _compose(places, stats, control, configuration, database, following, addresses)
@@ -249,7 +250,7 @@ async def _compose(
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
-    # Before anything is made that works in the background, and would have to be closed.
+    # Wait before anything is made that works in the background, and would have to be closed.
     await asyncio.to_thread(following.wait_until_loaded, _POSTINGS_S)
     readability = ReadabilityService(model_service, factory)
     recommendation = RecommendationService(configuration, database, model_service, readability)
@@ -389,7 +390,7 @@ def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
 
 
 def _following(places: Places, configuration: Configuration, database: Database) -> Following:
-    """Make what keeps the postings. Before anything reads the database, so that all readers know them."""
+    """Make what keeps the postings. Call it before anything reads the database, so that all readers have them."""
     postings = Postings(folder_of(places.database), VERSION)
     following = Following(
         database, postings, Builder(terms_of), least=lambda: configuration.current.ingest.postings_from
@@ -417,7 +418,7 @@ def _readers(wanted: int | None) -> int:
 
 
 def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:
-    """Load them now, so that the first search does not wait."""
+    """Load the vectors now, so that the first search does not wait."""
     for uri in uris:
         nearest.load(connection, uri)
 

@@ -1,4 +1,4 @@
-"""The life of the process: start in order, serve until asked to stop, stop in reverse. Knows no methods.
+"""The life of the process: start in order, serve until asked to stop, stop in reverse. Must not depend on the methods.
 
 SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
 at once. SIGHUP reloads. A service manager is notified of each step.
@@ -30,7 +30,7 @@ from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 
 CANCEL_TIMEOUT_S = 2.0
-# How often the socket's file is looked for. Clients wait a little longer for a daemon that has lost it.
+# Check for the socket's file this often. Clients wait a little longer for a daemon that has lost it.
 SOCKET_CHECK_S = 2.0
 
 _T = TypeVar("_T")
@@ -41,8 +41,9 @@ _log = logging.getLogger(__name__)
 class Control:
     """Requests to stop the daemon or to reopen its index. To be used in the event loop's thread.
 
-    A caller belongs to what will be closed, so a request returns at once; `serve` carries it out. `stopping` is set by
-    the first `stop`."""
+    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. `stopping` is set
+    by the first `stop`.
+    """
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
@@ -99,7 +100,7 @@ class Services(Protocol):
     async def close(self) -> None: ...
 
 
-# Starts the services. Cancelled when a signal comes first; it must then leave nothing running.
+# Starts the services. If it is cancelled because a signal comes first, it must leave nothing running.
 StartServices = Callable[[Places, Stats, Control], Awaitable[Services]]
 
 
@@ -144,7 +145,7 @@ async def serve(
             del services
             gc.collect()  # the services hold much memory in reference cycles
             ready = partial(_log.info, "index.reopened")
-        notifier.stopping()  # also when the index was being reopened
+        notifier.stopping()  # notify it even while the index is being reopened
     return not signals.force.is_set()
 
 
@@ -225,7 +226,7 @@ class _Served:
     async def _reload_on_hangup(self, services: Services) -> None:
         while True:
             await self._signals.hangup.wait()
-            self._signals.hangup.clear()  # first, so that a signal during the reload is not lost
+            self._signals.hangup.clear()  # clear it first, so that a signal during the reload is not lost
             self._notifier.reloading("reading the config")
             try:
                 await services.reload()
@@ -234,11 +235,11 @@ class _Served:
                 _log.warning("reload.refused", extra={"fields": fields})
             except Exception:
                 _log.exception("reload.failed")
-            self._notifier.ready(self._status)  # a reload that failed stops nothing
+            self._notifier.ready(self._status)  # the daemon continues after a reload that failed
 
 
 class _Signals:
-    """The signals of the process. After `daemon.shutdown`, too, only the second signal forces the end."""
+    """The signals of the process. Even after `daemon.shutdown`, only the second signal forces the end."""
 
     def __init__(self, control: Control) -> None:
         self.control = control

@@ -1,4 +1,5 @@
-"""The socket file: create, protect, replace and remove it. Must run under the index's lock; knows no requests.
+"""The socket file: create, protect, replace and remove it. Must run under the index's lock; must not depend on
+requests.
 
 With socket activation (sd_listen_fds(3)) the service manager creates and keeps the socket.
 """
@@ -104,7 +105,7 @@ def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.
     names = environment.pop("LISTEN_FDNAMES", "").split(":")
     if environment.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal() or int(count) == 0:
         return None
-    # A user's own unit may pass other sockets too, and names ours.
+    # A user's own unit may also pass other sockets, and names ours.
     if int(count) > 1 and _OUR_NAME not in names:
         raise UsageError(f"{count} sockets were passed to gnod: name its own FileDescriptorName={_OUR_NAME}")
     descriptor = _FIRST_PASSED + (names.index(_OUR_NAME) if _OUR_NAME in names else 0)
@@ -127,7 +128,7 @@ def _check_passed(passed: socket.socket, path: Path) -> None:
     bound = os.fsdecode(passed.getsockname())
     if bound != str(path) and not (path.exists() and Path(bound).exists() and path.samefile(bound)):
         raise UsageError(
-            f"gnod was passed a socket at {bound}, but its clients look at {path}: make ListenStream= and GNO_SOCKET "
+            f"gnod was passed a socket at {bound}, but its clients use {path}: make ListenStream= and GNO_SOCKET "
             "agree, or run `gnoctl service install`"
         )
 
@@ -144,7 +145,7 @@ def _bound(path: Path, places: Places) -> socket.socket:
 def _make_folder(folder: Path, places: Places) -> None:
     """Create the folder of the socket. Raises ForeignSocket if other users could put another socket into it."""
     private_folder(folder)
-    # Only gnod's own folders: not one that the user named (GNO_SOCKET).
+    # Change only gnod's own folders, not one that the user named (GNO_SOCKET).
     is_ours = folder == places.cache_dir or folder.name == "gno"
     if is_ours and folder.stat().st_uid == os.getuid():
         folder.chmod(0o700)

@@ -1,7 +1,8 @@
 """One daemon per index: an exclusive lock on a file that stays.
 
 The lock, not the socket or a pid, decides which process serves an index: the kernel releases it however the process
-ends. The file is never deleted, because the next process could not see the lock of a deleted file. Knows no sockets.
+ends. The file is never deleted, because the next process could not see the lock of a deleted file. Must not depend on
+sockets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gnod.holder import Holder
 from gnod.paths import Places, check_owner
 from gnod.private import prepare, private_file
 
-# gnoctl holds the lock for a moment when it checks whether a daemon runs.
+# gnoctl takes the lock for a moment when it checks whether a daemon runs.
 PATIENCE_S = 0.2
 _MAX_FAILURE_CHARS = 2000
 
@@ -33,7 +34,7 @@ class IndexLock:
         self._descriptor = descriptor
         self._holder = Holder(pid=os.getpid(), started_at=datetime.now(UTC).isoformat(timespec="seconds"))
         with suppress(OSError):
-            os.ftruncate(descriptor, 0)  # on a full disk, too, the file must not name an earlier process
+            os.ftruncate(descriptor, 0)  # the file must not name an earlier process, even on a full disk
         self._write(self._holder)
 
     def listens_at(self, socket: str) -> None:
@@ -42,13 +43,13 @@ class IndexLock:
         self._write(self._holder)
 
     def ends(self, failure: str | None = None) -> None:
-        """Leave nothing of this process but why it failed."""
+        """Delete everything about this process from the file, except why it failed."""
         self._write(Holder(failure=failure and failure[:_MAX_FAILURE_CHARS]))
 
     def _write(self, content: Holder) -> None:
-        # A full disk costs the messages of other processes, not the daemon.
+        # A full disk must cost only the messages for other processes, not the daemon.
         with suppress(OSError):
-            # In one step, for readers: blanks cover what was there.
+            # Write in one step for readers: blanks cover the old content.
             length = os.fstat(self._descriptor).st_size
             os.pwrite(self._descriptor, msgspec.json.encode(content).ljust(length), 0)
 
@@ -66,7 +67,7 @@ def index_lock(places: Places) -> Iterator[IndexLock]:
         try:
             yield lock
         except GnoError as error:
-            # One that was not to be started has not failed.
+            # A daemon that should not start has not failed.
             lock.ends(None if isinstance(error, DaemonNotRunning) else error.message)
             raise
         lock.ends()

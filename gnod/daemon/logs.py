@@ -69,7 +69,7 @@ class JsonFormatter(logging.Formatter):
         }
         if trace := _trace(record):
             line["traceback"] = trace
-        # Not msgspec, which fails for a file name that is not valid Unicode.
+        # Do not use msgspec, which fails for a file name that is not valid Unicode.
         text = json.dumps(line, default=repr, ensure_ascii=False)
         return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

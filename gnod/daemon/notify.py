@@ -1,4 +1,4 @@
-"""Report the state of the daemon to systemd: sd_notify(3), without its library. Knows no requests."""
+"""Report the state of the daemon to systemd: sd_notify(3), without its library. Must not depend on requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 SYSTEMD = "systemd"
 LAUNCHD = "launchd"
 
-# systemd advises to feed its watchdog twice in the time that it allows.
+# systemd advises to notify its watchdog twice in the time that it allows.
 _FEEDS = 2
 _SEND_TIMEOUT_S = 1.0
 _LAUNCHD_LABEL = "local.gnod."
@@ -67,7 +67,7 @@ class Notifier:
 def from_environment(environment: MutableMapping[str, str] | None = None) -> Notifier:
     """Return the notifier, and remove its variables from the environment, so that workers do not notify."""
     variables = os.environ if environment is None else environment
-    manager = manager_of(variables)  # before they are gone
+    manager = manager_of(variables)  # read them before they are removed
     address = variables.pop("NOTIFY_SOCKET", None)
     microseconds = variables.pop("WATCHDOG_USEC", "")
     is_for_us = variables.pop("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())

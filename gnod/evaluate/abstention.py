@@ -77,7 +77,7 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def _share(confidences: Sequence[float]) -> float:
-    return sum(each >= THRESHOLD for each in confidences) / len(confidences)
+    return sum(confidence >= THRESHOLD for confidence in confidences) / len(confidences)
 
 
 def _relevant(dataset: Dataset, index: Index) -> dict[str, frozenset[int]]:

@@ -40,7 +40,7 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
     lines = {document.id: document.text.split("\n") for document in dataset.documents}
     first = three = exact = total = 0
     took_ms = []
-    quoter.ask(next(iter(asked.values())))  # warm up, as a daemon is
+    quoter.ask(next(iter(asked.values())))  # warm up, because a daemon is warm
     for done, (query_id, question) in enumerate(asked.items(), start=1):
         started = time.perf_counter()
         quotes = quoter.ask(question).quotes

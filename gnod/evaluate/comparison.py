@@ -12,13 +12,13 @@ from gnod.evaluate.evaluation import Summary
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
 
-# What hybrid search combines.
+# The two sides that hybrid search combines.
 SIDES = ("lexical", "vector")
 MAX_CHANGED = 10
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 _SEED = 20_260_101
-# Random indices that are drawn at once; bounds the memory.
+# The number of random indices that are drawn at once. It limits the memory.
 _BATCH = 1 << 22
 # Smaller differences are rounding errors.
 _SAME = 1e-9
@@ -137,8 +137,8 @@ def _contrast(run: Summary, baseline: Summary) -> Contrast:
         mode=run.mode,
         change=change,
         is_sure=change.excludes_zero,
-        better=sum(each > _SAME for each in differences),
-        worse=sum(each < -_SAME for each in differences),
+        better=sum(difference > _SAME for difference in differences),
+        worse=sum(difference < -_SAME for difference in differences),
     )
 
 

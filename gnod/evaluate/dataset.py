@@ -133,7 +133,7 @@ def _read_qrels(path: Path, *, known_queries: Set[str], known_documents: Set[str
             raise _fault(path, number, f"expected query-id, corpus-id and score between tabs, not {line!r}")
         query_id, document_id, grade = fields
         if number == 1 and not any(map(str.isdigit, grade)):
-            continue  # the header line
+            continue  # this is the header line
         if not (grade.removeprefix("-").isdecimal() and grade.isascii()):
             raise _fault(path, number, f"the score must be a whole number, not {grade!r}")
         if query_id not in known_queries:
@@ -152,7 +152,7 @@ def _read_answers(path: Path, queries: Set[str]) -> dict[str, list[str]]:
         fields = line.split("\t")
         if len(fields) != 3 or not fields[2].strip():
             raise _fault(path, number, f"expected query-id, corpus-id and an answer between tabs, not {line!r}")
-        if fields[0] in queries:  # not the header line
+        if fields[0] in queries:  # this excludes the header line
             answers.setdefault(fields[0], []).append(fields[2])
     return answers
 

@@ -134,7 +134,7 @@ def evaluate(
 
 def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:
     for query in islice(queries.values(), 1):
-        _QueryRuns().run(retriever, "", query)  # warm up, as a daemon is
+        _QueryRuns().run(retriever, "", query)  # warm up, because a daemon is warm
     results = _QueryRuns()
     for done, (query_id, query) in enumerate(queries.items(), start=1):
         results.run(retriever, query_id, query)

@@ -1,4 +1,4 @@
-"""Measure evidence: whether a packet of so many tokens has the answer of a question, or a part of a relevant document.
+"""Measure evidence: whether a packet of a given size has the answer of a question, or a part of a relevant document.
 
 For all collections; the answers are those of `answers.tsv`.
 """
@@ -44,13 +44,13 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
         return None
     hits, documents, tokens, passages, took_ms = 0, 0.0, 0, 0, []
     answered: list[bool] = []
-    quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, as a daemon is
+    quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, because a daemon is warm
     for done, (query_id, question) in enumerate(queries.items(), start=1):
         started = time.perf_counter()
         found = quoter.gather(question, MAX_TOKENS)
         took_ms.append((time.perf_counter() - started) * 1000)
         relevant = {id_ for id_, grade in dataset.qrels[query_id].items() if grade > 0}
-        share = len(relevant & {each.place.document.path for each in found.passages}) / (len(relevant) or 1)
+        share = len(relevant & {passage.place.document.path for passage in found.passages}) / (len(relevant) or 1)
         has_answer = False
         if query_id in dataset.answers:
             has_answer = _holds(found, dataset.answers[query_id])
@@ -75,4 +75,4 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
 
 
 def _holds(found: Evidence, answers: Sequence[str]) -> bool:
-    return any(holds(f"{each.lead}\n{each.text}", answers) for each in found.passages)
+    return any(holds(f"{passage.lead}\n{passage.text}", answers) for passage in found.passages)

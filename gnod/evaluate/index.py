@@ -125,7 +125,7 @@ async def _index(
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
     done, total = 0, len(dataset.documents)
-    # In order of docid: the order in which documents are stored must not depend on the speed of the workers.
+    # Use the order of docids: the order in which documents are stored must not depend on the speed of the workers.
     waiting = iter(sorted(dataset.documents))
     under_way: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
     try:

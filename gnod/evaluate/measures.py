@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gnod.errors import DependencyMissing
 from gnod.evaluate.dataset import Qrels
 
-# Name in tables and files → name in ir-measures. MAP is the mean of AP.
+# Maps a name in tables and files to the name in ir-measures. MAP is the mean of AP.
 MEASURES = {"nDCG@10": "nDCG@10", "RR@10": "RR@10", "R@100": "R@100", "MAP": "AP"}
 PER_QUERY = "nDCG@10"
 DEPTH = 100
@@ -42,7 +42,7 @@ def library() -> ModuleType:
 
 def measure(qrels: Qrels, run: Rankings) -> Scores:
     """Score a run whose rankings are in order. Judged queries without results score 0; other queries do not count."""
-    # Ranks instead of scores: evaluation tools break ties differently and read scores in single precision.
+    # Use ranks instead of scores: evaluation tools break ties differently and read scores in single precision.
     ranks = {
         query_id: {document_id: float(-rank) for rank, (document_id, _) in enumerate(ranking)}
         for query_id, ranking in run.items()

@@ -30,10 +30,10 @@ from gnod.pipeline.budget import ThroughputEstimate
 from gnod.types import Unavailable
 
 CUTOFFS = (1, 5, 10, 20)
-# Questions of this category ask for what was never said.
+# Questions of this category ask for things that were never said.
 ABSENT = "adversarial"
 ALL = "all"
-# As the daemon searches; without names and times; with ranks instead of scores.
+# The daemon's way to search; without names and times; with ranks instead of scores.
 MODES: Sequence[Fusion] = ("convex", "plain", "rrf")
 _STORED_AT_A_TIME = 100
 _KEY_BYTES = 32
@@ -116,22 +116,22 @@ class _Vault:
         self, folder: Path, texts: Sequence[StoredText], questions: Sequence[Question], modes: Sequence[Fusion]
     ) -> Measured:
         await self._store(texts)
-        known = {each.id for each in texts}
-        answerable = [each for each in questions if known & {*each.evidence}]
+        known = {text.id for text in texts}
+        answerable = [question for question in questions if known & {*question.evidence}]
         rows: list[Recall] = []
         answers: list[_Answer] = []
         for mode in reversed(modes):
             answers = [await self._ask(each, each.namespace, mode) for each in answerable]
             rows = [*_recalls(answers, mode, known), *rows]
-        namespaces = list(dict.fromkeys(each.namespace for each in texts))
+        namespaces = list(dict.fromkeys(text.namespace for text in texts))
         elsewhere = [
             await self._ask(each, namespaces[(namespaces.index(each.namespace) + 1) % len(namespaces)], modes[0])
             for each in answerable
             if len(namespaces) > 1 and each.category != ABSENT
         ]
         empty = Emptiness(
-            _empty([each for each in answers if each.question.category != ABSENT]),
-            _empty([each for each in answers if each.question.category == ABSENT]),
+            _empty([answer for answer in answers if answer.question.category != ABSENT]),
+            _empty([answer for answer in answers if answer.question.category == ABSENT]),
             _empty(elsewhere),
         )
         return Measured(str(folder), len(texts), rows, empty)
@@ -187,7 +187,7 @@ def _part(answer: _Answer, at: int, known: Collection[str]) -> float:
 
 
 def _empty(answers: Sequence[_Answer]) -> float:
-    return fmean(not each.found for each in answers) if answers else 0.0
+    return fmean(not answer.found for answer in answers) if answers else 0.0
 
 
 def _read(path: Path, kind: type[T]) -> list[T]:
@@ -196,4 +196,4 @@ def _read(path: Path, kind: type[T]) -> list[T]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
-        raise UsageError(f"{path} has a line that is not as expected: {error}") from error
+        raise UsageError(f"{path} has an invalid line: {error}") from error

@@ -16,7 +16,7 @@ from gnod.pipeline.answering.confidence import THRESHOLD
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
-_LEFT = 2  # columns of text; the others hold numbers
+_LEFT = 2  # the columns of text; the others have numbers
 _GAP = "  "
 _MAX_TEXT = 90
 _MAX_FAILED = 5
@@ -64,9 +64,9 @@ def against_sides(losses: Sequence[Loss]) -> Iterator[str]:
     if not losses:
         return
     yield f"{PER_QUERY} of {BASELINE} against the better of {' and '.join(SIDES)}"
-    rows = [[_plain(each.collection), each.better, f"{each.change:+.4f}"] for each in losses]
+    rows = [[_plain(loss.collection), loss.better, f"{loss.change:+.4f}"] for loss in losses]
     if len(losses) > 1:
-        rows.append([MEAN, "", f"{sum(each.change for each in losses) / len(losses):+.4f}"])
+        rows.append([MEAN, "", f"{sum(loss.change for loss in losses) / len(losses):+.4f}"])
     yield from _columns(["collection", "better", "change"], rows)
 
 

@@ -18,7 +18,7 @@ from gnod.evaluate.evaluation import Summary
 from gnod.evaluate.measures import MEASURES
 from gnod.evaluate.modes import Ranking
 
-# Columns of a TREC file end at white space; the format has no quoting.
+# Columns of a TREC file end at white space, and the format has no quoting.
 _UNSAFE = re.compile(r"[%\s]")
 _SCORE_STEP = 1e-6
 

@@ -85,7 +85,7 @@ def _source(source: SourcePassage, copies: Mapping[int, Copies], *, cited: bool 
 
 
 def _quotes(found: Quoted, copies: Mapping[int, Copies], params: AskParams) -> list[wire.Quote]:
-    return [_quote(each, found.confidence, copies, explain=params.explain) for each in found.quotes]
+    return [_quote(quote, found.confidence, copies, explain=params.explain) for quote in found.quotes]
 
 
 def _quote(quote: Quote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> wire.Quote:

@@ -23,7 +23,7 @@ from gnod.store.documents import maintenance
 
 def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], None]], None]) -> Mapping[str, Handler]:
     """`reopen` reopens the index after a function that runs while it is closed."""
-    one_at_a_time = asyncio.Lock()  # they share a folder
+    one_at_a_time = asyncio.Lock()  # backups and restores share a folder
     is_replaced = asyncio.Event()
 
     def check_still_ours() -> None:
@@ -52,7 +52,7 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
             except BaseException:
                 staging.clear(places)
                 raise
-            # No await from here on: the restore is requested, or the folder was cleared.
+            # Do not await from here on: the restore is requested, or the folder was cleared.
             is_replaced.set()
             reopen(partial(restore.swap, places, prepared.moves))
         return copied(
@@ -72,5 +72,5 @@ def _absolute(path: str) -> Path:
     if not Path(path).is_absolute():
         raise InvalidParams("parameter 'path': must be absolute", {"parameter": "path"})
     if "\0" in path:
-        raise InvalidParams("parameter 'path': contains a NUL character", {"parameter": "path"})
+        raise InvalidParams("parameter 'path': must not contain a NUL character", {"parameter": "path"})
     return Path(path)

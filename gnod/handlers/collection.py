@@ -48,7 +48,7 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
 
         def change(path: Path) -> int:
             changed = edit.rename_collection(path, params.name, params.new_name)
-            # Before the config is mirrored: it would remove one collection and index another.
+            # Do this before the config is mirrored, which would remove one collection and index another.
             rename = database.submit_write(lambda c: collections.rename(c, params.name, params.new_name))
             rename.result()
             return changed

@@ -43,7 +43,7 @@ MIN_FREE_BYTES = 500 * 1024 * 1024
 
 _UNLOCK = "gnoctl memory unlock"
 
-# Package, purpose, and whether gnod works without it.
+# Each entry is a package, its purpose, and whether gnod works without it.
 _PACKAGES = [
     ("markitdown", "PDF, Word, PowerPoint, EPUB and HTML files", True),
     ("openpyxl", "Excel files", True),
@@ -121,7 +121,7 @@ def _places(places: Places) -> list[Check]:
 def _socket(path: Path) -> Check:
     shown = f"{path} ({len(os.fsencode(path))} of {SOCKET_PATH_LIMIT} bytes"
     if not path.exists():
-        return Check("socket", "error", f"{shown}, deleted)", "wait two seconds: gnod makes it again")
+        return Check("socket", "error", f"{shown}, deleted)", "wait two seconds: gnod creates it again")
     mode = stat.S_IMODE(path.stat().st_mode)
     if not is_private(str(path.parent)):
         return Check("socket", "error", f"{shown}): other users can replace it", f"chmod go-w {path.parent}")
@@ -134,14 +134,14 @@ def _runtime_folder() -> list[Check]:
     folder = os.environ.get("XDG_RUNTIME_DIR")
     if not folder or is_private(folder):
         return []
-    message = f"{folder} is not a folder that only you can write: gnod does not use it"
+    message = f"{folder} can be written by others, so gnod does not use it"
     return [Check("runtime folder", "warning", message, "unset XDG_RUNTIME_DIR, or give it mode 0700")]
 
 
 def _data(folder: Path) -> Check:
-    """Check that nobody else can replace what is in the folder, which may be one that the user named."""
+    """Check that other users cannot replace the files in the folder, which the user may have chosen."""
     if found := opening(folder / "index"):
-        return Check("data folder", "warning", f"{found.problem}, and replace what is in it", found.remedy)
+        return Check("data folder", "warning", f"{found.problem}, and replace the files in it", found.remedy)
     return Check("data folder", "ok", str(folder))
 
 
@@ -215,13 +215,13 @@ def _attached(report: Report) -> Check:
 
 
 async def _files(configuration: Configuration, database: Database) -> list[Check]:
-    names = [each.name for each in configuration.current.collections]
+    names = [collection.name for collection in configuration.current.collections]
     try:
         failed = await database.read(lambda connection: failures.count(connection, names))
     except GnoError:
-        return []  # the check of the database says why
+        return []  # the check of the database reports why
     if not failed:
-        return [Check("files", "ok", "all could be read")]
+        return [Check("files", "ok", "all files could be read")]
     message = f"{failed:,} file{'' if failed == 1 else 's'} could not be read"
     return [Check("files", "ok", message, "gnoctl status --errors")]
 
@@ -242,7 +242,9 @@ def _sandbox(pool: WorkerPool) -> Check:
     """Report the protections of a worker; `_workers` has started one."""
     if held := pool.protections:
         return Check("converter sandbox", "ok", "; ".join(held))
-    message = "this system has no sandbox for converters: only limits of memory and time, and Python's own checks"
+    message = (
+        "this system has no sandbox for converters: only limits of memory and time and Python's own checks protect it"
+    )
     if sys.platform != "linux":
         return Check("converter sandbox", "ok", message)
     return Check("converter sandbox", "warning", message, "a Linux with Landlock (5.13) or seccomp")
@@ -276,13 +278,13 @@ async def _memories(memory: MemoryService) -> Check:
     if state.key == "keyring":
         return Check(name, "ok", "their key is in the system's keyring")
     if problem:
-        message = f"none yet, and {problem}: they need a passphrase"
+        message = f"none yet, and {problem}, so they will need a passphrase"
         return Check(name, "ok", message, _UNLOCK)
     return Check(name, "ok", "none yet; the system's keyring will keep their key")
 
 
 def _vector_extension(database: Database) -> Check:
-    from importlib.metadata import version  # takes 20 ms, which each start of the daemon would pay
+    from importlib.metadata import version  # the import takes 20 ms at each start of the daemon
 
     if missing := database.knn_missing:
         return Check(

@@ -25,7 +25,7 @@ _TOKENS = 16
 _QUESTION = "how do I know that this works"
 _TEXTS = ("It works when the last step of the check says so.", "Potatoes are planted in April.")
 
-# What is missing without the model.
+# The consequences of a missing model.
 _WITHOUT = {
     "embed": "only keyword search, no semantic search",
     "rerank": "no reranking",
@@ -33,7 +33,7 @@ _WITHOUT = {
     "answer": "`gnoctl ask` cannot answer",
 }
 
-_PLACES = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
+_PLACES = {"local": "on this machine", "lan": "in the local network", "any": "outside the local network"}
 
 T = TypeVar("T")
 Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
@@ -57,7 +57,7 @@ async def checks(
 
 def _unused(uri: str, unused: Mapping[str, str]) -> Check:
     names = ", ".join(name for name, model in unused.items() if model == uri)
-    message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors answer no query"
+    message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors are not searched"
     return Check(f"model {uris.short_name(uris.parse(uri))}", "warning", message, "gnoctl models use auto")
 
 
@@ -70,7 +70,7 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
     if server.problem:
         return Check(name, "warning", server.problem, "correct the address in index.yml")
     if not server.allowed:
-        message = f"{server.uri} is {where}, and no `egress` allows that{left_out}"
+        message = f"{server.uri} is {where}, and `egress` does not allow that{left_out}"
         return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
     sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
     server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"

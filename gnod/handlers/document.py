@@ -31,7 +31,7 @@ from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 _MAX_PROPOSED = 10  # unknown references that get a proposal
 _MAX_HEADINGS = 5  # named if a heading is unknown
 
-_FULL = "over what one answer holds: name them in another call, or narrow the glob"
+_FULL = "over the size of one reply: request them in another call, or narrow the glob"
 
 _LONG_READS = READERS // 2
 
@@ -77,7 +77,10 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
         if attached.find(params.ref):
-            raise NotFound(f"{params.ref} is shared, and no file of this machine: `gnoctl get` prints its text")
+            raise NotFound(
+                f"{params.ref} is in a shared collection, so this machine has no file of it: "
+                "`gnoctl get` prints its text"
+            )
         place = await database.read(
             lambda connection: _place(connection, references.resolve(connection, params.ref), config)
         )
@@ -122,9 +125,9 @@ async def _get_shared(
 def _together(
     first: wire.DocumentMultiGetResult, more: wire.DocumentMultiGetResult, limit: int
 ) -> wire.DocumentMultiGetResult:
-    known = {each.uri for each in first.documents}
-    new = [each for each in more.documents if each.uri not in known]
-    room = MAX_MESSAGE_BYTES - sum(len(each.text) for each in first.documents)
+    known = {document.uri for document in first.documents}
+    new = [document for document in more.documents if document.uri not in known]
+    room = MAX_MESSAGE_BYTES - sum(len(document.text) for document in first.documents)
     kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
     left_out = [
         wire.SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL) for each in new if each not in kept
@@ -195,7 +198,7 @@ def require_source(document: Document) -> None:
             "`gnoctl get` prints the indexed text",
             details,
         )
-    raise NotFound(f"{document.source} is not there any more: `gnoctl index` updates the index", details)
+    raise NotFound(f"{document.source} no longer exists: `gnoctl index` updates the index", details)
 
 
 def _line_of(connection: Connection, found: references.Resolved) -> int | None:
@@ -216,7 +219,7 @@ def _line_of(connection: Connection, found: references.Resolved) -> int | None:
 def _text(
     connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
-    """Return the requested lines; none after the end."""
+    """Return the requested lines; "" after the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)
@@ -240,7 +243,7 @@ def _text(
 
 
 def _locations(document: Document) -> list[wire.LocatedLine]:
-    """Return where pages, sheets and so on begin. Rows are left out: one follows the other."""
+    """Return where pages, sheets and so on begin. Rows are left out, because they follow each other."""
     located = document.locations
     if located is None or located.kind == "row":
         return []

@@ -54,7 +54,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
 
 
 def _recognised_page(page: Page, connection: Connection) -> RecognisedPage | None:
-    """Return what text recognition found on a page, if it has no text of its own."""
+    """Return the recognised text of a page, if it has no text of its own."""
     return scans.recognised(connection, page.document.id, page.number)
 
 

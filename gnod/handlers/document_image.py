@@ -1,4 +1,4 @@
-"""`document.image`: a page as a picture, which a converter worker draws and encodes anew."""
+"""`document.image`: a page as a picture, which a converter worker draws and encodes."""
 
 from __future__ import annotations
 

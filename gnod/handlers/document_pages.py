@@ -30,7 +30,7 @@ class Page(NamedTuple):
 
 
 def find_page(connection: Connection, ref: str) -> Page:
-    """Return the page that a reference names, or the first one. Raises InvalidReference where the document has no
+    """Return the page that a reference names, or the first one. Raises InvalidReference if the document has no
     pages."""
     document, line, *_ = references.resolve(connection, ref)
     number = _number(document, line or 1)
@@ -38,7 +38,7 @@ def find_page(connection: Connection, ref: str) -> Page:
         message = f"{document.path} has no pages that can be shown: only PDF files and pictures have"
         raise InvalidReference(message, {"reference": ref})
     if document.container:
-        message = f"{document.path} is in another file: only pages of files on disk can be shown"
+        message = f"{document.path} is inside another file: only pages of files on disk can be shown"
         raise InvalidReference(message, {"reference": ref})
     require_source(document)
     return Page(document, number)
@@ -49,7 +49,7 @@ async def read(pool: WorkerPool, page: Page, job: PageJob | ImageJob, kind: type
     outcome = await pool.run(job, urgent=True)
     if isinstance(outcome, kind):
         return outcome
-    reason = outcome.message if isinstance(outcome, Failure) else "The converter sent something else."
+    reason = outcome.message if isinstance(outcome, Failure) else "The converter sent an invalid result."
     raise Unavailable(f"{page.uri}#page={page.number}: {reason}")
 
 

@@ -29,7 +29,7 @@ def result_of(results: Results, params: wire.FilterParams) -> wire.SearchResult:
         lexical_only_reason=results.lexical_only_reason,
         notes=list(results.notes),
         hints=list(results.hints),
-        facets={name: [wire.FacetCount(*each) for each in counts] for name, counts in results.facets.items()},
+        facets={name: [wire.FacetCount(*count) for count in counts] for name, counts in results.facets.items()},
         corrections=corrections_of(results.corrections),
         explain={**results.explain, "stages": stages_of(results.stages)} if params.explain else None,
     )
@@ -39,7 +39,7 @@ def hit_of(rank: int, hit: Hit, params: wire.FilterParams) -> wire.Hit:
     document, best = hit.document, hit.passages[0]
     passages: list[wire.HitPassage] | UnsetType = UNSET
     if isinstance(params, wire.SearchParams) and params.passages > 1:
-        passages = [copied(wire.HitPassage, each, **_passage(each, document)) for each in hit.passages]
+        passages = [copied(wire.HitPassage, passage, **_passage(passage, document)) for passage in hit.passages]
     return copied(
         wire.Hit,
         document,

@@ -54,7 +54,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
                     configuration.check_commands()
                 await run_update_command(collection)
         reports = await _sync_all(scheduler, [c.name for c in chosen], call)
-        synced = [copied(wire.CollectionSync, each, took_ms=_milliseconds(each.took_s)) for each in reports]
+        synced = [copied(wire.CollectionSync, report, took_ms=_milliseconds(report.took_s)) for report in reports]
         return wire.IndexSyncResult(collections=synced, took_ms=_milliseconds(time.monotonic() - started))
 
     async def index_status(params: wire.IndexStatusParams, _: Call) -> wire.IndexStatusResult:

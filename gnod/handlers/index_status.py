@@ -49,12 +49,12 @@ from gnod.sync.scheduler import SyncScheduler
 
 # The counts by kind are exact.
 MAX_ERRORS = 1000
-# Files that are looked at for one request, in all collections: about 0.2 s.
+# The number of files that are examined for one request, in all collections: about 0.2 s.
 MAX_WALKED = 20_000
 
 
 class IndexServices(NamedTuple):
-    """What the methods use."""
+    """The services that the methods use."""
 
     places: Places
     configuration: Configuration
@@ -90,8 +90,11 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     answering = services.embedding.answering()
 
     def work(connection: Connection) -> wire.IndexStatusResult:
-        models = {each.name: answering.get(each.name) or wanted.get(each.name) for each in config.collections}
-        # Again, since files may have been indexed during the walks.
+        models = {
+            collection.name: answering.get(collection.name) or wanted.get(collection.name)
+            for collection in config.collections
+        }
+        # Count again, since files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
         statuses = [
@@ -99,7 +102,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                 _collection_status(
                     services.scheduler,
                     each,
-                    # Walks are freed in this thread: one may have found a hundred thousand files.
+                    # Free the walks in this thread: one may have found a hundred thousand files.
                     _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
                     counted.get(each.name, Counted()),
                     kinds.get(each.name, Counter()),
@@ -124,7 +127,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             attached=attached,
             published=infos(services.publishing),
             freshness=freshness_of(
-                services.freshness.report(connection, [])._replace(pending=sum(each.pending for each in statuses))
+                services.freshness.report(connection, [])._replace(pending=sum(statuse.pending for statuse in statuses))
             ),
             syncing=services.scheduler.is_running,
             embedding=embedding_status(services.backlog),
@@ -199,7 +202,7 @@ def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Listing | R
         listing = walk(collection, scheduler.ignore_files)
     except RootUnavailable as error:
         return error
-    # An empty folder may be an unmounted drive: the sync knows.
+    # An empty folder may be an unmounted drive, which the sync can tell.
     known = scheduler.find(collection.name)
     reason = known.unavailable if known else None
     return RootUnavailable(reason) if reason else listing

@@ -27,7 +27,7 @@ from gnod.types import format_uri, source_line
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
-_MOST_COMPARED = 100  # dead links, with the names of files
+_MOST_COMPARED = 100  # the maximum number of dead links that are compared with the names of files
 _LABELS = ("ref:", "id:")
 
 
@@ -211,7 +211,7 @@ def _state(stored: StoredLink, meant: list[Meant]) -> wire.LinkState:
 
 
 def _check(connection: Connection, collection: str | None, prefix: str) -> wire.LinksCheckResult:
-    """Return the links to files that are neither in the index nor on the disk, and to places that are not there."""
+    """Return the links to files that are neither in the index nor on the disk, and to places that do not exist."""
     shown = _Shown(connection)
     dead: list[wire.DeadLink] = []
     total = 0
@@ -240,7 +240,7 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
 def _problem(stored: StoredLink) -> str:
     if stored.link.reach == OUTSIDE:
         return "the path leads out of the collection, so it is not followed"
-    return "no document has this name" if stored.link.reach == ALIAS else "there is no such file"
+    return "no document has this name" if stored.link.reach == ALIAS else "the file does not exist"
 
 
 def _dead(document: Document, stored: StoredLink, problem: str, suggestion: str | None) -> wire.DeadLink:

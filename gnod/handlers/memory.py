@@ -210,7 +210,7 @@ def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.Memory
 
 def _stored(stored: Stored, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
     return m.MemoryStoreResult(
-        id=stored.memory.name, existed=stored.existed, proposals=[_proposal(each) for each in proposals]
+        id=stored.memory.name, existed=stored.existed, proposals=[_proposal(proposal) for proposal in proposals]
     )
 
 

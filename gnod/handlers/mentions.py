@@ -22,7 +22,7 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.mentioning import Candidate
 from gnod.types import format_uri, source_line
 
-# Texts without a mention that are read for one answer: a name that is in links only may be in all texts.
+# Read this many texts without a mention for one answer, because a name that is only in links may be in all texts.
 _MOST_FRUITLESS = 500
 _AROUND = 160  # characters of the passage on each side
 

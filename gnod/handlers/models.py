@@ -104,7 +104,7 @@ def handlers(
         for uri in dict.fromkeys(chosen):
             started = time.monotonic()
             if endpoint := uris.endpoint_of(uri):
-                if params.force and uri in params.models:  # by its whole address: it costs all vectors
+                if params.force and uri in params.models:  # only by its whole address, because it costs all vectors
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
@@ -121,7 +121,8 @@ def handlers(
         return wire.ModelsPullResult(models=pulled)
 
     async def take_new_model(endpoint: Endpoint) -> None:
-        # The memories first: if the daemon ends in between, no vector is left that the next fingerprint does not cover.
+        # Do the memories first: if the daemon ends in between, no vector is left that the next fingerprint does not
+        # cover.
         await memory.forget_vectors(str(endpoint))
         await embedding.take_new_model(endpoint)
         memory.models_changed()
@@ -144,7 +145,7 @@ def handlers(
             return wire.ModelsPathResult(path=str(models.files.folder))
         uri = _chosen(models, [params.model])[0]
         if uris.endpoint_of(uri):
-            raise ModelNotFound(f"{uri} is run by a server: this machine has no file of it", {"uri": uri})
+            raise ModelNotFound(f"{uri} is run by a server, so this machine has no file of it", {"uri": uri})
         installed = await asyncio.to_thread(models.require, uri)
         return wire.ModelsPathResult(path=str(installed.path), uri=uri)
 

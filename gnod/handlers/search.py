@@ -18,7 +18,7 @@ from gnod.rpc.flights import Flights
 from gnod.search.request import SearchRequest
 from gnod.search.service import SearchService
 
-# Seconds after which the progress of a stage is told once more: a client does not draw what is done at once.
+# Seconds after which the progress of a stage is sent again: a client does not draw it at once.
 _LASTS_S = 0.3
 
 

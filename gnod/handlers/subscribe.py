@@ -43,7 +43,7 @@ def handlers(
         configuration.check_known(params.collections)
         subscription = Subscription(services, params, subscriptions.next_number())
         result = await subscription.begin()
-        # No await from here on: a request that is cancelled leaves nothing behind.
+        # Do not await from here on: a request that is cancelled must leave nothing behind.
         notifications.check_task_limit()
         notifications.start_task(
             result.subscription, subscriptions.follow(subscription.next_changes, notifications, call.answered)
@@ -67,7 +67,7 @@ class _Services(NamedTuple):
 
 
 class Subscription:
-    """What one subscriber knows: all changes up to a position, and the state that was sent last."""
+    """One subscriber: it has all changes up to a position, and the state that was sent last."""
 
     def __init__(self, services: _Services, params: wire.IndexSubscribeParams, number: int) -> None:
         self._services = services
@@ -101,7 +101,7 @@ class Subscription:
 
         page, freshness = await self._services.database.read(work)
         state = (freshness, embedding_status(self._services.backlog))
-        # Also without changes: those of other collections need not be read again.
+        # Do this even without changes: those of other collections need not be read again.
         self._position = page.position
         if not (page.changes or page.is_reset or (with_state and state != self._state)):
             return None

@@ -103,7 +103,7 @@ def _of_member(
     holder = documents.by_path(connection, collection.name, outer)
     failed = next((each for each in holder.unread if each.name == name), None) if holder else None
     if failed is None:
-        return "missing", f"{outer} has no such file that is read"
+        return "missing", f"{outer} does not contain such a file, or it is not read"
     return (
         "skipped" if failed.kind in SKIP_KINDS else "failed"
     ), f"it is not indexed: {failed.message} ({failed.kind})"
@@ -123,7 +123,7 @@ def _unread(found: Sequence[Document]) -> str:
     if not shown:
         return ""
     more = f"; and {len(shown) - _MAX_UNREAD:,} more" if len(shown) > _MAX_UNREAD else ""
-    return f". Not indexed of it: {'; '.join(shown[:_MAX_UNREAD])}{more}"
+    return f". Parts that are not indexed: {'; '.join(shown[:_MAX_UNREAD])}{more}"
 
 
 def _verdict(
@@ -142,7 +142,7 @@ def _verdict(
         word = "stale" if is_indexed else "failed"
         return (
             word,
-            f"the folder {failed.path or '.'} cannot be read ({failed.message.lower()}), so nothing is known of it",
+            f"the folder {failed.path or '.'} cannot be read ({failed.message.lower()}), so nothing is known about it",
         )
     if not os.path.lexists(full):
         return _of_missing(document)
@@ -184,7 +184,7 @@ def _failure(failed: Mapping[str, FailedFile], path: str) -> FailedFile | None:
 
 def _of_missing(document: Document | None) -> tuple[str, str]:
     if document is None:
-        return "missing", "there is no such file, and none was ever indexed under this path"
+        return "missing", "the file does not exist, and was never indexed under this path"
     if document.active:
         return "stale", "the file is gone and still indexed; the next sync takes it out"
     when = iso(document.removed_at) if document.removed_at else "an unknown time"
@@ -209,4 +209,4 @@ def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, Col
     if not configured:
         return "no folder was added yet; `gnoctl collection add FOLDER` adds one"
     folders = ", ".join(f"{c.name} ({c.path})" for c in configured.values())
-    return f"{path} is in none of the collections' folders: {folders}"
+    return f"{path} is not in the folder of a collection: {folders}"

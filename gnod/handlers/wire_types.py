@@ -43,7 +43,7 @@ class Also(TypedDict, total=False):
 
 
 def corrections_of(corrections: Sequence[Correction]) -> list[wire.Correction]:
-    return [copied(wire.Correction, each) for each in corrections]
+    return [copied(wire.Correction, correction) for correction in corrections]
 
 
 def iso(seconds: float) -> str:
@@ -54,7 +54,7 @@ def iso(seconds: float) -> str:
     """
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()[:_TO_THE_SECOND] + "Z"
-    except (OverflowError, ValueError, OSError):  # a file's time may be anything
+    except (OverflowError, ValueError, OSError):  # a file's time may have any value
         return "1970-01-01T00:00:00Z"
 
 
@@ -99,8 +99,14 @@ def freshness_of(report: FreshnessReport) -> Freshness:
 def stages_of(stages: Sequence[Stage]) -> Stages:
     """Return the stages in the order in which they ended. `why`: why one did not run, or not to its end."""
     return [
-        {"stage": each.name, "ran": each.ran, "ms": each.ms, **({"why": each.why} if each.why else {}), **each.details}
-        for each in stages
+        {
+            "stage": stage.name,
+            "ran": stage.ran,
+            "ms": stage.ms,
+            **({"why": stage.why} if stage.why else {}),
+            **stage.details,
+        }
+        for stage in stages
     ]
 
 
@@ -121,7 +127,7 @@ def filters_of(params: DocumentFilters) -> Filters:
     since = moment(params.since) if params.since else None
     until = moment(params.until, end_of_day=True) if params.until else None
     if since is not None and until is not None and since > until:
-        raise InvalidParams(f"since {params.since} is after until {params.until}: exchange them")
+        raise InvalidParams(f"since {params.since} is after until {params.until}: swap them")
     return Filters(
         collections=tuple(params.collections),
         tags_all=_tags(params.tags_all),

@@ -21,16 +21,16 @@ from gnod.ingest.outline import Heading, Outline
 
 MAX_CHARACTERS = 3200
 OVERLAP = 480
-# Without the overlap.
+# The length of a passage without the overlap.
 _FULL = MAX_CHARACTERS - OVERLAP
 # A cut falls in the last part of a passage and leaves at least this much.
 _REACH_FROM = _FULL // 2
 _LEAST = _FULL // 4
-# Up to two passages; larger ones need fewer chunks and let more of them change with an edit
+# A section has up to two passages. Larger sections need fewer chunks, but more of them change with an edit
 # (docs/adr/0009-vectors-by-content.md has the figures).
 _SECTION = int(1.6 * _FULL)
 _MARGIN = int(0.4 * _FULL)
-# How much text after a boundary is hashed: an edit in it moves the cut.
+# This much text after a boundary is hashed. An edit in it moves the cut.
 _HASHED = 32
 
 _BLANK = re.compile(r"\n\n")
@@ -54,7 +54,7 @@ class Passage(NamedTuple):
 def cut(text: str, outline: Outline) -> list[Passage]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences, _ = outline
-    if len(text) <= MAX_CHARACTERS:  # most texts
+    if len(text) <= MAX_CHARACTERS:  # this is true of most texts
         whole = _trim(text, 0, len(text))
         return _with_headings(_placed_alone(text, *whole), headings) if whole else []
     edges = sorted(edge for fence in fences for edge in fence)
@@ -98,8 +98,8 @@ class Boundaries:
         self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
-        """Return the cut of the best kind in [low, high] with the lowest hash, of equals the one nearest to the middle;
-        None without any."""
+        """Return the cut of the best kind in [low, high] with the lowest hash; of equals, the nearest to the middle.
+        None if there is no cut."""
         middle = (low + high) / 2
         for number in range(self._given + len(self._patterns)):
             places = self._places(number)
@@ -107,7 +107,7 @@ class Boundaries:
             if first < beyond:
                 orders = self._orders_of(number)
                 lowest = min(orders[first:beyond])
-                # A repetitive text has millions of equals: find the nearest on either side.
+                # A repetitive text has millions of equals: find the nearest one on either side.
                 split = bisect_left(places, middle, first, beyond)
                 before, behind = orders[first:split], orders[split:beyond]
                 before.reverse()
@@ -160,7 +160,7 @@ def spans(text: str, first: int, last: int, boundaries: Boundaries) -> list[tupl
     found = []
     cuts = [first, *_cuts(text, first, last, boundaries), last]
     for start, end in pairwise(cuts):
-        # A heading starts a new topic: no overlap before it.
+        # A heading starts a new topic, so no overlap comes before it.
         if start > first and not boundaries.is_heading(start):
             before = max(start - OVERLAP, end - MAX_CHARACTERS, first)
             start = boundaries.overlap_start(before, start) if before < start else start

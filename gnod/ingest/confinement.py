@@ -17,7 +17,7 @@ from gnod.child import sandbox
 from gnod.ingest import scratch
 from gnod.ingest.messages import Limits
 
-RECURSION_LIMIT = 3000  # markitdown recurses per level of HTML; 20,000 deep must fail, 500 deep must not
+RECURSION_LIMIT = 3000  # markitdown recurses for each level of HTML; 20,000 levels must fail, 500 must not
 _MAX_OPEN_FILES = 256
 _LIBRARIES = (
     "markitdown",
@@ -72,7 +72,7 @@ class Confinement:
     def begin(self) -> list[str]:
         """Limit this process for good. Returns what the kernel enforces, in words."""
         _compile_libraries()
-        _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)  # macOS ignores it, so the daemon checks too
+        _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)  # macOS ignores it, so the daemon checks as well
         _limit(resource.RLIMIT_FSIZE, scratch.MAX_BYTES)
         _limit(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
         sys.setrecursionlimit(RECURSION_LIMIT)
@@ -126,8 +126,8 @@ def _identify(folder: str) -> _Root | None:
 
 
 def _compile_libraries() -> None:
-    """Compile the libraries where the installer did not, as uv does: a confined worker cannot store the result, so each
-    would spend seconds on it."""
+    """Compile the libraries if the installer did not (uv does not). A confined worker cannot store the result, so each
+    one would spend seconds on it."""
     with contextlib.suppress(ImportError):
         found = importlib.util.find_spec(_LIBRARIES[-1])
         if found is None or found.cached is None or sys.dont_write_bytecode:
@@ -139,7 +139,7 @@ def _compile_libraries() -> None:
 
 
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse remote images, style sheets and programs that documents name, also where the kernel does not."""
+    """Refuse remote images, style sheets and programs that documents name, even if the kernel does not."""
     del arguments
     if event in _REFUSED:
         raise PermissionError(f"a converter may not use {event}")

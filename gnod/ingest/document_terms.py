@@ -1,4 +1,5 @@
-"""The terms of a document, as the lexical index stores them. Imports no converter: the daemon uses it, too."""
+"""The terms of a document, as the lexical index stores them. It must not import converters, because the daemon also
+uses it."""
 
 from __future__ import annotations
 

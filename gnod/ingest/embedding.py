@@ -19,9 +19,9 @@ from gnod.store.vectors.vectors import PendingChunk
 
 T = TypeVar("T")
 
-# One request: about a second for a small model, so that results are stored soon.
+# The size of one request. It takes a small model about a second, so that results are stored soon.
 _REQUEST_CHARACTERS = 24_000
-# Fetched for each request, so that the newest chunks are embedded next.
+# Fetch this many chunks for each request, so that the newest ones are embedded next.
 _FETCH_CHUNKS = 64
 # The first crash of the worker may have another cause.
 _MAX_CRASHES = 2

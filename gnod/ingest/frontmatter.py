@@ -46,7 +46,7 @@ def parse(markdown: str) -> Frontmatter:
 
 def _load(block: str) -> object:
     """Return the data of a YAML block; None for an invalid one."""
-    # Here, because it is a tenth of a converter worker's start, and many folders have no frontmatter.
+    # Import it here: it takes a tenth of a converter worker's start, and many folders have no frontmatter.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -57,7 +57,7 @@ def _load(block: str) -> object:
 
 
 def block_end(markdown: str) -> int:
-    """Return where what looks like frontmatter ends, without reading it; 0 where there is none."""
+    """Return where a block that looks like frontmatter ends, without reading it; 0 if there is none."""
     match = _BLOCK.match(markdown, 0, _MAX_CHARACTERS)
     return match.end() if match else 0
 
@@ -112,5 +112,6 @@ def _plain(value: object, depth: int, budget: list[int]) -> object:
 
 
 def _joined(text: str) -> str:
-    """Join surrogates, as escapes of JSON (`"\\ud83d\\ude42"`) are; a lone one can be neither stored nor sent."""
+    """Join the halves of surrogate pairs, as in escapes of JSON (`"\\ud83d\\ude42"`). A lone half can be neither stored
+    nor sent."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -66,7 +66,7 @@ class Rules:
     """A collection's own rules, compiled once per walk."""
 
     def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-        # Most patterns are plain names, which a set looks up much faster; with "!" the order matters.
+        # Most patterns are plain names, which a set looks up much faster. With "!" the order matters.
         names = {line for line in exclude if _NAME.fullmatch(line)}
         self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
         patterns = [line for line in exclude if line not in self._names]

@@ -22,7 +22,7 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
     `refusal` says why. `recognised` has the texts of pages by number, if the file's hash is still `recognised_of`.
 
     `known_members`: the hashes of the files in it that are indexed, by path. After `members_s` seconds, no more files
-    in it are read. `without_members`: why none of them is.
+    inside it are read. `without_members`: why none of them is read.
     """
 
     language: str | None = None

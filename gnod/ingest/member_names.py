@@ -36,9 +36,9 @@ class Names:
         ['etc/passwd', 'etc/passwd (2)', 'C:/a\\\\x0ab', 'x!_/y', 'unnamed']
         """
         parts = [_part(each) for each in unicodedata.normalize("NFC", written).replace("\\", "/").split("/")]
-        *folders, last = [each for each in parts if each not in ("", ".", "..")] or ["unnamed"]
-        # A folder whose name ends like that of a container is none.
-        name = "/".join([*(f"{each}_" if each.endswith("!") else each for each in folders), last])[-_MAX_NAME:]
+        *folders, last = [part for part in parts if part not in ("", ".", "..")] or ["unnamed"]
+        # A folder whose name ends like a container is still a folder.
+        name = "/".join([*(f"{folder}_" if folder.endswith("!") else folder for folder in folders), last])[-_MAX_NAME:]
         unique, number = name, 1
         while unique in self._taken:
             number += 1

@@ -42,7 +42,7 @@ class _Reader:
         self._describe = describe
         self._left = job.max_characters
         self._until = time.monotonic() + job.members_s
-        # By path of an archive in the file: what is indexed of it.
+        # The indexed members, by the path of an archive in the file
         self._below: defaultdict[str, list[str]] = defaultdict(list)
         for known in job.known_members:
             outer = known.rpartition(SEPARATOR)[0]
@@ -71,7 +71,9 @@ class _Reader:
         if self._job.without_members:
             raise ConversionFailed("failed", self._job.without_members)
         if time.monotonic() > self._until:
-            raise ConversionFailed("timeout", f"After {self._job.members_s:g} s, no more files in it are read.")
+            raise ConversionFailed(
+                "timeout", f"The files inside take longer than {self._job.members_s:g} s: no more of them are read."
+            )
         content = member.content()
         source_hash = hashlib.sha256(content.data).hexdigest()
         if self._is_known(path, source_hash):

@@ -11,8 +11,8 @@ from gnod.store.documents.records import FileStat
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A job. `path` replaces the job's own where that is not valid Unicode: file names are bytes, and msgpack takes no
-    lone surrogates."""
+    """A job. `path` replaces the job's own if that is not valid Unicode: file names are bytes, and msgpack does not
+    accept lone surrogates."""
 
     job: Job
     path: bytes | None = None
@@ -55,7 +55,7 @@ REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
 def request(job: Job) -> Request:
-    """Wrap a job so that it can be encoded whatever the file's name."""
+    """Wrap a job so that it can be encoded, whatever the file's name is."""
     if not isinstance(job, SourceJob) or _is_unicode(job.path + job.relative_path):
         return Request(job=job)
     shown = job.relative_path.encode("utf-8", "replace").decode()

@@ -72,8 +72,8 @@ def _marked(text: str, end: int) -> Iterator[re.Match[str]]:
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Return the closed fences, and the start of one that is never closed, else the text's end: there are no headings
-    after it."""
+    """Return the closed fences, and the start of a fence that is never closed, or else the text's end. There are no
+    headings after it."""
     if "```" not in text and "~~~" not in text:
         return [], len(text)
     closed = []

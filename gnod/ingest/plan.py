@@ -18,7 +18,7 @@ _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
 class Unknown(Protocol):
-    """What a walk could not look into: folders, by their paths, and names that are not text."""
+    """The paths that a walk could not look into: folders, and names that are not text."""
 
     @property
     def unreadable(self) -> Mapping[str, str]: ...
@@ -38,12 +38,13 @@ class Plan(NamedTuple):
 
 @dataclass
 class Comparison:
-    """What makes the index equal to the folder, of the parts that were compared so far. Of files that are unchanged,
-    which may be a million, only the number is kept: `seen` counts all files, `unchanged` those of documents, `failing`
-    those that failed, by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
+    """The differences between index and folder, in the parts compared so far. There may be a million unchanged files,
+    so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
+    by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
 
     `written`: files to read even if they look unchanged. `is_steady`: a file that does not change keeps its inode and
-    its change time; otherwise only size and time of modification are compared."""
+    its change time; otherwise only size and time of modification are compared.
+    """
 
     written: frozenset[str] = frozenset()
     is_steady: bool = True
@@ -69,7 +70,7 @@ class Comparison:
         written = {files[path].inode for path in self.written if path in files}
         for path, stat in known:
             found = left.get(path)
-            # Compared here first, without calls: there may be a million.
+            # Compare them here first, without calls, because there may be a million.
             if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
                 del left[path]
             elif path not in files:
@@ -91,8 +92,8 @@ class Comparison:
 
     def plan(self, unknown: Unknown) -> Plan:
         """Return what to do. The content of folders that could not be listed stays."""
-        # Of about the same size by path, as the index has them: else each transaction changes most pages of a large
-        # one.
+        # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
+        # most pages of a large index.
         read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
         there = (unknown.unreadable, unknown.undecodable)
         recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]

@@ -56,7 +56,7 @@ class WorkerPool:
         timeout_s: float,
         memory_mb: int,
         idle_s: float = 30.0,
-        starts_waited: float = 2.0,  # the first job of a worker loads libraries as well
+        starts_waited: float = 2.0,  # the first job of a worker also loads libraries
         roots: Callable[[], Sequence[str]] | None = None,
         scratch_folder: Path | None = None,
         module: str = MODULE,
@@ -74,7 +74,7 @@ class WorkerPool:
         self._urgent_slot = asyncio.Semaphore(1)
         self._workers: list[WorkerProcess] = []
         self._idle: list[WorkerProcess] = []
-        self._freed = asyncio.Event()  # another one each time
+        self._freed = asyncio.Event()  # it is replaced each time
         self._wait_s = self._left_s = 0.0
         self._starting: set[asyncio.Task[WorkerProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
@@ -104,7 +104,7 @@ class WorkerPool:
                     if outcome is not None:
                         return outcome
                     if not warm:
-                        raise WorkerFailed("A converter worker ended before it got a file.")
+                        raise WorkerFailed("A converter worker ended before it received a file.")
                     # It was killed while it was idle: try the next one.
                 except _Killed as killed:
                     if has_failed:
@@ -232,7 +232,7 @@ class WorkerPool:
             self._discard(worker)
 
     def _take(self) -> WorkerProcess:
-        """Return the worker used last, so that the others can end."""
+        """Return the worker that was used last, so that the others can end."""
         worker = self._idle.pop()
         worker.stop_timer()
         return worker

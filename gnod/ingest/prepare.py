@@ -47,7 +47,8 @@ def prepare(
     structure = outline(markdown, converted.markup, head.body_start)
     code = source.read(markdown, converted.mime, relative_path)
     metadata = {**converted.metadata, **head.metadata}
-    # The title from the text or the caller, without the file name: documents with the same mirror share chunks.
+    # Use the title from the text or the caller, without the file name, because documents with the same mirror share
+    # chunks.
     own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
     own_title = title or own_title or ""
     title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gnod.ingest.ignore import IGNORE_FILES
 
-# A path costs some lookups, a walked file ten microseconds: beyond this a whole walk is as fast.
+# A path costs some lookups, and a walked file ten microseconds: for more paths, a whole walk is as fast.
 _MAX_PATHS = 2000
 
 

@@ -1,6 +1,6 @@
 """The folders for temporary files of converter workers: private, limited, removed with the worker.
 
-Knows nothing of workers. With Landlock a worker can create plain files only, so there are no folders inside.
+Must not depend on workers. With Landlock a worker can create plain files only, so there are no folders inside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnod.private import private_folder
 
 MAX_BYTES = 256 << 20
 MAX_FILES = 1_000
-ERRORS = "errors"  # what libraries print before they abort the process
+ERRORS = "errors"  # the messages that libraries print before they abort the process
 _TAIL_BYTES = 4096
 # Messages of C++, Rust, OpenBLAS, Python and glib, in this order.
 _OUT_OF_MEMORY = re.compile(
@@ -33,7 +33,7 @@ class Scratch:
         self._folder: Path | None = None
 
     def make(self) -> Path | None:
-        """Return a new folder; None where none can be created (full disk): few files need one."""
+        """Return a new folder; None if it cannot be created (full disk): few files need one."""
         try:
             if self._folder is None:
                 self._folder = self._prepared()
@@ -55,7 +55,7 @@ class Scratch:
 
 
 def remove(folder: Path) -> None:
-    with contextlib.suppress(RecursionError):  # very deep folders; the next start of the daemon continues
+    with contextlib.suppress(RecursionError):  # folders may be very deep; the next start of the daemon continues
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -83,12 +83,12 @@ def is_overfull(folder: Path) -> bool:
                 if count > MAX_FILES or size > MAX_BYTES:
                     return True
     except OSError:
-        pass  # removed with its worker
+        pass  # it was removed with its worker
     return False
 
 
 def ran_out_of_memory(folder: Path) -> bool:
-    """Tell whether an ended process printed that it had no memory."""
+    """Tell whether a process printed before it ended that it had no memory."""
     try:
         # The worker may have replaced the file.
         descriptor = os.open(folder / ERRORS, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

@@ -1,7 +1,7 @@
 """Make the index of one collection, or of a part of it, equal to its folder: walk, compare, convert in the workers,
 store in batches.
 
-What cannot be read (an unmounted root, a folder without permission) stays as it is.
+Documents that cannot be compared (an unmounted root, a folder without permission) stay in the index.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ Batch = list[tuple[str, Outcome]]
 Outcomes = asyncio.Queue[tuple[str, Outcome]]
 
 # A transaction costs some milliseconds and makes its documents searchable: collect many, but not for long. In a large
-# index, each writes most of its pages again.
+# index, each one writes most of its pages again.
 BATCH_DOCUMENTS = 400
 _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
-# While so many files are still to be read, a transaction takes more: the full-text table merges less, and fewer pages
-# are written twice, which saves a fifth of the writer's time.
+# While at least this many files must still be read, a transaction takes more: the full-text table merges less, and
+# fewer pages are written twice, which saves a fifth of the writer's time.
 _VERY_MANY = 10_000
 LARGE_BATCH_DOCUMENTS = 1600
 LARGE_BATCH_SECONDS = 1.0
 BATCH_EMPTY = 500
-# Documents that are removed in one transaction.
+# Remove this many documents in one transaction.
 BATCH_REMOVED = 500
-# Passing a job takes as long as converting a small text, so up to so many of these are passed together. The last ones
-# are shared out among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).
+# Passing a job takes as long as converting a small text, so up to this many of these are passed together. The last ones
+# are distributed among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).
 _TOGETHER = 64
 _SHARES = 4
 _SMALL_BYTES = 16_000
@@ -66,7 +66,7 @@ Progress = Callable[[str, int, int | None, str | None], None]
 
 class SyncReport(NamedTuple):
     """The result of one sync, in files; `failed` and `skipped` count all files in that state after it. `in_vain`: files
-    that were read because of their inode or change time alone, and had not changed."""
+    that were read only because of their inode or change time, and had not changed."""
 
     name: str
     available: bool = True
@@ -213,8 +213,8 @@ class Sync:
             self.left.clear()
 
     async def _remove(self, plan: Plan, walked: Walk) -> None:
-        # Not at once: a transaction over a million documents takes minutes, which other writes and the end of the
-        # daemon would wait for. After an interruption, the next run removes the rest.
+        # Remove them in parts: a transaction over a million documents takes minutes, and delays other writes and the
+        # end of the daemon. After an interruption, the next run removes the rest.
         for start in range(0, len(plan.remove), BATCH_REMOVED):
             paths = plan.remove[start : start + BATCH_REMOVED]
             self._counts["removed"] += await self.database.write(partial(self._forget, paths))
@@ -251,14 +251,14 @@ class Sync:
             if isinstance(done, FilesDone):
                 for path, outcome in zip(paths, done.outcomes, strict=True):
                     await outcomes.put((path, outcome))
-            else:  # also if one of several ended the worker: which one?
+            else:  # one of several jobs may have ended the worker: find out which
                 for path, job in zip(paths, jobs, strict=True):
                     await outcomes.put((path, await self._converted(path, job)))
 
     async def _converted(self, path: str, job: FileJob) -> Outcome:
         outcome = await self.pool.run(job)
         if isinstance(outcome, Failure) and outcome.kind in _OF_THE_WORKER and may_have_members(path):
-            reason = f"One of the files in it ended the converter: {outcome.message}"
+            reason = f"One of the files inside it ended the converter: {outcome.message}"
             outcome = await self.pool.run(replace(job, without_members=reason))
         return outcome
 
@@ -295,7 +295,7 @@ class Sync:
                 case Unchanged():
                     self._note_unchanged(connection, path, outcome.stat)
                 case Failure():
-                    fulltext.store(connection, terms)  # of documents that may be removed
+                    fulltext.store(connection, terms)  # these documents may be removed
                     self._fail(connection, path, outcome, now)
         fulltext.store(connection, terms)
         packing.train_when_due(connection)
@@ -316,7 +316,7 @@ class Sync:
             # A file on disk may have the same path, in a folder whose name ends in "!".
             if isinstance(outcome, Prepared) and not documents.is_file(connection, self._id, member):
                 writing.put(connection, self._id, member, outcome, now=now, left=self.left, terms=terms, container=path)
-        fulltext.store(connection, terms)  # of members that may be removed
+        fulltext.store(connection, terms)  # these members may be removed
         kept = [member for member, _ in new.members]
         writing.keep_members(connection, self._id, path, kept, now=now, left=self.left)
         if new.document.stat:
@@ -328,7 +328,8 @@ class Sync:
                 return  # the drive is gone, not the file
             self._counts["removed"] += writing.remove(connection, self._id, [path], now=now, left=self.left)
             return
-        # A file that cannot be read may be unchanged; one that was read and is no document has replaced the old one.
+        # A file that cannot be read may be unchanged. A file that was read and is not a document has replaced the old
+        # one.
         if failure.stage != "read" or failure.kind in SKIP_KINDS:
             writing.remove(connection, self._id, [path], now=now, left=self.left)
         failures.note(
@@ -371,7 +372,7 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
     deadline = asyncio.get_running_loop().time() + seconds
     while len(batch) < min(left, most) and characters < BATCH_CHARACTERS:
         try:
-            if not outcomes.empty():  # a timer for each takes as long as half of its transaction
+            if not outcomes.empty():  # a timer for each one takes as long as half of its transaction
                 item = outcomes.get_nowait()
             else:
                 async with asyncio.timeout_at(deadline):

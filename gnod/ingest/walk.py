@@ -19,7 +19,7 @@ from gnod.ingest.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.scope import WHOLE, Scope, is_text
 from gnod.store.documents.records import Between, FileStat
 
-# Links to files, symbolic or hard, that are watched one by one; changes of others are found by the next whole walk.
+# Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
 _MAX_LINKS = 500
 _SORTED_AT_ONCE = 5000
 # A million files at once would take 300 MB.
@@ -146,8 +146,8 @@ class Walk:
 
     def parts(self, most: int = _PART_FILES) -> Iterator[Part]:
         """Walk, and yield what should be indexed. A whole folder comes in parts of `most` files, in the order of paths
-        by code points, so nobody must keep all its files. Raises RootUnavailable when the root cannot be listed; then
-        what was yielded means nothing: missing files may be on a drive that was just unmounted."""
+        by code points, so that no caller must keep all its files. Raises RootUnavailable when the root cannot be
+        listed; then what was yielded means nothing: missing files may be on a drive that was just unmounted."""
         reason = root_problem(self._path)
         if reason:
             raise RootUnavailable(reason, {"collection": self._name})
@@ -176,7 +176,7 @@ class Walk:
 
     def _below(self, folder: _Folder) -> Iterator[None]:
         """Add the files in a folder and below it. Yields whenever there are enough for a part."""
-        # A list instead of recursion: trees may be deeper than Python's stack.
+        # Use a list instead of recursion: trees may be deeper than Python's stack.
         opened = [self._folder(*folder)]
         while opened:
             try:
@@ -190,7 +190,7 @@ class Walk:
                 yield
 
     def _begin(self, path: str, parents: _Parents) -> Iterator[_Folder]:
-        """Add a file, or yield a folder to walk; neither for missing paths and for those in excluded folders."""
+        """Add a file, or yield a folder to walk. Missing paths, and paths in excluded folders, are left out."""
         parent = path.rpartition("/")[0]
         ignores = parents.ignores_in(parent)
         if ignores is None:
@@ -201,7 +201,7 @@ class Walk:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self.unreadable[parent] = error.strerror or "cannot be looked into"
+            self.unreadable[parent] = error.strerror or "cannot be entered"
             return
         if not stat_module.S_ISDIR(mode):
             self._file(full, path, ignores, is_link=stat_module.S_ISLNK(mode))
@@ -215,7 +215,7 @@ class Walk:
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)
         except (FileNotFoundError, NotADirectoryError):
-            return  # removed meanwhile
+            return  # it was removed meanwhile
         except OSError as error:
             self.unreadable[base.rstrip("/")] = error.strerror or "cannot be listed"
             return
@@ -242,7 +242,7 @@ class Walk:
                 self._enter(path, is_file=True)
                 self.links.add(path)
                 stat = self._stat(os.fspath(file), is_link=is_link)
-        except OSError:  # removed meanwhile, or a link whose target is not there yet
+        except OSError:  # it was removed meanwhile, or is a link whose target does not exist yet
             if is_link and len(self.links) < _MAX_LINKS:
                 self.links.add(path)
             return
@@ -296,7 +296,7 @@ class _Parents:
 
     def ignores_in(self, folder: str) -> list[IgnoreFile] | None:
         """Return the ignore files that apply in a folder; None where it is excluded."""
-        way = []  # a list instead of recursion, as in the walk
+        way = []  # use a list instead of recursion, as in the walk
         while folder not in self._known:
             way.append(folder)
             folder = folder.rpartition("/")[0]
@@ -316,7 +316,7 @@ class _Parents:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            self._unreadable[folder.rpartition("/")[0]] = error.strerror or "cannot be looked into"
+            self._unreadable[folder.rpartition("/")[0]] = error.strerror or "cannot be entered"
             return False
         return stat_module.S_ISDIR(mode) and self._rules.reason_against_folder(folder, ignores) is None
 

@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 _READ_ATTEMPTS = 3
 _READ_PAUSE_S = 0.05
 _TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
-_COARSE_TICK_S = 2.0  # of FAT; other file systems that store whole seconds tick every second
+_COARSE_TICK_S = 2.0  # the tick of FAT; other file systems that store whole seconds tick every second
 _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
 OfSource = TypeVar("OfSource", bound=SourceJob)
 
-# Their first part can be read alone.
+# The first part of these can be read alone.
 _MAILBOXES = (".mbox", ".mbx")
-_PART_BYTES = 16_000_000  # some ten seconds, on a busy machine more
+_PART_BYTES = 16_000_000  # takes some ten seconds, or more on a busy machine
 
 
 class FileRead(NamedTuple):
@@ -72,7 +72,7 @@ class FileRead(NamedTuple):
     def left_out(self) -> str | None:
         if len(self.data) == self.stat.size:
             return None
-        return f"all after the first {len(self.data) / 1e6:,.0f} of {self.stat.size / 1e6:,.0f} MB"
+        return f"the part after the first {len(self.data) / 1e6:,.0f} of {self.stat.size / 1e6:,.0f} MB"
 
 
 class ReadFailed(Exception):
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve(channel: socket.socket, confinement: Confinement) -> None:
-    """Answer jobs until the other end is closed, or until only a new worker could read the files."""
+    """Answer jobs until the other end is closed, or until a new worker must read the files."""
     protections = confinement.begin()
     channel.sendall(frames.encode(messages.Ready(protections=protections)))
     silence(confinement.errors)
@@ -108,7 +108,7 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
         if confinement.is_outdated(_paths(job)):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
-        del request  # a text job may be large
+        del request  # the job of a text may be large
         confinement.begin_job()
         answer = _answer(perform(job))
         confinement.end_job()
@@ -261,7 +261,8 @@ def _perform_text(job: TextJob) -> Outcome:
         return prepare(
             Converted(markdown=job.text, mime=mime, converter="markdown/1", keeps_lines=True),
             relative_path=job.relative_path,
-            # No two are copies of each other: each document of a test collection is judged by itself.
+            # Make each hash unique, so that no document is a copy: each document of a test collection is judged by
+            # itself.
             source_hash=hashlib.sha256(f"{job.relative_path}\0{job.text}".encode("utf-8", "replace")).hexdigest(),
             stat=None,
             language=job.language,
@@ -302,7 +303,7 @@ def read_source(path: str, max_bytes: int) -> FileRead:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ReadFailed("vanished", "The file is no longer there.") from error
         except PermissionError as error:
-            raise ReadFailed("unreadable", "There is no permission to read the file.") from error
+            raise ReadFailed("unreadable", "gnod has no permission to read the file.") from error
         except OSError as error:
             raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
         if result is not None:
@@ -312,7 +313,7 @@ def read_source(path: str, max_bytes: int) -> FileRead:
 
 def _read_once(path: str, max_bytes: int) -> FileRead | None:
     """Return the file, or None if it changed meanwhile."""
-    # Opening a device may have effects, so check first. The second check is of what was opened.
+    # Check before opening, because opening a device may have effects. The second check is on the opened file.
     _require_regular(os.stat(path))  # noqa: PTH116
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
@@ -320,9 +321,9 @@ def _read_once(path: str, max_bytes: int) -> FileRead | None:
         _let_tick(before)
         in_part = before.size > max_bytes and path.lower().endswith(_MAILBOXES)
         if before.size > max_bytes and not in_part:
-            size = f"The file has {before.size / 1e6:,.0f} MB; files up to {max_bytes / 1e6:,.0f} MB are read."
+            size = f"The file has {before.size / 1e6:,.0f} MB; only files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
-        # One byte more: the file may be growing.
+        # Read one byte more, because the file may be growing.
         wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
         data = _up_to(descriptor, wanted if in_part else wanted + 1)
         after = _require_regular(os.fstat(descriptor))
@@ -334,7 +335,7 @@ def _read_once(path: str, max_bytes: int) -> FileRead | None:
 
 
 def _up_to(descriptor: int, size: int) -> bytes:
-    """Read so many bytes, or fewer at the end of the file."""
+    """Read this many bytes, or fewer at the end of the file."""
     parts: list[bytes] = []
     while size > 0 and (part := os.read(descriptor, size)):
         parts.append(part)

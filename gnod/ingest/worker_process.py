@@ -16,13 +16,13 @@ from gnod.ingest.jobs import Outcome
 from gnod.store.documents.records import FileStat
 
 MODULE = "gnod.ingest.worker"
-_START_LIMIT_S = 120.0  # the first one may compile its imports
+_START_LIMIT_S = 120.0  # the first worker may compile its imports
 # Releasing 2 GB takes a moment.
 _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9
-# What Python needs to find its libraries. Other variables may hold tokens and passwords.
+# Python needs these to find its libraries. Other variables may contain tokens and passwords.
 _INHERITED = re.compile(r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|(PYTHON|PYENV|LD_|DYLD_)\w+")
-# One thread and few arenas: each reserves address space, which is limited.
+# One thread and few arenas are enough. Each one reserves address space, which is limited.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -65,9 +65,9 @@ class WorkerProcess:
                 await self._child.send(frames.encode(self.limits))
                 started = await self._reply(taken=False)
         except (Ended, ConnectionError, TimeoutError) as error:
-            raise WorkerFailed("A converter worker did not start: see the log.") from error
+            raise WorkerFailed("A converter worker did not start: see `gnoctl daemon logs`.") from error
         if not isinstance(started, messages.Ready):
-            raise WorkerFailed("A converter worker sent a reply before it got a job.")
+            raise WorkerFailed("A converter worker sent a reply before it received a job.")
         self.protections = started.protections
         self.state = "idle"
 

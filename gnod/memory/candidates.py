@@ -18,16 +18,15 @@ from gnod.memory.time_expressions import NO_DAY, Period
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# "plain": "convex" without names and times, to measure what they add.
+# "plain" is "convex" without names and times, to measure what they add.
 Fusion = Literal["convex", "rrf", "plain"]
 
-# Vectors and keywords have equal parts of a score of 1; these are added to it.
+# Vectors and keywords have equal parts of a score of 1. These are added to it.
 _TOPICS = 0.3
 _SPEAKER = 0.1
 _PERIOD = 0.2
 _STATES_TIME = 0.1
-# A memory this many days outside of the period that a query names has 1/e of the weight: what happened in May is told
-# in the first days of June.
+# A memory this many days outside the period of a query has 1/e of the weight: people describe May in early June.
 _DAYS_OUTSIDE = 7.0
 
 _DAY_MS = 86_400_000
@@ -36,7 +35,7 @@ _RRF_OFFSET = 60 + 1
 # The evidence that any memory answers the query must reach this, depending on the number of memories: the best of many
 # unrelated ones is nearer than the best of a few.
 _FLOOR_PER_DECADE, _HIGHEST_FLOOR = 0.38, 1.15
-# The same without vectors: this part of the query's words, by weight.
+# Without vectors, the memory must contain this share of the query's words, by weight.
 _COVERAGE_FLOOR = 0.35
 
 
@@ -128,7 +127,7 @@ def _convex(found: Evidence) -> Floats:
     else:
         low, high = np.nanmin(found.cosines), np.nanmax(found.cosines)
         vectors = (found.cosines - low) / (high - low) if high > low else np.ones(len(found.ids))
-        # To have no vector yet is no demerit.
+        # A memory must not lose because it has no vector yet.
         both = np.where(has_vector, (np.nan_to_num(vectors) + keywords) / 2, keywords) if best > 0 else vectors
     bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time
     return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
@@ -161,7 +160,7 @@ def pool(found: Evidence, scores: Floats, fingerprint_of: Callable[[int], bytes]
         if scores[row] < 0 or len(chosen) == limit:
             break
         fingerprint = fingerprint_of(int(found.ids[row]))
-        if fingerprint and fingerprint not in seen:  # none: removed meanwhile
+        if fingerprint and fingerprint not in seen:  # if not, it was removed meanwhile
             seen.add(fingerprint)
             chosen.append(int(row))
     return chosen

@@ -1,4 +1,4 @@
-"""The database of the memories. An index can be rebuilt from the files; memories cannot, so a damaged file stays."""
+"""The database of the memories. Unlike an index, it cannot be rebuilt from files, so a damaged file is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class MemoryDatabase(Database):
-    """As Database. Every method raises DatabaseCorrupt, which names the backup, for a damaged or foreign file."""
+    """A Database whose methods raise DatabaseCorrupt, which names the backup, if the file is damaged or foreign."""
 
     def __init__(self, path: Path) -> None:
         with _explained(path):

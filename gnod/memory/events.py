@@ -13,7 +13,8 @@ from typing import NamedTuple
 from gnod.memory.records import Memory, Vector
 from gnod.memory.turns import turn
 
-# Cosines between texts. With these, three of 1,300 turns that answer a question of LoCoMo are folded below another.
+# Cosines between texts. With these values, three of 1,300 turns that answer a question of LoCoMo are folded below
+# another.
 _ONE_EVENT = 0.85
 _NEAR_DUPLICATE = 0.95
 _EVENT_MS = 3_600_000
@@ -29,7 +30,8 @@ class Group(NamedTuple):
 
 
 def groups(ranked: Sequence[Memory], vectors: Mapping[int, Vector]) -> list[Group]:
-    """Fold memories, best first, below the first one that they belong to. One without a vector stays by itself."""
+    """Fold each memory below the best one of the same event. They are given best first. One without a vector is not
+    folded."""
     found: list[Group] = []
     leaders: list[Memory] = []
     for memory in ranked:

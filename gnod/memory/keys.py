@@ -29,13 +29,13 @@ from gnod.memory.sealing import KEY_BYTES
 T = TypeVar("T")
 
 MIN_PASSPHRASE_CHARACTERS = 8
-# The keyring may ask its owner, who may be away.
+# The keyring may ask the user, who may be away.
 _KEYRING_LIMIT_S = 60.0
 
 _SERVICE = "gnod memory"
 _CHECK_NONCE = bytes(12)
 _CHECK = b"gnod memory key"
-_NO_RECORD = "the key record of the memories is damaged: `gnoctl restore --memories` restores a backup"
+_NO_RECORD = "the key record of the memories is damaged: run `gnoctl restore --memories` to restore a backup"
 
 
 class Argon2(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +80,10 @@ def keyring_problem() -> str | None:
 
     backend = keyring.get_keyring()
     if isinstance(backend, keyring.backends.fail.Keyring):
-        return "no keyring is running here"
-    # Below 1 are keyrings without encryption. They are used only if the user names one.
+        return "no keyring is running on this machine"
+    # A priority below 1 means a keyring without encryption. It is used only if the user names it.
     if backend.priority < 1 and "PYTHON_KEYRING_BACKEND" not in os.environ:
-        return f"the only keyring here is {backend.name}, which protects nothing"
+        return f"the only keyring on this machine is {backend.name}, which does not encrypt"
     return None
 
 
@@ -98,10 +98,10 @@ def put_into_keyring(key: bytes) -> KeyRecord:
     name = secrets.token_hex(8)
     try:
         keyring.set_password(_SERVICE, name, base64.b64encode(key).decode())
-    except Exception as error:  # backends raise what the systems behind them raise
+    except Exception as error:  # backends raise any error of the system behind them
         raise _failed(error) from error
     record = KeyRecord(source="keyring", id=name, check=_check(key))
-    read_keyring(record)  # some keyrings store, but do not return it
+    read_keyring(record)  # some keyrings accept a key but do not return it
     return record
 
 
@@ -157,7 +157,7 @@ def _derive(argon2: Argon2, passphrase: str) -> bytes:
         lanes=argon2.lanes,
         memory_cost=argon2.memory_kib,
     )
-    # Keyboards produce ü as one character or as two.
+    # Keyboards may produce ü as one character or as two.
     return derivation.derive(unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass"))
 
 

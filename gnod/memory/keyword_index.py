@@ -33,12 +33,12 @@ Floats = NDArray[np.float64]
 # Rows of _SLOT.
 Table = NDArray[Any]
 
-# How much the length counts: texts are short and of similar length, so it says little.
+# How much the length counts. It says little, because texts are short and of similar length.
 _B = 0.4
-# A keyword in the turn before or after counts this part: an answer is often short, and the question has the words.
+# A keyword in the turn before or after counts this share: an answer is often short, and the question has the words.
 _NEIGHBOUR = 0.2
 _SESSION_MS = 3_600_000
-# The latest memories are merged into the sorted segment when they have this many postings.
+# Merge the latest memories into the sorted segment when they have this many postings.
 _MAX_LATEST = 20_000
 _FIRST_SLOTS = 256
 
@@ -84,7 +84,8 @@ class KeywordIndex:
         self._sorted = _Segment.of([])
         self._latest: list[_Segment] = []
         self._languages = {DEFAULT_LANGUAGE}
-        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}  # by stemmer
+        # The analysers by stemmer
+        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -125,21 +126,21 @@ class KeywordIndex:
     def wipe(self) -> None:
         """Overwrite everything with zeros and forget it."""
         with self._lock:
-            self._is_wiped = True  # a thread may still be about to put
+            self._is_wiped = True  # a thread may still be about to add one
             for array in self._arrays():
                 array.wipe()
             self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _Segment.of([]), []
             self._used = 0
             self._slot_of.clear()
             self._analyzers.clear()
-            WORDS.empty()  # of the memories, too
+            WORDS.empty()  # this cache has words of memories
 
     def search(self, query: str, allowed: Collection[int] | None = None) -> Matches:
         """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
         allowed memories weigh more."""
         with self._lock:
             rows = self._rows()
-            live = rows["is_live"].copy()  # after `wipe` there are none
+            live = rows["is_live"].copy()  # there are none after `wipe`
             if allowed is not None:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
             groups = self._groups(query)

@@ -15,7 +15,7 @@ from gnod.analysis.terms import Analyzer, Unit, visible
 
 MAX_TOPIC_CHARACTERS = 64
 
-# What joins the parts of an identifier, as in `gnod.analysis.terms`.
+# Characters that join the parts of an identifier, as in `gnod.analysis.terms`.
 _JOINERS = re.compile(r"[-._:/\\@'’&]+")
 
 

@@ -11,7 +11,7 @@ from gnod.memory.memories import Memories
 from gnod.memory.records import Memory
 from gnod.memory_types import checked_type
 
-# A page of whole texts must fit into a message, also in JSON; the last batch may exceed this.
+# A page of whole texts must fit into a message, even in JSON. The last batch may exceed this.
 _MAX_CHARACTERS = 500_000
 _OPENED_AT_A_TIME = 10
 

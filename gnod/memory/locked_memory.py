@@ -20,7 +20,7 @@ class LockedArray:
     def __init__(self, length: int, dtype: DTypeLike) -> None:
         kind = np.dtype(dtype)
         self._pages = mmap.mmap(-1, max(length * kind.itemsize, 1))
-        if hasattr(mmap, "MADV_DONTDUMP"):  # Linux
+        if hasattr(mmap, "MADV_DONTDUMP"):  # only Linux has it
             with contextlib.suppress(OSError):
                 self._pages.madvise(mmap.MADV_DONTDUMP)
         self._bytes = np.frombuffer(self._pages, np.uint8)

@@ -27,13 +27,13 @@ from gnod.store.database import Connection, Database
 from gnod.store.memories import Row
 
 MAX_NAMESPACE_CHARACTERS = 64
-# Small batches: a search may have to wait for one.
+# Batches are small because a search may have to wait for one.
 _EMBEDDED_AT_A_TIME = 8
 _CHARACTERS_AT_A_TIME = 16_000
-# The nearest memories that a new one is compared with, and those with the same topics.
+# Compare a new memory with this many of the nearest ones, and this many with the same topics.
 _COMPARED = 24
 _PROPOSED_AT_MOST = 3
-# A word that is a suggested topic of this many memories, or of one in fifty, is suggested no more.
+# A word is not suggested as a topic any more when this many memories, or one in fifty, have it.
 _RARE_AT_MOST = 4
 _INDEXED_AT_A_TIME = 100
 
@@ -63,7 +63,7 @@ class Memories:
         self.resident = Resident()
         self.index = KeywordIndex()
         self.sealer = sealer
-        # The ids of memories that cannot be decrypted.
+        # The ids of memories that cannot be decrypted
         self.damaged: set[int] = set()
         # The model whose vectors are resident.
         self.model_uri: str | None = None
@@ -115,7 +115,8 @@ class Memories:
         return await self._complete(self._store_all(ready, vectors))
 
     async def proposals(self, memory: Memory) -> list[Proposal]:
-        """Return the older memories of the same namespace of which this one states another value, the nearest first."""
+        """Return the older memories of the same namespace for which this one states another value, the nearest
+        first."""
         if is_done(memory.type):
             return []
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
@@ -131,7 +132,7 @@ class Memories:
     def _nearest_to(self, memory: Memory) -> list[int]:
         """Return the ids of the nearest in meaning, then of those that share topics."""
         row = self.resident.of([memory.id]).get(memory.id)
-        if row is None:  # removed meanwhile
+        if row is None:  # it was removed meanwhile
             return []
         words = dict.fromkeys(word for topic in [*memory.topics, *memory.suggested] for word in topic_words(topic))
         lookups = [self.sealer.lookup(subject, word) for word in words for subject in ("topic", "suggested")]
@@ -157,7 +158,7 @@ class Memories:
         return [opened[id_] for id_ in ids]
 
     async def forget(self, names: Sequence[str]) -> None:
-        """Remove and overwrite memories, also damaged ones, all or none. Raises MemoryNotFound."""
+        """Remove and overwrite memories, including damaged ones, all or none. Raises MemoryNotFound."""
         await self._complete(self._forget_all(names))
 
     async def publish(self, names: Sequence[str], namespace: str) -> list[Stored]:
@@ -214,7 +215,7 @@ class Memories:
         return opened
 
     def damage_note(self, ids: Collection[int]) -> str | None:
-        """Return a sentence about those of the ids that are damaged; None: none are."""
+        """Return a sentence about the damaged ones among the ids; None if none is damaged."""
         names = [row.name for row in self.resident.of(self.damaged & set(ids)).values()]
         return _damage(names) if names else None
 
@@ -236,7 +237,7 @@ class Memories:
         return 0
 
     async def index_all(self) -> None:
-        """Put all memories into the keyword index, a few at a time, the latest first. The latest are searched most."""
+        """Put all memories into the keyword index, a few at a time. Begin with the latest, which are searched most."""
         left = [row.id for row in reversed(self.resident.rows())]
         while left:
             batch, left = left[:_INDEXED_AT_A_TIME], left[_INDEXED_AT_A_TIME:]
@@ -281,7 +282,7 @@ class Memories:
         topics = before.topics if change.topics is None else change.topics
         suggested = list(before.suggested)
         if change.text is not None:
-            # What was removed stays removed.
+            # Topics that were removed must stay removed.
             removed = set(self._suggested(before.text)) - set(before.suggested)
             suggested = [topic for topic in self._suggested(change.text) if topic not in removed]
         gone = {folded(topic) for topic in change.removed_topics}
@@ -323,7 +324,7 @@ class Memories:
     async def _put_missing(self, memories: Sequence[Memory], vectors: Embedded) -> None:
         async with self._changing():
             rows = self.resident.of([memory.id for memory in memories])
-            # Meanwhile the model or a text may have changed.
+            # The model or a text may have changed meanwhile.
             at = [n for n, memory in enumerate(memories) if self._is_still(memory, rows.get(memory.id))]
             if vectors.uri != self.model_uri:
                 return
@@ -340,7 +341,7 @@ class Memories:
     async def _changing(self) -> AsyncIterator[None]:
         async with self._writing:
             if self._is_closed:
-                raise MemoryLocked("the memories are locked: `gnoctl memory unlock`")
+                raise MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
             yield
 
     async def _complete(self, work: Coroutine[object, object, T]) -> T:
@@ -388,7 +389,7 @@ class Memories:
         names = {row.id: row.name for row in self.resident.rows()}
         found = []
         for id_, memory_id, sealed in table.vectors(connection, self.model_uri) if self.model_uri else ():
-            # A damaged vector is ignored; `embed_missing` replaces it.
+            # Ignore a damaged vector; `embed_missing` replaces it.
             with suppress(MemoryDamaged, KeyError):
                 found.append(OwnedVector(id_, memory_id, records.open_vector(self.sealer, names[memory_id], sealed)))
         self.resident.replace_vectors(found)
@@ -414,4 +415,4 @@ def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:
 def _damage(names: Sequence[str]) -> str:
     more = "…" if len(names) > 5 else ""
     what = f"memory {names[0]} is" if len(names) == 1 else f"{len(names)} memories ({', '.join(names[:5])}{more}) are"
-    return f"{what} damaged on the disk and cannot be read: `gnoctl restore --memories` restores a backup"
+    return f"{what} damaged on the disk and cannot be read: run `gnoctl restore --memories` to restore a backup"

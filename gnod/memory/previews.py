@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PREVIEW_CHARACTERS = 240
-# Readers open results with such scores in any case, so they are shown whole.
+# Results with such scores are shown whole, because readers open them in any case.
 _WHOLE_ABOVE = 0.80
 _WHOLE_BELOW_CHARACTERS = 2048
 _ELLIPSIS = "…"

@@ -13,23 +13,27 @@ from typing import NamedTuple
 
 from gnod.memory_types import DONE_PENALTY, is_done, type_named
 
-# After the reranker.
+# The minimum scores after the reranker.
 _KEYWORD_FLOOR = 0.30
 _SCORE_FLOOR = 0.03
 
-# Without a reranker: a sigmoid over the fused score, of which vectors and keywords give 1 at most.
+# The parameters of a sigmoid for scores without a reranker. Vectors and keywords give at most 1 of the fused score.
 _SYNTHETIC_CENTRE = 0.4
 _SYNTHETIC_LOW, _SYNTHETIC_HIGH = 0.40, 0.70
-# With 10, what is first by vectors and by keywords (1) is within 0.001 of the top, and what has a quarter of that is a
+# With 10, a memory that is first by vectors and by keywords (1) is within 0.001 of the top, and a quarter of that is a
 # fifth of the way up.
 _SYNTHETIC_STEEPNESS = 10.0
-# No memory that a reranker did not read scores more, whatever its type: nobody has confirmed that it answers the query.
+# A memory that a reranker did not read scores at most this, whatever its type: nothing has confirmed that it answers
+# the query.
 _UNVERIFIED_CAP = _SYNTHETIC_HIGH
 
 
 class Depth(NamedTuple):
-    """`pool`: candidates to rank. `results`: returned at most. `whole`: the first results that may be shown whole.
-    `always_reranks`: even very few candidates. `keywords`: that a query needs."""
+    """How thorough a search is.
+
+    `pool`: candidates to rank. `results`: the maximum returned. `whole`: the first results that may be shown whole.
+    `always_reranks`: rerank even very few candidates. `keywords`: the number that a query needs.
+    """
 
     pool: int
     results: int
@@ -78,8 +82,8 @@ def synthetic(fused: float, strength: float) -> float:
 
 
 def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return the reranker's scores, then those that it had no time for: at most its worst, because it read the best
-    candidates first.
+    """Return the reranker's scores, then scores of the memories that it had no time for. These are at most its worst
+    score, because it read the best candidates first.
 
     >>> reranked([0.9, 0.2], [0.6, 0.1])
     [0.9, 0.2, 0.2, 0.1]

@@ -31,12 +31,12 @@ from gnod.pipeline.exact_match import matched_fraction
 from gnod.pipeline.reranking import Reranked, rerank_within_budget
 from gnod.types import Unavailable
 
-# Decrypted memories by id.
+# Opens memories by id.
 OpenAll = Callable[[Collection[int]], Awaitable[Mapping[int, Memory]]]
-# The vector of a query, or why there is none.
+# Returns the vector of a query, or why there is none.
 Embed = Callable[[str], Awaitable[Vector | Unavailable]]
 
-# Of a suggested topic, against one that somebody gave.
+# The weight of a suggested topic, relative to one that somebody gave.
 _SUGGESTED_WEIGHT = 0.5
 
 
@@ -86,7 +86,7 @@ async def recall(
     if len(words) < depth.keywords:
         raise QuerySyntaxError(
             f"a deep search needs {depth.keywords} keywords or more, and this query has {len(words)}: add keywords, "
-            "or use the normal search"
+            "or run a normal search"
         )
     vector = await dependencies.embed(query)
     found = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
@@ -192,8 +192,9 @@ def _is_stored(found: Evidence, rows: Sequence[int], *, has_vector: bool) -> boo
 
 
 def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:
-    """Return the fraction of the words in each memory; topics count, too, because the reranker reads only the text."""
-    return [matched_fraction(folded("\n".join((each.text, *each.topics))), words) for each in memories]
+    """Return the fraction of the words in each memory. Topics count as well, because the reranker reads only the
+    text."""
+    return [matched_fraction(folded("\n".join((memory.text, *memory.topics))), words) for memory in memories]
 
 
 async def _rerank(dependencies: RecallDependencies, query: str, texts: Sequence[str], depth: Depth) -> Reranked:

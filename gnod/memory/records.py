@@ -19,7 +19,7 @@ PERSONAL = "personal"
 
 MAX_TEXT_CHARACTERS = 65_536
 MAX_TOPICS = 32
-_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: no characters that look alike
+_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's alphabet: no characters that look alike
 _NAME_CHARACTERS = 10
 _DTYPE = np.dtype("<f4")
 
@@ -27,7 +27,7 @@ Vector = NDArray[np.float32]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """The encrypted part of a memory. `when_ms`: when it happened. `suggested`: topics that nobody gave."""
+    """The encrypted part of a memory. `when_ms`: when it happened. `suggested`: topics taken from the text."""
 
     text: str
     topics: list[str]
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
     @property
     def happened_ms(self) -> int:
-        """When it happened, or else when it was stored."""
+        """Return when it happened; if that is unknown, when it was stored."""
         return self.created_ms if self.when_ms is None else self.when_ms
 
 
@@ -70,7 +70,7 @@ def checked(text: str, topics: Sequence[str], when_ms: int | None = None, sugges
     dropped. Raises LimitExceeded, InvalidName."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
-        raise LimitExceeded("the text is empty: give a text to remember")
+        raise LimitExceeded("the text is empty: enter a text to remember")
     if len(clean) > MAX_TEXT_CHARACTERS:
         raise LimitExceeded(
             f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: put longer texts "
@@ -122,8 +122,8 @@ def fingerprint(sealer: Sealer, body: Body) -> bytes:
 
 
 def topic_lookups(sealer: Sealer, body: Body) -> list[bytes]:
-    """Return the keyed hashes that find a memory by topic. Those of suggested topics have a purpose of their own, so
-    that a search can weigh them less."""
+    """Return the keyed hashes that find a memory by topic. The hashes of suggested topics have their own purpose, so
+    that a search can give them less weight."""
     words = dict.fromkeys(word for topic in body.topics for word in topic_words(topic))
     suggested = dict.fromkeys(word for topic in body.suggested for word in topic_words(topic) if word not in words)
     return [sealer.lookup("topic", word) for word in words] + [sealer.lookup("suggested", word) for word in suggested]

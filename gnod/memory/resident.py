@@ -39,7 +39,7 @@ class Resident:
         self._vector_ids: dict[int, list[int]] = {}
         self._owners: dict[int, int] = {}
         self._matrix: Matrix | None = None
-        # Ids, times and namespaces of all rows; None: to be read again.
+        # Ids, times and namespaces of all rows; None if they must be read again.
         self._stored: NDArray[np.int64] | None = None
 
     @property
@@ -93,7 +93,7 @@ class Resident:
         with self._lock:
             self._stored = None
             self._forget_topics(row.id)
-            self._rows[row.id] = row  # an existing one keeps its place
+            self._rows[row.id] = row  # an existing row keeps its place
             self._by_name[row.name] = row.id
             self._topics_of[row.id] = topics
             for topic in topics:
@@ -153,7 +153,7 @@ class Resident:
                 best = self._best_of(cosines, ids, depth)
                 if len(best) >= limit or depth >= len(ids):
                     return dict(list(best.items())[:limit])
-                depth *= 4  # a long memory has several vectors
+                depth *= 4  # get more, because a long memory has several vectors
 
     def vectors_of(self, id_: int) -> list[Vector]:
         """Return the vectors of a memory."""
@@ -229,7 +229,7 @@ class Resident:
         ordered = best[np.lexsort((ids[best], -cosines[best]))]
         found: dict[int, float] = {}
         for row in ordered:
-            owner = self._owners.get(int(ids[row]))  # None: removed
+            owner = self._owners.get(int(ids[row]))  # None means removed
             if owner is not None and owner not in found:
                 found[owner] = float(cosines[row])
         return found

@@ -16,12 +16,12 @@ from pathlib import Path
 _M_PERTURB = -6
 _FILL = 0xFF
 _STATM = Path("/proc/self/statm")
-# Python's small blocks have sizes in these steps, and a byte string has a header.
+# Python's small blocks have sizes in these steps. A byte string has a header.
 _STEP = 16
 _LARGEST = 512
 _HEADER = sys.getsizeof(b"")
 _AT_A_TIME = 64
-# What is filled at most, if other threads free as much as is taken.
+# Fill at most this much, if other threads free memory as fast as it is filled.
 _MAX_BYTES = 256_000_000
 # A thread keeps up to seven blocks of each size up to this one (glibc's tcache).
 _KEPT = 7
@@ -31,7 +31,7 @@ _LARGEST_KEPT = 1032
 def overwrite_what_is_freed() -> None:
     """Have glibc fill each block that is freed from now on. It costs time, so not before there is something to hide."""
     if sys.platform == "linux":
-        with contextlib.suppress(AttributeError):  # musl
+        with contextlib.suppress(AttributeError):  # musl does not have it
             ctypes.CDLL(None).mallopt(_M_PERTURB, _FILL)
 
 

@@ -1,4 +1,4 @@
-"""Encrypt memories, and make the keyed hashes for looking them up. Knows only the key that it is given.
+"""Encrypt memories, and make the keyed hashes for looking them up. Uses only the key that it is given.
 
 AES-256-GCM with a random nonce for each text (NIST SP 800-38D allows 2^32 with one key). Each purpose has its own key,
 derived by HKDF (RFC 5869), so that one reveals nothing about the others.
@@ -21,7 +21,7 @@ KEY_BYTES = 32
 _NONCE_BYTES = 12
 _LOOKUP_BYTES = 16
 
-# The purpose of a keyed hash: the same word has a different hash for each.
+# The purpose of a keyed hash. The same word has a different hash for each purpose.
 Subject = Literal["topic", "suggested", "text", "namespace"]
 
 
@@ -33,7 +33,7 @@ class Sealer:
         self._lookup = _subkey(key, b"gnod memory 1: lookup")
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Return the encrypted bytes, which open only with the same `context`: the record that they belong to."""
+        """Return the encrypted bytes. They open only with the same `context`, the record that they belong to."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, context)
 
@@ -43,8 +43,8 @@ class Sealer:
             return self._aead.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
         except (InvalidTag, ValueError) as error:
             raise MemoryDamaged(
-                "a memory on the disk is damaged, or was stored with another key: `gnoctl restore --memories` restores "
-                "a backup"
+                "a memory on the disk is damaged, or was stored with another key: run `gnoctl restore --memories` to "
+                "restore a backup"
             ) from error
 
     def lookup(self, subject: Subject, text: str) -> bytes:

@@ -14,13 +14,13 @@ from gnod.analysis.terms import compounds, is_unspaced, visible
 from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded
 
 MAX_SUGGESTED = 8
-# A long text, such as a turn of a conversation, begins with its subject.
+# Read only the beginning of a long text, such as a turn of a conversation: it names the subject.
 _READ_CHARACTERS = 4_000
 _RARE_WORDS = 3
 _RARE_WORD_CHARACTERS = 6
 
 _HASHTAG = re.compile(r"(?<![\w#&])#([^\W\d_][\w-]*)")
-# Joined words, letters before digits, camelCase, and capitals.
+# Identifiers are joined words, letters before digits, camelCase or capitals.
 _IDENTIFIER = re.compile(
     r"[^\W_]+(?:[_.:/\\@-]+[^\W_]+)*[_.:/\\@][^\W_]+|[^\W\d_]+-?\d+\Z|[A-Za-z][a-z]+[A-Z]\w*|[A-Z]{2,}\w*"
 )

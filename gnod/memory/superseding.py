@@ -1,8 +1,8 @@
 """Tell whether a memory states another value of what an older one says, so that it may supersede it. Pure.
 
 Two sentences are aligned word by word. They are about the same thing if they differ in one place only, after the
-subject: there one has one number, name or word and the other another. A negation in only one of them is such a
-difference, too. Words that say that something is new (`now`, `no longer`, `moved to`) are no difference. Several
+subject: there one has one number, name or word and the other another. A negation in only one of them is also such a
+difference. Words that say that something is new (`now`, `no longer`, `moved to`) are not a difference. Several
 differences mean another subject or another property: `Anna lives in Rome` says nothing about `Bruno lives in Oslo`.
 
 Nothing follows from a proposal by itself, so a plausible one is enough.
@@ -23,13 +23,13 @@ from gnod.memory import update_words as words
 # Longer texts say more than one thing.
 MAX_COMPARED_CHARACTERS = 600
 _MAX_NAME_WORDS = 3
-# What the newer text adds after the value, such as a reason.
+# The newer text may add this many words after the value, such as a reason.
 _MAX_ADDED = 2
 _NEGATING = negating_words()
 _DROPPED = words.LIGHT | words.PREPOSITIONS | words.CHANGED
 _SHARED_PREFIX = 0.75
 _MIN_PREFIX = 3
-# Of the content words of the text with fewer.
+# The two texts must share this part of the content words of the shorter one.
 _MIN_SHARED = 0.3
 # 6,50 and 1,020 are numbers, not two.
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
@@ -94,7 +94,7 @@ def difference(older: str, newer: str) -> Difference | None:
         return None
     old, new = _read(older), _read(newer)
     new = _in_the_words_of(old, new)
-    if not _share_enough(old, new):  # the alignment is slow
+    if not _share_enough(old, new):  # check this first, because the alignment is slow
         return None
     places, common = _compared(old, _without_replaced(new, old))
     if not common:
@@ -230,7 +230,7 @@ def _sorted_out(
 
 
 def _undated(side: Sequence[_Word]) -> list[_Word]:
-    """Return the words without those of a date, or all if there are no others."""
+    """Return the words without those of a date; all words if there are no others."""
     return [word for word in side if word.form not in words.DATED]
 
 
@@ -245,7 +245,7 @@ def _without_replaced_value(
 
 
 def _is_negated(text: Sequence[_Word], other: Sequence[_Word]) -> bool:
-    """Return whether it has a negating word that the other text does not have."""
+    """Return whether it has a negating word that the other text lacks."""
     theirs = {word.form for word in other}
     return any(_negates(word.surface) and word.form not in theirs for word in text)
 
@@ -262,7 +262,7 @@ def _mentions(value: Collection[_Word], new: Sequence[_Word]) -> bool:
 
 def _is_value(place: _Place, common: Sequence[_Word], *, has_role: bool, mentions_old: bool) -> bool:
     old, new = place.old, place.new
-    if place.at == 0:  # another subject, unless it is the person of a role
+    if place.at == 0:  # this is another subject, unless it is the person of a role
         return mentions_old or (has_role and _are_names(old) and _are_names(new))
     if place.after is not None and place.after.form in words.LIGHT and not _is_version(place):
         return False  # what comes before the verb belongs to the subject
@@ -283,7 +283,7 @@ def _is_numeric(place: _Place) -> bool:
 
 
 def _is_version(place: _Place) -> bool:
-    """Return whether the values are numbers with letters or points, which are no numbers of something."""
+    """Return whether the values are numbers with letters or points, which do not count anything."""
     return all(word.is_number and not word.surface.isdecimal() for word in [*place.old, *place.new])
 
 

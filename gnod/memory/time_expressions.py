@@ -19,16 +19,16 @@ from gnod.analysis.stemming import SNOWBALL
 if TYPE_CHECKING:
     from dateparser.date import DateDataParser
 
-# "Two weeks before the move": from an event whose day nobody knows here. Its words find it.
+# In "two weeks before the move", nobody knows the day of the event here. The words of the event find it.
 _RELATIONS = {"before", "after", "until", "avant", "après", "antes", "después", "prima", "dopo", "voor", "nach"}
 _RELATIONS |= {"до", "после", "före", "efter"}
 
 
-# Days that are kept of a text, and the value for none.
+# Keep at most this many days of a text. The second value means none.
 MAX_DAYS = 3
 NO_DAY = -(2**31)
 _EPOCH = date(1970, 1, 1)
-# Parsers that are kept: each is for one day.
+# Keep at most this many parsers. Each one is for one day.
 _PARSERS = 8
 
 _UNSPACED = {
@@ -43,7 +43,7 @@ _MONTHS = (
 )  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = ("year", "month", "week", "day")
-# Shorter names of months and days are also words: "do", "so", "mar".
+# Abbreviations of months and days of this length or less may be ordinary words: "do", "so", "mar".
 _MAX_ABBREVIATION = 3
 # An expression has at most this many words.
 _MAX_WORDS = 5
@@ -53,14 +53,14 @@ _NUMERIC = re.compile(r"(?:19|20)\d\d[-/.]\d{1,2}(?:[-/.]\d{1,2})?|\d{1,2}[-/.]\
 _CJK = re.compile(
     r"(?:\d{4}年|[去今昨明前来本]年)?\s?(?:\d{1,2}月(?:\d{1,2}[日号號])?|\d{4}年)|昨[天日]|[上先]个?[周週月]|지난\s?[주달]|어제|\d{4}년(?:\s?\d{1,2}월)?"
 )
-# Days with a year in a text: 2023-05-08; 8 May, 2023; May 8, 2023; May 2023; 8. Mai 2023.
+# Finds days with a year in a text: 2023-05-08; 8 May, 2023; May 8, 2023; May 2023; 8. Mai 2023.
 _DAY = re.compile(
     r"\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b"
     r"|\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th|\.)? (?:de )?)?(?P<month>[^\W\d_]{3,12})\.?"
     r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,?(?: de)? (?P<year>(?:19|20)\d\d)\b"
     r"|(?P<cjk>(?:19|20)\d\d)年(?:(?P<cjk_month>\d{1,2})月(?:(?P<cjk_day>\d{1,2})日)?)?"
 )
-# Words that say when something happens, whatever the day is today. The months and days of `_DAY` do, too.
+# Words that say when something happens, relative to today. The months and days of `_DAY` do so as well.
 _RELATIVE = re.compile(
     r"\b(?:yesterday|tonight|tomorrow|weekend"
     r"|(?:last|next|this|past) (?:\w+ )?(?:night|week|month|year|morning|spring|summer|autumn|fall|winter"
@@ -144,7 +144,7 @@ def _may_name(words: Sequence[str], languages: Sequence[str]) -> bool:
         return True
     if len(words) > 1:
         return any(word.lower() in _anchors(code) for word in words for code in languages)
-    # "may" and "march" are verbs, too.
+    # "may" and "march" are also verbs.
     word = words[0]
     return word not in ("may", "march") and any(word.lower() in _names(code) for code in languages)
 
@@ -230,7 +230,7 @@ def _names(code: str) -> frozenset[str]:
 
 @cache
 def _anchors(code: str) -> frozenset[str]:
-    """Return the words of a language of which an expression of several words has one."""
+    """Return the words of a language of which an expression of several words must contain one."""
     table = _table(code)
     names = [str(name).lower() for key in (*_MONTHS, *_UNITS) for name in table.get(key, ())]
     return _names(code) | {name for name in names if len(name) >= _MAX_ABBREVIATION}

@@ -1,4 +1,4 @@
-"""The transactions that change memories. They encrypt on the way, and know no resident data."""
+"""The transactions that change memories. They encrypt on the way; must not depend on the resident data."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ class Draft(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What to change of a memory; None: nothing. `removed_topics`: given or suggested. `removes_when`: remove when it
-    happened."""
+    """The changes to a memory; None leaves a field unchanged.
+
+    `removed_topics`: topics to remove, given or suggested. `removes_when`: remove when it happened.
+    """
 
     text: str | None = None
     type: str | None = None
@@ -143,11 +145,11 @@ class Transactions:
         new = _linked(new, before.superseded_by)
         same = table.find(connection, namespace_id, new.fingerprint)
         if same and same[0].id != before.id:
-            raise MemoryExists(f"memory {same[0].name} says that already; forget one of them")
+            raise MemoryExists(f"memory {same[0].name} already has this text: forget one of the two")
         row = table.replace(connection, before.id, new)
         memory = memory_of(row, before.namespace, body)
         owned = None
-        if is_changed:  # the vectors of the old text must go, even if there are no new ones
+        if is_changed:  # remove the vectors of the old text, even if there are no new ones
             owned = self.put_vectors([memory], vectors or Embedded("", [[]]), connection)
         return Written(row, new.topics, Stored(memory, existed=True), owned)
 

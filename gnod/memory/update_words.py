@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gnod.analysis.stemming import fold, normalise
 
-# They say that something is new, and nothing about what.
+# Words that say that something is new, but nothing about what.
 _RECENT = """
     now currently meanwhile nowadays recently today yesterday since anymore more longer new any days starting finally
     after all instead only still already tuesday another
@@ -18,7 +18,7 @@ _RECENT = """
     maintenant désormais depuis aujourd'hui nouveau nouvelle plus lieu
     ora adesso ormai agora já nu sedan sinds
 """
-# They say that something changed: the value that follows is the current one.
+# Verbs that say that something changed: the value that follows is the current one.
 _CHANGED = """
     moved switched changed raised rose went cut updated upgraded replaced increased decreased dropped lowered took
     became
@@ -37,7 +37,7 @@ _LIGHT = """
     est sont coûte a monsieur madame
 """
 _PREPOSITIONS = "to at with from in into on by of as than per"
-# The month or the day since when something is true.
+# Words before which a text names the month or the day since when something is true.
 _DATED = """
     january february march april may june july august september october november december spring summer autumn winter
     monday tuesday wednesday thursday friday saturday sunday year week month
@@ -47,7 +47,7 @@ _DATED = """
     enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre primavera verano otoño
     lunes martes miércoles jueves viernes sábado domingo año semana mes
 """
-# One person at a time: the person is the value, also at the beginning of the sentence.
+# Roles that one person has at a time: the person is the value, also at the beginning of the sentence.
 _ROLES = """
     owns owner owned responsible leads led lead manages manager managed maintains maintainer maintained reviews reviewer
     reviewed contact adviser advisor landlord engineer handles handled coordinates coordinator coordinated chairs
@@ -57,9 +57,9 @@ _ROLES = """
     responsable dirige dueño dueña gestiona mantiene contacto asesor casero encargado encargada guardia coordina
     dirige responsable propriétaire gère
 """
-# What follows is what somebody is responsible for, not the person.
+# After these words, a text names what somebody is responsible for, not the person.
 _IN_CHARGE = "responsible verantwortlich zuständig responsable encargado encargada responsabile verantwoordelijk"
-# Several values are true at the same time, or each is an event of its own.
+# After these verbs, several values may be true at the same time, or each one is a separate event.
 _ADDITIVE = """
     speaks knows read reads met likes prefers needs owns has have had visited bought learned taught plays includes eats
     drinks
@@ -67,9 +67,9 @@ _ADDITIVE = """
     habla conoce leyó conocimos gusta prefiere necesita tiene visitó compró aprendió toca incluye come bebe
     parle connaît lu aime
 """
-# What follows is the older value.
+# After these words, a text names the older value.
 _INSTEAD = "instead statt anstatt vez lugar lieu anziché invés plaats"
-# What follows narrows the subject: the budget for travel is not the budget for hardware.
+# After these words, a text narrows the subject: the budget for travel is not the budget for hardware.
 _PURPOSE = "for für para pour per voor för"
 
 

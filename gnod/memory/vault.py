@@ -16,11 +16,14 @@ from gnod.memory.sealing import Sealer
 
 
 class Vault:
-    """`record`: of the key, from the database; None: there is no key yet."""
+    """Holds the key while the memories are unlocked.
+
+    `record`: describes the key, from the database; None if there is no key yet.
+    """
 
     def __init__(self, record: KeyRecord | None) -> None:
         self.record = record
-        # Locked by the user: the keyring does not unlock it automatically.
+        # The user locked it, so the keyring does not unlock it automatically.
         self.is_locked_by_hand = False
         self._sealer: Sealer | None = None
 
@@ -32,7 +35,7 @@ class Vault:
     def sealer(self) -> Sealer:
         """Return the sealer. Raises MemoryLocked."""
         if self._sealer is None:
-            raise MemoryLocked("the memories are locked: `gnoctl memory unlock`")
+            raise MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
         return self._sealer
 
     def lock(self) -> None:
@@ -58,7 +61,7 @@ class Vault:
         Raises MemoryLocked without a key, or without its passphrase; WrongPassphrase; KeyringFailed.
         """
         if self.record is None:
-            raise MemoryLocked("the memories have no key yet: `gnoctl memory unlock` makes one")
+            raise MemoryLocked("the memories have no key yet: run `gnoctl memory unlock` to create one")
         if new_passphrase is None and (problem := keys.keyring_problem()):
             raise KeyringFailed(f"the key stays where it is: {problem}")
         return _protected(self._read(passphrase), new_passphrase)
@@ -78,7 +81,7 @@ class Vault:
                 raise WrongPassphrase("the key of these memories is in the system's keyring; they have no passphrase")
             return keys.read_keyring(self.record)
         if passphrase is None:
-            raise MemoryLocked("the memories are locked: `gnoctl memory unlock` asks for their passphrase")
+            raise MemoryLocked("the memories are locked: run `gnoctl memory unlock`, which asks for their passphrase")
         return keys.read_passphrase(self.record, passphrase)
 
 
@@ -87,7 +90,7 @@ def _protected(key: bytes, passphrase: str | None) -> KeyRecord:
         return keys.wrap(key, passphrase)
     if problem := keys.keyring_problem():
         raise MemoryLocked(
-            f"there is no place for the key of the memories: {problem}. `gnoctl memory unlock` asks for a passphrase "
-            "instead"
+            f"the key of the memories cannot be stored: {problem}. Run `gnoctl memory unlock`, which asks for a "
+            "passphrase instead"
         )
     return keys.put_into_keyring(key)

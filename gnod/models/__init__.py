@@ -1,1 +1,2 @@
-"""Language models: names, files, downloads, and the worker that runs them. Knows no store, no wire and no pipeline."""
+"""Language models: names, files, downloads, and the worker that runs them. Must not depend on the store, the wire types
+or the pipeline."""

@@ -59,7 +59,8 @@ MODELS: Mapping[str, Known] = {
     "hf:ggml-org/SmolLM3-3B-GGUF/SmolLM3-Q4_K_M.gguf": Known("Apache-2.0", 1_920 * _MB, 1_920 * _MB),
 }
 
-# Better presets have higher grades; of one grade, the first is preferred. docs/adr/0030-presets-by-machine.md says why.
+# Better presets have higher grades. If grades are equal, the first is preferred. docs/adr/0030-presets-by-machine.md
+# has the reasons.
 GRADES: Mapping[str, int] = {
     "quality": 6,
     "balanced": 5,
@@ -71,16 +72,16 @@ GRADES: Mapping[str, int] = {
     "mini": 0,
 }
 
-# A processor needs minutes for an answer of their generators.
+# Without a card, the generators of these presets need minutes for an answer.
 NEED_A_CARD = frozenset({"quality", "balanced"})
 
-# Of a loaded model: buffers for its steps, and a generator's window.
+# The memory of a loaded model besides its weights: buffers for its steps, and a generator's window.
 _WORKING_BYTES = 400 * _MB
 
 
 def embedder(preset: str) -> str:
     uri = PRESETS[preset]["embed"]
-    assert uri, preset  # every preset has one
+    assert uri, preset  # every preset has an embedding model
     return uri
 
 

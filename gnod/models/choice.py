@@ -15,7 +15,7 @@ from gnod.models.readability import samples, script_of_language
 from gnod.models.speed.shapes import Shape
 from gnod.presets import PRESETS
 
-# Rarer languages of a folder do not decide: some documents are detected wrongly.
+# Rarer languages of a folder do not decide, because some documents are detected wrongly.
 SHARE = 0.05
 EMBED_LIMIT_S = 3600
 # Twenty passages of 160 tokens in two seconds, the budget of a query.
@@ -25,8 +25,11 @@ Why = Literal["languages", "memory", "card", "time", "reranking", "unmeasured", 
 
 
 class Documents(NamedTuple):
-    """What is to be embedded. `languages`: ISO 639-1 codes. `scripts`: of documents whose language is not known, as
-    Unicode names them. `tokens`: about. `any_language`: nothing is known yet."""
+    """The texts to embed.
+
+    `languages`: ISO 639-1 codes. `scripts`: scripts of documents in an unknown language, by their Unicode names.
+    `tokens`: an approximate number. `any_language`: nothing is known yet.
+    """
 
     languages: frozenset[str] = frozenset()
     scripts: frozenset[str] = frozenset()
@@ -35,8 +38,8 @@ class Documents(NamedTuple):
 
 
 class Host(NamedTuple):
-    """`memory` and `gpu_memory` that are free, in bytes. `tokens_per_s`: what was measured; `too_slow`: what was not,
-    because it would read less than RERANK_TOKENS_PER_S."""
+    """`memory` and `gpu_memory` that are free, in bytes. `tokens_per_s`: the measured speeds; `too_slow`: shapes that
+    were not measured, because they would read less than RERANK_TOKENS_PER_S."""
 
     memory: int
     gpu_memory: int = 0
@@ -92,7 +95,7 @@ def choose(
             rejected.append((preset, why))
         else:
             candidates.append(preset)
-    if not candidates:  # too little of everything: the smallest that reads the documents
+    if not candidates:  # the machine has too little of everything: take the smallest model that reads the documents
         readable = [preset for preset in reversed(list(catalogue.GRADES)) if (preset, "languages") not in rejected]
         return Choice(readable[0], False, _better(rejected, readable[0])) if readable else Choice(None, False, rejected)
     at_hand = [preset for preset in candidates if _at_hand(preset, installed, reachable)]

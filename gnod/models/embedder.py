@@ -38,7 +38,7 @@ class Embedder(InstalledModel):
 
     @property
     def profile(self) -> Profile:
-        """What the installed model's repository states, or what its name says."""
+        """Return what the installed model's repository states, or what the model's name tells."""
         installed = self._files.find(self.uri)
         return (installed and installed.profile) or profile_of(self.uri)
 
@@ -64,12 +64,12 @@ class Embedder(InstalledModel):
     async def sentences(self, sentences: Sequence[EmbeddingText]) -> NDArray[np.float32]:
         """Return a vector of each short text, with its title and headings; a request waits for them. Raises what
         `texts` raises."""
-        prompts = [apply_document_template(self.profile, each) for each in sentences]
+        prompts = [apply_document_template(self.profile, sentence) for sentence in sentences]
         return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
-        """Return the vectors of the pieces of each text, which has no title. `waits`: whether a request waits for them.
-        Raises what `texts` raises."""
+        """Return the vectors of the pieces of each text. The texts have no title. `waits`: whether a request waits for
+        them. Raises what `texts` raises."""
         profile = self.profile
         pieces = [[text[start:end] for start, end in cut(text, profile.piece)] for text in texts]
         prompts = [_passage(profile, piece) for of_text in pieces for piece in of_text]

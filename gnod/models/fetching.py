@@ -67,13 +67,13 @@ async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapp
                 case None:
                     break
     except (frames.FrameError, msgspec.DecodeError, ConnectionError):
-        pass  # treated like a child that died
+        pass  # this is treated like a child that died
     finally:
         child.kill()
-        # Shielded: without this wait the child would stay a zombie.
+        # Shield it: without this wait the child would stay a zombie.
         how = await asyncio.shield(child.ended())
     raise DownloadFailed(
-        f"the process that fetched {request.uri} crashed ({how}); try again, what was fetched is kept",
+        f"the process that fetched {request.uri} crashed ({how}): try again, the part that was fetched is kept",
         {"uri": request.uri, "ended": how},
     )
 

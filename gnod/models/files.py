@@ -3,7 +3,7 @@
     models/some-model-q4-1a2b3c4d/model.gguf, model.json, readability.json
     models/partial/some-model-q4-1a2b3c4d/…     unfinished downloads
 
-The record is written last and removed first: a folder without one holds no model. Knows no network.
+The record is written last and removed first: a folder without one holds no model. Must not depend on the network.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Installed(NamedTuple):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What `model.json` holds. `source`: where the file came from, in words."""
+    """The content of `model.json`. `source`: where the file came from, in words."""
 
     uri: str
     bytes: int
@@ -162,7 +162,7 @@ def _local(uri: LocalFile) -> Installed | None:
 def _size_of_model(path: Path) -> int | None:
     """Return the size of a file that begins with GGUF's magic; None for others."""
     try:
-        # Not blocking: a named pipe would wait for a writer.
+        # Do not block: opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return None

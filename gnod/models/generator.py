@@ -34,7 +34,7 @@ class Generated(NamedTuple):
 
 
 class Generator(InstalledModel):
-    # Tokens of prompt and answer together. Models that were trained on fewer refuse a longer prompt.
+    # The tokens of prompt and answer together. Models that were trained on fewer refuse a longer prompt.
     context_tokens = m.GENERATION_WINDOW
 
     def parameters(self) -> int | None:
@@ -76,7 +76,7 @@ class Generator(InstalledModel):
                 on_text(chunk.text)
             if chunk.text and not may_repeat and (start := repetition_start(text)) is not None:
                 repeated_from = start
-                raise _Repetition  # cancels the request in the worker
+                raise _Repetition  # this cancels the request in the worker
 
         request = m.Generate(
             model=self.spec(),

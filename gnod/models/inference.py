@@ -61,7 +61,7 @@ class InferenceStatus(NamedTuple):
 
 
 class Inference:
-    """At most one worker. `idle_unload_s`: how long it is kept without work."""
+    """Runs at most one worker. `idle_unload_s`: how long the worker is kept without work."""
 
     def __init__(self, *, idle_unload_s: float) -> None:
         self._idle_unload_s = idle_unload_s
@@ -175,10 +175,10 @@ class Inference:
                 await self._wait_for_restart(is_interactive)
             if self._starting is None and self._worker is None:
                 self._starting = asyncio.create_task(self._start(), name="inference worker starts")
-                # If every waiting request is cancelled, no one else retrieves the exception.
+                # Retrieve the exception, because every waiting request may be cancelled.
                 self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
             if self._starting is not None:
-                # Shielded: several requests may wait for it.
+                # Shield it: several requests may wait for it.
                 await asyncio.shield(self._starting)
         return self._worker
 

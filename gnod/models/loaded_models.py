@@ -31,7 +31,7 @@ class _Model:
 
 
 class LoadedModels:
-    """For several threads. Loading one model never delays the use of another."""
+    """Several threads may use it. Loading one model never delays the use of another."""
 
     def __init__(self, idle_s: float, report: Callable[[Loaded | Unloaded], None]) -> None:
         self._idle_s = idle_s

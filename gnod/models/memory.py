@@ -15,9 +15,9 @@ def free_memory(cgroup: Path = _CGROUP) -> int:
     try:
         limit = int((cgroup / "memory.max").read_text())
         used = int((cgroup / "memory.current").read_text())
-        # The cache of files counts as used, and is given up when memory is needed.
+        # The cache of files counts as used, but is released when memory is needed.
         lines = (cgroup / "memory.stat").read_text().splitlines()
         cache = sum(int(line.split()[1]) for line in lines if line.startswith(("active_file ", "inactive_file ")))
-    except (OSError, ValueError, IndexError):  # no limit, "max", or another system
+    except (OSError, ValueError, IndexError):  # there is no limit, or it is "max", or this is another system
         return free
     return max(0, min(free, limit - used + cache))

@@ -11,7 +11,7 @@ from gnod.errors import Offline
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
-# Xet supports no mirror and keeps a second copy; there is no terminal; no telemetry.
+# Xet does not support mirrors and keeps a second copy; there is no terminal; no telemetry is sent.
 _FIXED = {
     "HF_HUB_DISABLE_XET": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",

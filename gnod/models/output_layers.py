@@ -16,7 +16,7 @@ from gnod.errors import ModelRejected
 
 _Matrix = NDArray[np.float32]
 
-# By the names of PyTorch's classes.
+# The activations, by the names of PyTorch's classes.
 ACTIVATIONS: Mapping[str, Callable[[_Matrix], _Matrix]] = {
     "Identity": lambda values: values,
     "Tanh": np.tanh,

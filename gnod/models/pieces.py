@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# Best first.
+# The best boundary comes first.
 _BOUNDARIES = tuple(
     re.compile(pattern) for pattern in (r"\n\n", r"[.!?…]['\"”’)\]]*\s+|[。！？]|[।॥]\s*", r"\n", r"\s+")
 )
@@ -43,7 +43,7 @@ def cut(text: str, limit: int | None) -> list[Span]:
 
 
 def _nearest(text: str, low: int, high: int, aim: int) -> int:
-    """Return the boundary in (low, high] of the best kind that is nearest to `aim`; `high` without any."""
+    """Return the boundary in (low, high] of the best kind that is nearest to `aim`; `high` if there is none."""
     for pattern in _BOUNDARIES:
         places = [match.end() for match in pattern.finditer(text, low, high) if match.end() > low]
         if places:

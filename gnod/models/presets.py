@@ -1,4 +1,5 @@
-"""Which models a config asks for: a collection's own, the config's, or those of its preset. Knows no file."""
+"""Which models a config asks for: a collection's own, the config's, or those of its preset. Must not depend on
+files."""
 
 from __future__ import annotations
 

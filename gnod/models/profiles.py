@@ -43,11 +43,12 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 _PLAIN = Profile(document="{title}\n{text}", bare="{text}")
-# The best length for small models, by measurement (docs/adr/0013).
+# The best length for small models, as measured (docs/adr/0013).
 FEW_SENTENCES = 600
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
-# Patterns for the name of a model, in lower case, its words joined by "-". The first that matches whole words counts.
+# Patterns for the name of a model, in lower case, with its words joined by "-". The first one that matches whole words
+# counts.
 _KNOWN = (
     ("qwen3-?embedding", replace(_PLAIN, query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
     ("mini-?lm", replace(_PLAIN, window=256, piece=FEW_SENTENCES)),
@@ -61,10 +62,10 @@ _KNOWN = (
         ),
     ),
 )
-# What sentence-transformers and the authors of models call these prompts.
+# sentence-transformers and the authors of models use these names for the prompts.
 _QUERY = ("query", "retrieval.query", "Retrieval-query", "search_query")
 _DOCUMENT = ("document", "passage", "retrieval.passage", "Retrieval-document", "search_document")
-# Between words of a name: "E5_base", "multilingualE5".
+# Boundaries between words of a name: "E5_base", "multilingualE5".
 _BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -90,7 +91,7 @@ def stated(
     if prompts is None:
         return replace(_known(uri) or _PLAIN, window=window, piece=piece, nfkc=False)
     query = _prompt(prompts, default, _QUERY)
-    # EmbeddingGemma's has a place for the title.
+    # EmbeddingGemma's prompt has a place for the title.
     bare = _prompt(prompts, default, _DOCUMENT) + "{text}"
     titled = bare.replace("title: none", "title: {title}")
     document = titled if titled != bare else bare.removesuffix("{text}") + "{title}\n{text}"
@@ -140,7 +141,7 @@ def apply_document_template(profile: Profile, chunk: EmbeddingText) -> str:
     """
     title = _title(chunk)
     template = profile.document if title else profile.bare
-    # Not str.format: the texts may contain braces.
+    # Do not use str.format: the texts may contain braces.
     before, _, after = template.partition("{text}")
     return before.replace("{title}", _folded(profile, title)) + _folded(profile, chunk.text) + after
 

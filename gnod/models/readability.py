@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from gnod.caches import Computed
 from gnod.models.files import Installed
 
-# Raise it when the samples or the measures change: models are then measured again.
+# Increase it when the samples or the measures change: models are then measured again.
 VERSION = 1
 # Measured: 1.00 for English and at most .73 for other languages (all-MiniLM-L6-v2); above .8 for 75 of 86 languages and
-# .45 for the two scripts that it does not know (multilingual-e5-small).
+# .45 for the two scripts that it cannot read (multilingual-e5-small).
 READS = 0.8
-# Letters of a text that decide its script.
+# This many letters of a text decide its script.
 _SAMPLE_CHARACTERS = 500
 
 Vectors = NDArray[np.float32]

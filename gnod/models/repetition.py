@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-# A loop is the same text, with a letter or a digit, so often in a row and at least so long altogether. Three equal rows
-# of a small table are shorter; a line of dashes has no letter.
+# In a loop, the same text with a letter or a digit comes at least this often in a row, and is at least this long
+# altogether. Three equal rows of a small table are shorter; a line of dashes has no letter.
 REPEATS = 3
 CHARACTERS = 60
-# Only so much of the end is looked at, so that the check costs the same after every token.
+# Examine only this much of the end, so that the check costs the same after every token.
 REACH = 1500
 
 # A list may count its items while it repeats them.
@@ -45,7 +45,7 @@ def _plain(text: str) -> tuple[str, list[int]]:
     shown: list[str] = []
     places: list[int] = []
     for match in re.finditer(r"\s+|\S", marked):
-        # Some letters have two in lower case.
+        # Some letters become two in lower case.
         lower = " " if _SPACE.match(match[0]) else match[0].lower()
         shown.append(lower)
         places += [match.start()] * len(lower)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gnod.models.installed import InstalledModel
 from gnod.models.messages import Measure, Measured, Rank, ResultChunk, Scored
 
-# In most scripts.
+# This is true of most scripts.
 _CHARACTERS_PER_TOKEN = 3
 
 

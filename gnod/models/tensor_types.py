@@ -5,7 +5,7 @@ Here, because to import `gguf` takes 0.1 s, for NumPy.
 
 from __future__ import annotations
 
-# The number of a type: elements per block, and bytes per block.
+# Maps the number of a type to elements per block and bytes per block.
 BLOCKS = {
     0: (1, 4),  # F32
     1: (1, 2),  # F16

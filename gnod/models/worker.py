@@ -50,7 +50,7 @@ _KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
     InferenceFailed: "failed",
 }
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
-# How often a generation that yields looks whether it may go on.
+# A generation that yields checks this often whether it may continue.
 _YIELD_S = 0.005
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
@@ -67,8 +67,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _confine() -> list[str]:
-    """Drop all rights that computing does not need. The driver of a graphics card needs devices and a cache of compiled
-    programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
+    """Give up all rights that computing does not need. The driver of a graphics card needs devices and a cache of
+    compiled programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
     if sys.platform != "linux":
         return []
     if library.has_graphics_card():
@@ -124,7 +124,8 @@ class Worker:
                     self._process(job)
                 del self._stops[job.request.id]
         except BaseException:
-            os._exit(1)  # the daemon starts another; without this thread, requests would wait for ever
+            # Exit, so that the daemon starts another worker; without this thread, requests would wait for ever.
+            os._exit(1)
 
     def _process(self, job: _Job) -> None:
         request_id = job.request.id

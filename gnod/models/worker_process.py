@@ -32,10 +32,10 @@ from gnod.models.messages import (
 )
 
 _START_LIMIT_S = 60.0
-# A worker with work that sends nothing for so long hangs.
+# A worker that has work but sends nothing for this time hangs.
 _STALL_LIMIT_S = 300.0
-# llama.cpp's threads spin at their barriers by default: 40 times slower on a busy processor. Without spinning, a query
-# takes 10 ms more, for system calls. Spinning for some microseconds avoids both (docs/adr/0012).
+# By default, llama.cpp's threads spin at their barriers, which is 40 times slower on a busy processor. Without
+# spinning, a query takes 10 ms more, for system calls. Spinning for some microseconds avoids both (docs/adr/0012).
 ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "1000",
@@ -75,7 +75,7 @@ class WorkerProcess:
         self.was_stopped = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # If no one waits any more, no one else retrieves the exception.
+        # Retrieve the exception, because nobody may wait any more.
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
 
     @classmethod
@@ -147,7 +147,7 @@ class WorkerProcess:
                 if (pending := self._pending(message.id)) is not None:
                     try:
                         pending.on_chunk(message)
-                    except Exception as error:  # of this request only; the worker and the others go on
+                    except Exception as error:  # only this request fails; the worker and the other requests continue
                         pending.reply.set_exception(error)
             case Embedded() | Done() | Failed():
                 self._at_work.discard(message.id)

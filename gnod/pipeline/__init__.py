@@ -1,1 +1,2 @@
-"""Searching: from a query to ranked documents with passages. Knows the store; knows no wire and no files."""
+"""Searching: from a query to ranked documents with passages. Depends on the store; must not depend on the wire types or
+files."""

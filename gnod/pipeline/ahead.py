@@ -1,5 +1,5 @@
-"""Embed a query before it is known whether its words are corrected: that takes longer than correcting them. Knows no
-model."""
+"""Embed a query before it is known whether its words are corrected: that takes longer than correcting them. Must not
+depend on models."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -
         yield embed
         return
     begun = asyncio.ensure_future(embed(queries, passages))
-    begun.add_done_callback(lambda task: task.cancelled() or task.exception())  # perhaps nobody asks for them
+    # Retrieve the exception, because the caller may never ask for the vectors.
+    begun.add_done_callback(lambda task: task.cancelled() or task.exception())
     expected = [*queries], [*passages]
-    await asyncio.sleep(0)  # they are sent before the other work begins
+    await asyncio.sleep(0)  # send them before the other work begins
 
     async def embedded(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         if begun.cancelled() or ([*queries], [*passages]) != expected:

@@ -18,11 +18,11 @@ from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 from gnod.store.documents.documents import Document
 
-# In a shorter body, looking for all words everywhere is faster than asking where each of them occurs.
+# In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
 _LONG = 1000
-# A word that is more frequent leads nowhere.
+# A more frequent word does not narrow the search.
 _MAX_PLACES = 50
-# Terms in a passage.
+# The number of terms in a passage.
 _WINDOW = 40
 
 
@@ -37,7 +37,7 @@ class Wanted(NamedTuple):
 def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
     """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
     known."""
-    by_language = {each.language: (each,) for each in analyzers}
+    by_language = {analyzer.language: (analyzer,) for analyzer in analyzers}
     return {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
 
 
@@ -47,7 +47,7 @@ def wanted(
     """Return what to look for in each of the documents. `texts`: those that are short."""
     long = set(fulltext.with_long_bodies(connection, list(documents), _LONG))
     found: dict[int, dict[str, bytes]] = {id_: {} for id_ in documents}
-    # In a text, these look like a part of a longer identifier.
+    # In a text, these may be parts of a longer identifier.
     wholes = {whole for word in (*expression.words, *expression.required) for whole in word.wholes}
     for phrase, terms in [(phrase, terms_of(phrase)) for phrase in expression.phrases()]:
         if not is_findable(terms):

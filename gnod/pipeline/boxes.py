@@ -1,6 +1,6 @@
 """Where the words of a query are on a page: from its characters with their boxes to a box for each matched word.
 
-The characters come from the source, or from text recognition. Knows no file and no format.
+The characters come from the source, or from text recognition. Must not depend on files or formats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.pipeline.marks import TermVariant, find_marks
 
-# The places of a frequent word are limited for each block, so that a page may have many.
+# The places of a frequent word are limited in each block, because a page may have very many.
 _BLOCK_CHARACTERS = 400
 _HYPHEN = re.compile(r"(?<=\w)[-\u00ad\u2010]\n(?=\w)")
 _LINE = re.compile(r"[^\n]+")

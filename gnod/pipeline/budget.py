@@ -11,17 +11,17 @@ from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoErr
 
 T = TypeVar("T")
 
-# What the other stages and the answer itself take.
+# The time that the other stages and the reply take.
 MARGIN_S = 0.05
 
-# Less of a document is not worth reading, and an order of fewer documents not worth changing.
+# Do not read less of a document than this, and do not reorder fewer documents: it is not worth it.
 MIN_CHARACTERS = 400
 MIN_DOCUMENTS = 3
-# The share of the time that is planned to be used; the rest is a reserve.
+# The share of the time that is planned to be used. The rest is a reserve.
 _PLANNED = 0.8
 _LEARNING_RATE = 0.3
 _RECOVERY = 1.1
-# What a query and a model's template add to each document, roughly.
+# A query and a model's template add about this much to each document.
 FRAME_CHARACTERS = 200
 
 _MAX_SKIPPED = 64
@@ -86,7 +86,7 @@ class Budget:
 
 
 class Plan(NamedTuple):
-    """How many documents are read, and at most how many characters of each."""
+    """How many documents are read, and the maximum number of characters of each."""
 
     documents: int
     characters: int
@@ -124,7 +124,7 @@ class ThroughputEstimate:
             documents = min(documents, int(readable / (characters + frame)))
         if documents >= enough and characters > 0:
             return Plan(documents, characters)
-        # Nothing is learned where nothing is read: without this, one busy minute would stop reranking forever.
+        # A reranker that reads nothing learns nothing: without this, one busy minute would stop reranking forever.
         self.characters_per_s *= _RECOVERY
         return None
 

@@ -21,16 +21,16 @@ from gnod.store.vectors.vector_rows import Places
 
 _MIN_DEPTH = 64
 _DEEPER = 4
-# Of these, the vectors are read that are within so many margins of the last document needed: others are hardly nearer.
+# Read the vectors that are within this many margins of the last document needed. Others are very unlikely to be nearer.
 _SETTLED = 1.33
-# What it costs to look at one more document, relative to querying one that passes.
+# The cost of examining one more document, relative to querying one that passes.
 _COST = 10
-# Where it costs no query to know which documents pass, those alone are searched if they are less than this share.
+# If it is known without a query which documents pass, search only those when they are less than this share.
 _KNOWN_SHARE = 0.25
 # Documents as near as the last one, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
-# Vectors that a search on disk keeps.
+# A search on disk keeps this many vectors.
 _ON_DISK = 4096
 
 Cosines = NDArray[np.float64]
@@ -39,7 +39,7 @@ Exact = Callable[[Ids], Cosines]
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation of the cosines of so many documents, each by its best vector."""
+    """Mean and standard deviation of the cosines of a number of documents, each by its best vector."""
 
     mean: float
     deviation: float
@@ -98,8 +98,8 @@ class Wanted(NamedTuple):
         return layout.numbers(self._passing(self.condition))
 
     def are_few(self, share: float, limit: int, documents: int) -> bool:
-        """Tell whether it costs less to find out which documents pass at all, a `share` of them, than to look at so
-        many more that `limit` of them pass."""
+        """Tell whether it is cheaper to find all documents that pass, a `share` of them, than to examine documents
+        until `limit` of them pass."""
         if self.collections is not None:
             return share < _KNOWN_SHARE
         return share * documents < _COST * limit / max(share, 1 / documents)
@@ -166,7 +166,7 @@ class Scored:
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
-        # Rounding may give more than 1, which would tell equal vectors apart.
+        # Rounding may give more than 1, which would make equal vectors differ.
         cosines = self._exact(rows)
         cosines = np.where(cosines > 1, 1.0, cosines)
         winners = Winners(self._layout.documents[numbers][owners], self._ids[rows], cosines)
@@ -352,7 +352,7 @@ def _search(
             ranking, is_narrowed, share = ranking.narrowed(wanted), True, 1.0
         else:
             depth = _deeper(depth, share, limit)
-        needed = depth  # some were copies of others, or a cosine was less exact than usual
+        needed = depth  # some were copies, or a cosine was less exact than usual
 
 
 def _deeper(depth: int, share: float, limit: int) -> int:
@@ -391,7 +391,7 @@ def _ranked(winners: Winners) -> list[RankedDocument]:
 
 
 def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
-    """Return the first place of each vector in its document; none if this snapshot does not have it there."""
+    """Return the first place of each vector in its document; empty if this snapshot does not have it there."""
     if not wanted:
         return {}
     rows = connection.execute(
@@ -417,9 +417,10 @@ def _layout(ids: Ids, places: Places) -> Layout:
 
 
 def _best(cosines: Floats, depth: int, within: float = 0.0) -> tuple[Ids, float]:
-    """Return the numbers of the best `depth`, with all that are `within` so much of the last, and an upper bound for
-    the others."""
-    # Of few documents among many, partitioning all would take 40 times as long: almost all values are equal.
+    """Return the numbers of the best `depth` documents, with all that are `within` this distance of the last, and an
+    upper bound for the others."""
+    # If only a few documents of many have cosines, partitioning all would take 40 times as long, because almost all
+    # values are equal.
     there = np.flatnonzero(cosines > -np.inf)
     if depth >= len(there):
         return there, -np.inf

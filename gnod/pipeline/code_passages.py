@@ -25,17 +25,17 @@ from gnod.store.documents.records import Definition
 # Longer texts, and those with more definitions, would take too long.
 _MAX_BYTES = 300_000
 _MAX_DEFINITIONS = 1000
-# What is said of the whole file counts half: a definition says more about where something is.
+# A match in the head of the file counts half: a definition is a more precise place.
 _HEAD = 0.5
 # A definition in the part that is nearest by vector counts more.
 _NEAR = 1.5
-# A word in the first line of a definition, which has its name, counts as often.
+# A word in the first line of a definition, which has its name, counts this many times.
 _NAMED = 3
 
 
 class _Part(NamedTuple):
-    """`text[start:end]`: a definition without those in it, or what is before the first one. `named`: the end of the
-    line with its name."""
+    """`text[start:end]`: a definition without those inside it, or the text before the first one. `named`: the end of
+    the line with its name."""
 
     start: int
     end: int
@@ -71,7 +71,7 @@ def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
 
 
 def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _Part | None:
-    """Return the part with the highest score; None without any word."""
+    """Return the part with the highest score; None if no part has a word."""
     starts = [part.start for part in parts]
     counts = [Counter[int]() for _ in parts]
     for mark in marks:

@@ -32,7 +32,7 @@ def without_copies(connection: Connection, ranked: Sequence[R]) -> list[R]:
         key = copy.source_hash if copy else each.id
         first = shown.setdefault(key, each)
         if copy and first is not each and first.score == each.score and copy.order < known[first.id].order:
-            shown[key] = each  # at the place of the first
+            shown[key] = each  # it takes the place of the first copy
     return list(shown.values())
 
 

@@ -19,7 +19,7 @@ Vectors = NDArray[np.float32]
 
 def order(relevance: Sequence[float], vectors: Sequence[Vectors | None], limit: int) -> list[int]:
     """Return the numbers of the documents chosen, in order; of equals, the first. Vectors have length 1. A document
-    without one repeats nothing that is known."""
+    without a vector does not repeat any other."""
     worth = LAMBDA * np.asarray(relevance, np.float64)
     rows = _rows(vectors)
     redundant = np.zeros(len(worth))

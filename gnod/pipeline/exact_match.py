@@ -14,7 +14,7 @@ from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, is_unspaced
 from gnod.pipeline.query import Clause
 
-# C is not C++, and not C#.
+# C must not match C++ or C#.
 _SUFFIX = re.compile(r"\+\+|#(?!\w)")
 
 

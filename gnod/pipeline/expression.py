@@ -23,7 +23,7 @@ from gnod.store.documents.fulltext import Term, quote
 
 # A longer query is a pasted page: more words cost time and add no meaning.
 MAX_WORDS = 64
-# Fewer letters begin too many words.
+# Too many words begin with fewer letters.
 _MIN_PREFIX = 3
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
@@ -81,7 +81,8 @@ class Expression(NamedTuple):
         return list(dict.fromkeys(word.phrases for word in [*self.words, *self.required]))
 
     def identifiers(self) -> set[str]:
-        """Return the phrases of identifiers in one piece that are no names of files: `tokenBucket`, not `bucket.py`."""
+        """Return the phrases of identifiers that are one word but not the name of a file: `tokenBucket`, not
+        `bucket.py`."""
         return {whole for word in [*self.words, *self.required] for whole in word.wholes if not set("./") & set(whole)}
 
     def required_phrases(self) -> str | None:
@@ -109,7 +110,7 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_la
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
     if not words and not required:
-        raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
+        raise QuerySyntaxError("the query has no words: add some", {"reason": "empty_query"})
     return Expression(words[:MAX_WORDS], required, excluded)
 
 
@@ -190,7 +191,7 @@ def _phrase(text: str, analyzer: Analyzer) -> str | None:
     if not units:
         return None
     *before, last = units
-    # In the index an unspaced run ends with a single character; the last run of a phrase may continue there.
+    # In the index, an unspaced run ends with a single character. The last run of a phrase may continue there.
     parts = [part for unit in before for part in unit.indexed_parts()] + list(last.parts)
     return _quoted(tuple(parts), last.unspaced)
 

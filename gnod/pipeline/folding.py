@@ -16,10 +16,10 @@ _BASE_LETTERS = {
     for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
     if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
 }
-# Full-width letters and digits, of which the analyser makes the ordinary ones.
+# The analyser turns full-width letters and digits into ordinary ones.
 _BASE_LETTERS |= {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
 _WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
-# From this length on the lookup table pays off: it is more than ten times as fast.
+# The lookup table pays off from this length on. It is more than ten times as fast.
 _LONG = 50_000
 # Generous ranges of letters that have a case.
 _CASED = (
@@ -37,7 +37,7 @@ def fold_in_place(text: str) -> str:
     >>> fold_in_place("Žluťoučký KŮŇ")
     'zlutoucky kun'
     """
-    if len(text) > _LONG and not text.isascii() and "Σ" not in text:  # whose lower case depends on its place
+    if len(text) > _LONG and not text.isascii() and "Σ" not in text:  # its lower case depends on its position
         return _fold_by_table(text)
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two characters

@@ -20,16 +20,17 @@ Order = Callable[[int], object]
 _RRF_K = 60
 # The similarity of texts that have nothing in common: their cosine is 0.
 UNRELATED = 0.5
-# What a path with all words of the query adds at most, as a share of the best document's score: docs/adr/0047-scores.md
-# has the figures.
+# A path with all words of the query adds at most this share of the best document's score. docs/adr/0047-scores.md has
+# the figures.
 NAME_BONUS = 0.5
-# Added once per document, by its place in the fused list.
+# The bonus is added once per document, by its place in the fused list.
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
 
 class Evidence(NamedTuple):
-    """What one retriever says: `scores` of documents, larger is better, best first. The first `found` of them it found
-    itself; the others it was asked about. `prominence` of its best; None: unknown, or the list has no part in that."""
+    """The results of one retriever.¶`scores`: of documents; larger is better, best first. `found`: it found this many
+    of the first ones itself, and was asked about the others. `prominence`: that of the best one; None if it is unknown,
+    or does not count for this list."""
 
     retriever: Retriever
     weight: float
@@ -138,8 +139,9 @@ def reciprocal_ranks(lists: Sequence[Evidence], order: Order, _: Mapping[int, Tr
 
 
 def convex(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> Combined:
-    """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown.
-    Where few of the keyword candidates are embedded yet, the vectors count as little: to have a vector is no merit."""
+    """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown. If
+    few of the keyword candidates are embedded yet, the vectors count less in proportion: having a vector is not a
+    merit."""
     lexical, vector = _mean_prominence(lists, "lexical"), _mean_prominence(lists, "vector")
     coverage = _coverage(lists, trust)
 

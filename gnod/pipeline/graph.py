@@ -1,4 +1,5 @@
-"""The graph of documents and the links between them: around one document, breadth first, or of a folder. Knows no wire.
+"""The graph of documents and the links between them: around one document, breadth first, or of a folder. Must not
+depend on the wire types.
 
 Work is bounded: of 100,000 links in one note, or to it, the first are followed.
 """
@@ -15,13 +16,13 @@ from gnod.store.documents.neighbours import Neighbours, degrees, in_order, neigh
 Scope = tuple[str | None, str]
 """A collection and a folder in it; (None, "") is everything."""
 
-# Links that are read for one graph, and for each further document when these are used up.
+# The number of links that are read for one graph, and for each further document when these are used up.
 _MOST_LINKS, _FEW_LINKS = 250_000, 1000
 
 
 class Node(NamedTuple):
     """`distance`: links between the document and the one that was asked for. `links`, `backlinks`: with how many
-    documents it is connected in each direction, also with those that are not in the graph."""
+    documents it is connected in each direction, including those outside the graph."""
 
     id: int
     distance: int

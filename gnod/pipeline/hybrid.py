@@ -4,7 +4,7 @@
     vectors  ─┴──────────────────────────────────────┴─► fusion ─► reranking
 
 Every stage may be missing: one that has no model, takes too long or fails is left out, and the stages of the result say
-so. Keywords alone always answer. Knows no wire and no snippets.
+so. Keywords alone always answer. Must not depend on the wire types or snippets.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gnod.store.documents.filters import Filters
 from gnod.types import Unavailable
 
 BUDGET_S = 2.0
-# What is left of the budget for the reranker while a generator writes, if there is one.
+# The share of the budget that is left for the reranker while a generator writes, if there is a reranker.
 RERANK_SHARE = 0.4
-# Reading the cache, and detecting the language of a query: the first time it takes this long.
+# Reading the cache and detecting the language of a query take this long the first time.
 _AROUND_S = 0.5
-# The best document by keyword is clearly the one: no expansion is needed. See `is_strong`.
+# If the best document by keyword is clearly the best, no expansion is needed. See `is_strong`.
 STRONG_CENTRE, STRONG_WIDTH = 4.5, 2.8
 STRONG_TOP, STRONG_GAP, STRONG_RANKS = 0.84, 0.14, 5
 
@@ -89,7 +89,7 @@ class SearchOptions(NamedTuple):
 
 class HybridResult(NamedTuple):
     """`query`: as it was searched. `total`: documents that were compared, `compared`: which. `vectors`: of the query;
-    None: there was no vector search. `left_out`: what model servers were not asked for, or failed to do, and why.
+    None: there was no vector search. `left_out`: what model servers were not asked to do, or failed to do, and why.
     Neither order nor scores depend on the limit. `least`: as in `fusion.Fusion`; it is in the scores already where the
     documents were reranked."""
 
@@ -118,7 +118,7 @@ async def search(
     options: SearchOptions,
     on_stage: OnStage = lambda _: None,
 ) -> HybridResult:
-    """As `present_search`, for a query that needs no preparation."""
+    """Do as `present_search`, for a query that needs no preparation."""
     return await present_search(dependencies, lambda _: query, lambda _, found: found, filters, options, on_stage)
 
 
@@ -155,7 +155,7 @@ def is_strong(survey: LexicalSurvey) -> bool:
 
 
 class _Searched(NamedTuple):
-    """What is searched: by keyword, and by vector the lines in the order of their vectors."""
+    """The query by keyword, and the lines for vector search in the order of their vectors."""
 
     words: Surveys
     lines: Sequence[QueryLine]
@@ -207,7 +207,7 @@ class _Search:
 
         def prepared(connection: Connection) -> ParsedQuery:
             query = prepare(connection)
-            if self._language is None:  # in this thread: the first time it takes long
+            if self._language is None:  # it runs in this thread, because the first time takes long
                 self._language = _language_of(query.text)
             return query
 
@@ -261,7 +261,7 @@ class _Search:
         script = script_of(text)
         if is_read_by_every_model(None, script):
             return vectors
-        # In a thread: it may read a file, or measure the model.
+        # Run it in a thread: it may read a file, or measure the model.
         known = {uri: await asyncio.to_thread(self._dependencies.readability, uri) for uri in vectors.rows}
         unread = [uri for uri, readability in known.items() if readability and not readability.can_read(text)]
         kept = vectors.without(unread)
@@ -290,11 +290,11 @@ class _Search:
         why = None
         if expansion.timed_out:
             why = "the model did not finish within the time budget"
-            why += "; it goes on, so that the same query has its variants next time" if expansion.goes_on else ""
+            why += "; it continues, so the same query will have its variants the next time" if expansion.goes_on else ""
         details: dict[str, object] = {
             "cached": expansion.cached,
             "language": expansion.language,
-            "variants": [f"{each.kind}: {each.text}" for each in expansion.variants],
+            "variants": [f"{variant.kind}: {variant.text}" for variant in expansion.variants],
             "dropped": [f"{each.kind}: {each.text} ({reason})" for each, reason in expansion.dropped],
         }
         self._budget.note("expand", started, details, why=why)
@@ -312,9 +312,9 @@ class _Search:
             raise Skipped("skipped_strong: the best document by keyword stands out")
         limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * self._reranks()
         if limit_s > 0 and backoff.skips(limit_s):
-            limit_s = 0.0  # only the cache is used
+            limit_s = 0.0  # use only the cache
         self._on_stage("expanding the query")
-        # The expander keeps its limit itself; this is for the rest of its work.
+        # The expander enforces its own limit. This one is for the rest of its work.
         work = expander.expand(self._query.text, limit_s=limit_s)
         expansion = await self._budget.within("the expansion model", work, limit_s + _AROUND_S)
         if limit_s > 0 and not expansion.cached and (expansion.goes_on or not expansion.timed_out):
@@ -398,7 +398,7 @@ class _Search:
         if reranked is None:
             reranked = self._note_reranked(time.monotonic(), RerankedDocuments([], [], self._why_not_reranked(), {}))
         blended = reranking.blend([each.score for each in fused.ranked], reranked.scores, fused.least)
-        # Stable: of equals, the fused order.
+        # The sort is stable: equals stay in the fused order.
         order = sorted(range(len(blended)), key=lambda number: -blended[number])
         ranked = [
             _ranked(fused.ranked[number], blended[number], number + 1, found, components)
@@ -429,7 +429,7 @@ class _Search:
         return reranked
 
     async def _rerank(self, found: Retrieved, fused: Fusion) -> RerankedDocuments | None:
-        """Return what the reranker says of the first documents; None where there is none."""
+        """Return the reranker's scores of the first documents; None if there is no reranker."""
         reranker = self._dependencies.reranker
         if not self._options.rerank or isinstance(reranker, Unavailable):
             return None
@@ -480,8 +480,8 @@ def _groups(found: Retrieved, fused: Fusion) -> list[dict[str, object]]:
 
 def _why_not_expanded(limit_s: float) -> str:
     if limit_s > 0:
-        return "the model still writes the variants of an earlier query"
-    return "no time left" if limit_s < 0 else "the model timed out recently; it is tried again soon"
+        return "the model is still writing the variants of an earlier query"
+    return "no time left" if limit_s < 0 else "the model timed out recently; gnod will try it again soon"
 
 
 def _vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:

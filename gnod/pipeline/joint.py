@@ -3,7 +3,7 @@
 All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
 scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
 
-Knows no engine. Ids of documents say which index they are in (gnod.store.joined).
+Must not depend on engines. Ids of documents say which index they are in (gnod.store.joined).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from gnod.store.documents.fulltext import Counted, Term, Weighed
 
 
 class Meant(NamedTuple):
-    """What a source says of vectors: of each row, what it found, and of each query by words, the scores of documents
-    that only the vectors found."""
+    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
+    the vectors found."""
 
     surveys: Sequence[Surveyed]
     words: Sequence[Mapping[int, float]]
@@ -47,15 +47,15 @@ class Source(Protocol):
     async def count(self, terms: Sequence[Term]) -> Counted | None: ...
 
     async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
-        """As `lexical.rank`."""
+        """See `lexical.rank`."""
 
     async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
-        """As `lexical.survey_part`."""
+        """See `lexical.survey_part`."""
 
     async def meanings(
         self, rows: Sequence[Mapping[str, vector.Rows]], also: Sequence[set[int]], pool: int
     ) -> Meant | None:
-        """Search rows by model. `also`: for each row, documents of which all count that have a vector."""
+        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
 
 
 class Weights(NamedTuple):
@@ -90,7 +90,7 @@ async def search_words(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """As `lexical.search`, over all indexes; without the analysers, which belong to a thread."""
+    """Do as `lexical.search`, over all indexes. The result has no analysers, because only one thread may use them."""
 
     def build(connection: Connection) -> Expression:
         analyzers = lexical.analyzers_of_index(connection)
@@ -105,7 +105,7 @@ async def search_words(
     ranked = sorted((each for part in found for each in part.ranked), key=lambda each: -each.score)
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
-    return LexicalResult([each for each in shares if each.score >= min_score], total, wanted, [])
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [])
 
 
 async def search_vectors(
@@ -118,7 +118,7 @@ async def search_vectors(
     limit: int,
     min_score: float = 0.0,
 ) -> list[RankedDocument]:
-    """As `vector.search`, over all indexes."""
+    """Do as `vector.search`, over all indexes."""
     here = read(lambda connection: vector.search(connection, local, query, filters, limit=limit))
     there = (source.meanings([query.row(0)], [set()], limit) for source in sources)
     ranked, found = await asyncio.gather(here, asyncio.gather(*there))
@@ -129,7 +129,7 @@ async def search_vectors(
 async def survey_words(
     read: Read, sources: Sequence[Source], lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
-    """As `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
+    """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
     def build(connection: Connection) -> list[tuple[QueryLine, Expression]]:
         analyzers = lexical.analyzers_of_index(connection)
@@ -208,7 +208,7 @@ async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -
         asyncio.gather(*(source.count(terms) for source in sources)),
     )
     counts = [here, *(each for each in there if each is not None)]
-    return Weights(fulltext.weighed(terms, counts), here, sum(each.size for each in counts))
+    return Weights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
 
 
 def _together(surveys: Sequence[Surveyed]) -> Surveyed:
@@ -221,7 +221,7 @@ def _together(surveys: Sequence[Surveyed]) -> Surveyed:
         for other in others:
             first = first.plus(other)
         prominences.append(nearest.prominence(first, ranked))
-    return Surveyed(ranked, max((each for each in prominences if each is not None), default=None))
+    return Surveyed(ranked, max((prominence for prominence in prominences if prominence is not None), default=None))
 
 
 def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:

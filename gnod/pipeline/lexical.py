@@ -1,6 +1,6 @@
 """Keyword search over whole documents: from clauses to ranked documents (BM25: Robertson & Zaragoza 2009).
 
-Depends on the store and the analyser; knows no snippets, no wire and no files.
+Depends on the store and the analyser; must not depend on snippets, the wire types or files.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from gnod.store.database import Connection
 from gnod.store.documents import copies, documents, fulltext
 from gnod.store.documents.filters import Filters
 
-# A document with every word of the query goes ahead where scores are close: within a tenth.
+# A document with every word of the query goes ahead if scores are close: within a tenth.
 ALL_WORDS_BONUS = 0.1
-# Documents that are ranked at least. Windows are looked for among these, whatever the limit: so a score does not depend
-# on it.
+# Rank at least this many documents. Windows are searched in these, whatever the limit, so a score does not depend on
+# the limit.
 _MIN_DEPTH = 200
-# Documents that become candidates for their path.
+# At most this many documents become candidates because of their path.
 MOST_NAMED = 20
-# Candidates whose windows are looked at.
+# The windows of this many candidates are examined.
 _WINDOWED = 50
-# Where a result holds so many copies of each document, on average, more documents are read.
+# If a result has this many copies of each document on average, more documents are read.
 _MOST_COPIES = 10
 _DEEPER = 4
-# A prefix that more documents match is no help, and slow to rank.
+# A prefix that more documents match does not help, and is slow to rank.
 _MAX_PREFIX_MATCHES = 5000
 
 _SCORE = itemgetter(1)
@@ -78,8 +78,8 @@ class Matches(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one index says to a survey. `is_cut`: there may be more documents. `named`: how many documents have every
-    word in their path, `in_path`: which of those with a score."""
+    """The results of one index in a survey. `is_cut`: there may be more documents. `named`: how many documents have
+    every word in their path, `in_path`: which of those with a score."""
 
     scores: dict[int, float]
     found: fulltext.Survey
@@ -177,7 +177,8 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
     scores = parts[0].scores
     if len(parts) > 1:
         every = [item for part in parts for item in part.scores.items()]
-        scores = dict(sorted(every, key=lambda item: -item[1]))  # stable: of equals, the first index's come first
+        # The sort is stable: of equals, those of the first index stay first.
+        scores = dict(sorted(every, key=lambda item: -item[1]))
     whole = _added([part.found for part in parts])
     beyond = _mean_of_the_rest(whole) if whole.matches and any(part.is_cut for part in parts) else 0.0
     prominence = _prominence(whole, max(scores.values(), default=0.0))
@@ -239,7 +240,7 @@ def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
     """Return one analyser for each language of the index, and of those joined to it: a query is too short to detect its
-    own. They belong to the calling thread."""
+    own. Only the calling thread may use them."""
     (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
     known = _languages.get(connection)
     if known is None or known[0] != version:
@@ -271,7 +272,7 @@ def _matches(
     depth: int,
     average: float | None,
 ) -> _Found:
-    """Return the best documents: at least half of `depth`, if there are so many."""
+    """Return the best documents: at least half of `depth`, if that many match."""
     enough, every_word = depth // 2, wanted.every_word()
     look = partial(
         fulltext.search,
@@ -298,11 +299,11 @@ def _distinct_scores(
 ) -> dict[int, float]:
     """Return the scores, best first, each content once. The documents in `whole` have all words."""
     if whole:
-        raised = [(each[0], each[1] * (1 + ALL_WORDS_BONUS)) if each[0] in whole else each for each in scores]
-        scores = sorted(raised, key=_SCORE, reverse=True)  # stable: ties stay in docid order
+        raised = [(score[0], score[1] * (1 + ALL_WORDS_BONUS)) if score[0] in whole else score for score in scores]
+        scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, [_Scored(*each) for each in scores]))
+    return dict(without_copies(connection, [_Scored(*score) for score in scores]))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
@@ -346,7 +347,7 @@ def _mean_of_the_rest(found: fulltext.Survey) -> float:
 
 
 def _prominence(found: fulltext.Survey, best: float) -> float:
-    """Use square roots: scores of a few words are far from evenly spread, so their best is always far away."""
+    """Use square roots: the scores of a few words are very uneven, so their best one would always stand out."""
     if not found.documents:
         return 0.0
     mean = found.total_of_roots / found.documents
@@ -359,7 +360,7 @@ def _with_windows(found: _Found, near: Mapping[int, Window], limit: int) -> list
     scores = found.scores
     if near:
         blended = windows.blended(scores, near)
-        scores = dict(sorted(blended.items(), key=_SCORE, reverse=True))  # stable: ties stay in docid order
+        scores = dict(sorted(blended.items(), key=_SCORE, reverse=True))  # the sort is stable: ties stay in docid order
     return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
 
 
@@ -373,7 +374,7 @@ def _ranked(found: _Found, id_: int, score: float, window: Window | None) -> Ran
 def _best_windows(
     connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
 ) -> dict[int, Window]:
-    """Return the best windows of those candidates that are long. One word has no neighbours."""
+    """Return the best windows of the long candidates. A single word has no neighbours, so it has no windows."""
     least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
     heavy = [term for term in terms if term.weight >= least]
     if len(heavy) < 2:
@@ -397,5 +398,5 @@ def _analyzer(language: str) -> Analyzer:
 
 
 _per_thread = threading.local()
-# By connection: SQLite's data_version, and the languages that the index had then.
+# SQLite's data_version and the languages that the index had then, by connection
 _languages: WeakKeyDictionary[Connection, tuple[int, list[str]]] = WeakKeyDictionary()

@@ -1,7 +1,7 @@
 """Find the words of a query in a text, and the stretch of the text that has most of them.
 
-Plain substring searches, so that a long document costs milliseconds: the analyser checks the words at every place where
-the start of a term occurs.
+Plain substring searches, so that a long document costs milliseconds: the analyser checks the words only where the start
+of a term occurs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
 _MAX_GAP = 3
 _MAX_IN_WORD = 4
-_SIMILAR_STEMS = 4  # letters
-# Sets of languages whose terms are kept: each language by itself, and all of the index.
+_SIMILAR_STEMS = 4  # a number of letters
+# Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
-# Scores that differ by less are equal: rounding errors of sums.
+# Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
 
-# One variant of a query term: index terms in sequence. With ANY_ENDING, which no term of the index contains, a term
+# One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
 # matches all terms that begin with it.
 TermVariant = tuple[str, ...]
 ANY_ENDING = "*"
@@ -71,7 +71,8 @@ class Finder:
         marks: list[Mark] = []
         if within:
             for variant, number in _numbered(query_terms):
-                if self._first.get(_needle(variant[0])) != []:  # where that is known, it occurs nowhere
+                # If the first term occurs nowhere, the variant does not occur.
+                if self._first.get(_needle(variant[0])) != []:
                     marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
         else:
             for variant, number, needle in self._rarest_first(query_terms):
@@ -80,7 +81,7 @@ class Finder:
         return sorted(set(marks))
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
-        """Return the marks of the best stretch of the text; none when no term occurs. `anchor`: the stretch is near a
+        """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
         place of this variant.
 
         Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
@@ -109,7 +110,8 @@ class Finder:
         return possible
 
     def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
-        """As `_possible`, near the places of the anchor: it is searched everywhere, the others only there."""
+        """Do as `_possible`, near the places of the anchor. The anchor is searched everywhere, the other words only
+        there."""
         starts = self._places_of(self._rarest(anchor))[:_MAX_PLACES]
         stretches = _stretches(starts, WINDOW_CHARACTERS)
         possible: dict[Mark, list[TermVariant]] = {}
@@ -177,7 +179,7 @@ class Finder:
     def _search(self, needle: str) -> list[int]:
         if needle not in self._folded:
             return []
-        # The stems of one word in several languages often differ in their last letters only.
+        # The stems of one word in several languages often differ only in their last letters.
         for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
             shorter = self._first.get(needle[:length])
             if shorter is not None and len(shorter) <= _MAX_PLACES:
@@ -227,7 +229,7 @@ class Finder:
         """Return the word around a needle, and whether it has the term."""
         if _is_unspaced(term):
             return start, end, True
-        known = self._around.get(start)  # each place is looked at several times
+        known = self._around.get(start)  # each place is examined several times
         if known is None or known[1] < end:
             low, high = _word_around(self.text, start, end)
             known = self._around[start] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)

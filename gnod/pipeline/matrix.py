@@ -1,4 +1,5 @@
-"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Knows no database.
+"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Must not depend on the
+database.
 
 Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
 Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the
@@ -29,18 +30,18 @@ Range = tuple[int, int, int, int]
 
 SEGMENT_ROWS = signs.MOST_ROWS
 _INT8_MAX = 127
-# Works beside the thread of a query, where a core is free.
+# The helper works beside the thread of a query if a core is free.
 _helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-nearest")
-# Rows quantised at a time: they fit into the processor's cache.
+# Quantise this many rows at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
-# Removed rows are compared until they are this share of all.
+# Removed rows are compared until they are this share of all rows.
 _COMPACT_ABOVE = 0.2
 _MIN_DEAD = 1024
-# A larger share of rows is not counted faster than all.
+# Counting a larger share of rows is not faster than counting all.
 _SCATTERED = 0.25
 # The maximum error of a float32 sum of a few hundred products.
 FLOAT_NOISE = 2e-6
-# Rounding errors are uniform over one step of the scale; their sum is normal. In standard deviations:
+# Rounding errors are uniform over one step of the scale, and their sum is normal. This limit is in standard deviations.
 _ROUNDING_SIGMAS = 6.0
 
 
@@ -70,7 +71,7 @@ class Matrix:
 
     @property
     def last_id(self) -> int:
-        """Return the highest id ever added since the last compaction; 0 when there is none."""
+        """Return the highest id ever added since the last compaction; 0 if there is none."""
         return int(self._ids[self._rows - 1]) if self._rows else 0
 
     def margin(self, query: Floats) -> float:
@@ -214,7 +215,7 @@ def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) 
 
     helping = _helper.submit(some) if len(ranges) > 1 else None
     some()
-    if helping and not helping.cancel():  # it is not busy with another query
+    if helping and not helping.cancel():  # the helper is not busy with another query
         helping.result()
 
 
@@ -260,7 +261,7 @@ class _Segment:
 
     def products(self, query: Floats, into: Floats) -> None:
         """Write those of the first rows, which are exact, and a query."""
-        # As fast as memory is read. For one vector, OpenBLAS takes half as long again.
+        # This is as fast as memory can be read. For one vector, OpenBLAS takes half as long again.
         np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
 
     def cosines(self, query: Quantised, into: Floats, rows: Ids | None = None) -> None:

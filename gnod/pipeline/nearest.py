@@ -1,7 +1,7 @@
 """The documents nearest to a vector: the vectors of each model in memory, in step with the database.
 
-Depends on the store; knows no models, no queries and no wire. Similarities are computed before the filters apply, so a
-filter never costs a document: what passes it is found wherever it ranks.
+Depends on the store; must not depend on models, queries or the wire types. Similarities are computed before the filters
+apply, so a filter never costs a document: what passes it is found wherever it ranks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gnod.store.vectors import knn, vector_rows
 from gnod.store.vectors.vector_rows import Model, Places
 
 _MB = 1024 * 1024
-# 43,000 x 384: a product with them takes about 3 ms, with quantised ones less than 1.
+# For example, 43,000 x 384. A product with them takes about 3 ms, with quantised ones less than 1.
 EXACT_BYTES = 64 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
-# Comparing so many quantised vectors takes about 5 ms. Of more, the signs are compared first.
+# Comparing this many quantised vectors takes about 5 ms. If there are more, the signs are compared first.
 COMPARED_ROWS = 250_000
 # A matrix changes its kind only well past the threshold.
 _HYSTERESIS = 1.25
@@ -48,7 +48,8 @@ class _Resident(NamedTuple):
     def of(cls, matrix: Matrix, layout: Layout, seq: int) -> _Resident:
         if matrix.centre is None:
             return cls(matrix, layout, None, seq)
-        # Of half the size, it takes half the time to read the rows of some documents, and twice that of all.
+        # Ids of half the size: reading the rows of some documents takes half the time, and of all documents twice the
+        # time.
         layout = layout._replace(rows=layout.rows.astype(np.int32, copy=False))
         return cls(matrix, layout, layout.owners(len(matrix.ids())), seq)
 
@@ -151,7 +152,7 @@ class Nearest:
         if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
             return None
         query = np.ascontiguousarray(query / length, np.float32)
-        # One at a time: a product has all cores, and the matrix does not change meanwhile.
+        # One at a time: a product uses all cores, and the matrix must not change meanwhile.
         with self._lock:
             if resident := self._current(connection, model):
                 is_current = resident.seq == vector_rows.last_change(connection)
@@ -171,7 +172,7 @@ class Nearest:
             changes = vector_rows.changes_since(connection, model.id, resident.seq)
             resident = None if changes.ids is None else _applied(connection, model, resident, changes.ids, changes.seq)
         if resident is None or not self._fits(resident):
-            resident = None  # frees the memory before the vectors are loaded again
+            resident = None  # free the memory before the vectors are loaded again
             resident = self._loaded(connection, model)
         if resident is not None:
             self._resident[model.id] = resident

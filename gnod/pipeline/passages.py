@@ -15,7 +15,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.pipeline import snippets
 from gnod.pipeline.marks import Finder, Mark, TermVariant, best_window, find_marks
 
-# A further passage of a document is worth at least this share of its best.
+# A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
 
 
@@ -30,7 +30,7 @@ class Passage(NamedTuple):
     marks: list[tuple[int, int]]
 
     def below(self, lines: int) -> Passage:
-        """Return the passage with the lines of a text that begins so many lines earlier."""
+        """Return the passage with the lines of a text that begins this many lines earlier."""
         return self._replace(
             line=self.line + lines, end_line=self.end_line + lines, snippet_line=self.snippet_line + lines
         )
@@ -51,7 +51,7 @@ def best_passage(
 def best_passage_in(
     finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
 ) -> Passage:
-    """As `best_passage`, of the text of a finder."""
+    """Do as `best_passage`, for the text of a finder."""
     _, passage = _passage(finder.text, finder, query_terms, anchor)
     return passage
 
@@ -62,8 +62,8 @@ def best_passage_of(
     analyzers: Sequence[Analyzer],
     anchor: TermVariant | None = None,
 ) -> Passage:
-    """As `best_passage`, of a text that comes in parts. A passage lies within one part; the first with every word of
-    the query is the best."""
+    """Do as `best_passage`, for a text that comes in parts. A passage lies within one part. The first one with every
+    word of the query is the best."""
     first: str | None = None
     found: dict[frozenset[int], Passage] = {}
     counts: Counter[int] = Counter()

@@ -1,6 +1,6 @@
 """Which documents hold which vectors, in memory: from the similarity of each vector to the best of each document.
 
-A text that occurs in several documents has one vector and several places. Knows no database.
+A text that occurs in several documents has one vector and several places. Must not depend on the database.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Layout(NamedTuple):
         )
 
     def renumbered(self, before: Ids, after: Ids) -> Layout:
-        """Return the layout for a matrix whose rows had the ids `before`, and have `after` now: all that are here."""
+        """Return the layout for a matrix whose rows had the ids `before` and now have `after`, which are all here."""
         return self._replace(rows=np.searchsorted(after, before[self.rows]))
 
     def owners(self, total: int) -> Owners:
@@ -139,7 +139,7 @@ class Layout(NamedTuple):
 
 
 def _starts(counts: Ids) -> Ids:
-    """Return where each of so many begins, and where the last ends."""
+    """Return where each of these numbers of items begins, and where the last ends."""
     return np.append(0, np.cumsum(counts))
 
 

@@ -1,7 +1,7 @@
 """The nearest of very many vectors: those whose signs are most like the query's are compared, the others are not.
 
-How many are compared depends on the query: so many that the nearest are hardly missed. Where few documents pass a
-filter, all of their vectors are compared.
+How many are compared depends on the query, so that the nearest are almost never missed. If few documents pass a filter,
+all their vectors are compared.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from gnod.pipeline.places import Floats, Ids, Layout, Owners, ascending
 from gnod.pipeline.signs import Differences
 from gnod.store.database import Connection
 
-# Vectors that are compared first, and for each document wanted.
+# The number of vectors that are compared first, and for each document wanted.
 _LEAST = 4096
 _PER_DOCUMENT = 16
-# Rows are compared that differ in as many signs as these nearest ones, and so many standard deviations more.
+# Compare the rows that differ in as many signs as this number of the nearest ones, and in this many standard deviations
+# more.
 _JUDGED = 64
 _SIGMAS = 1.75
-# If the signs of a larger share of the vectors are like the query's, all are compared: less work than one by one.
+# If a larger share of the vectors has signs like the query's, compare all: that is less work than one by one.
 _MANY = 0.05
-# Vectors whose cosines are looked at to estimate which are the nearest.
+# The cosines of one vector in this many are computed to estimate which are the nearest.
 _STRIDE = 16
-# So many vectors are compared without a look at their signs.
+# Compare this many vectors without looking at their signs.
 _FEW = 32_768
-# Documents that stand for all in `spread`, and in `sample`.
+# The number of documents that stand for all in `spread`, and in `sample`.
 _SAMPLE, _TRIED = 4096, 64
 
 
@@ -57,14 +58,14 @@ class Presorted:
         self._layout = layout
         self._owners: Owners | None = owners
         self._ids = matrix.ids()
-        self._rows: Ids | None = None  # all
+        self._rows: Ids | None = None  # None means all
         self._margin = matrix.margin(query)
         self._comparer = matrix.comparer(query)
         self._counter = matrix.counter(query)
         self._begin()
 
     def _begin(self) -> None:
-        self._counted: Differences | None = None  # a strict filter needs none
+        self._counted: Differences | None = None  # a strict filter does not need it
         self._every: Floats | None = None
         self._most = -1
         self._numbers: Ids = np.empty(0, np.int64)
@@ -76,7 +77,7 @@ class Presorted:
     def share(self, wanted: Wanted) -> float | None:
         if not len(self):
             return None
-        # At random: documents at equal distances may have something in common.
+        # Choose at random: documents at equal distances may have something in common.
         numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
         return len(wanted.among(self._layout, numbers)) / len(numbers)
 
@@ -90,7 +91,7 @@ class Presorted:
         winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, needed, wanted)
         if is_all:
             return winners, below
-        # Others are hardly nearer than the farthest of these.
+        # Others are very unlikely to be nearer than the farthest of these.
         return winners, max(below, float(cosines.min(initial=np.inf)) + self._margin)
 
     def _compare_near(self, depth: int) -> None:
@@ -126,7 +127,8 @@ class Presorted:
             self._compare_more(np.flatnonzero(are_wanted), wanted)
 
     def _compare_more(self, numbers: Ids, most: int) -> None:
-        """Compare those of the rows that were not compared yet. They are all that differ in at most so many signs."""
+        """Compare those of the rows that were not compared yet. They include all that differ in at most this many
+        signs."""
         if len(self._numbers):
             numbers = numbers[self._differences()[numbers] > self._most]
         self._compare(numbers, most)

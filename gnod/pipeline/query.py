@@ -5,7 +5,7 @@
     hyde: a passage that would answer the query     vector search (HyDE: Gao et al. 2022)
 
 People, programs and the expansion model write the structured form. Any string is a query or a QuerySyntaxError that
-says what is wrong. Knows no index: what a term matches is decided by the stage that searches it.
+says what is wrong. Must not depend on the index: what a term matches is decided by the stage that searches it.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from gnod.errors import QuerySyntaxError
 Kind = Literal["lex", "vec", "hyde"]
 KINDS: tuple[Kind, ...] = ("lex", "vec", "hyde")
 
-# With this many words outside quotation marks, a query is prose.
+# A query with this many words outside quotation marks is prose.
 PROSE_WORDS = 8
-# Fewer letters begin too many words.
+# Too many words begin with fewer letters.
 MIN_WILDCARD = 3
 MAX_LINES = 10
 MAX_CHARACTERS = 4096
-# Weights in the fusion: of what the user asked, of a variant, of a passage that would answer.
+# Weights in the fusion: of the user's own query, of a variant, and of a passage that would answer.
 ORIGINAL, VARIANT, HYDE = 2.0, 1.0, 1.4
 
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "＂": '"'})
 _QUOTED = re.compile(r'"[^"]*"')
-# A minus negates at the start of a word only, and not twice: `--amend` is the name of an option.
+# A minus negates only at the start of a word, and only a single one: `--amend` is the name of an option.
 _TOKEN = re.compile(r'(?P<minus>-(?=["\w]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))|(?P<stray>")')
-# `2*3`, `**kwargs` and `*.md` are text.
+# `2*3`, `**kwargs` and `*.md` are text, not wildcards.
 _WILDCARD = re.compile(r"\*?[^\W_]+\*?")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-# Neither `lex::parser` nor a URL: those are words of an ordinary query.
+# `lex::parser` and URLs are words of an ordinary query, not prefixes.
 _PREFIX = re.compile(r"\s*(lex|vec|hyde)\s*:(?![:/\\])(.*)", re.IGNORECASE | re.DOTALL)
 _ANY_PREFIX = re.compile(r"\s*([^\W\d_][\w-]{0,31})\s*:(?=\s|\Z)")
 _WILDCARDS = f"write part* or *part*, with at least {MIN_WILDCARD} letters"
@@ -51,7 +51,7 @@ _SYNONYMS: dict[str, Kind] = {
 
 class Clause(NamedTuple):
     """One part of a query. `text` is as written; the words of a phrase must occur together. `alternatives`: FTS5
-    phrases for what a wildcard stands for (gnod.pipeline.correction.wildcards)."""
+    phrases for the words that a wildcard matches (gnod.pipeline.correction.wildcards)."""
 
     text: str
     is_phrase: bool = False
@@ -60,7 +60,7 @@ class Clause(NamedTuple):
 
     @property
     def is_wildcard(self) -> bool:
-        """Tell whether it stands for words that begin with a part (`part*`), end with it, or contain it."""
+        """Tell whether it matches words that begin with a part (`part*`), end with it, or contain it."""
         part = self.text.strip("*")
         is_part = part != self.text and _WILDCARD.fullmatch(self.text) is not None
         return is_part and not self.is_phrase and not is_unspaced(part)
@@ -122,19 +122,19 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 def parse_question(text: str) -> ParsedQuery:
-    """As `parse_query`, but a single quotation mark is text. Raises QuerySyntaxError."""
+    """Do as `parse_query`, but read a single quotation mark as text. Raises QuerySyntaxError."""
     return parse_query(text.replace('"', " ") if text.count('"') % 2 else text)
 
 
 def variant_lines(variants: Iterable[Subquery]) -> list[QueryLine]:
     """Return the searches that a model added. A `lex` variant that is not a valid query is left out."""
     lines = []
-    for each in variants:
+    for variant in variants:
         try:
-            clauses = tuple(parse_clauses(each.text)) if each.kind == "lex" else ()
+            clauses = tuple(parse_clauses(variant.text)) if variant.kind == "lex" else ()
         except QuerySyntaxError:
             continue
-        lines.append(QueryLine(each, HYDE if each.kind == "hyde" else VARIANT, False, clauses))
+        lines.append(QueryLine(variant, HYDE if variant.kind == "hyde" else VARIANT, False, clauses))
     return lines
 
 
@@ -146,17 +146,18 @@ def parse_clauses(query: str) -> list[Clause]:
     """
     clauses = clauses_of(query)
     if not clauses:
-        hint = f": {_WILDCARDS}" if "*" in query else ""
-        raise _fault("empty_query", f"the query has no words to search for{hint}")
+        hint = _WILDCARDS if "*" in query else "add some"
+        raise _fault("empty_query", f"the query has no words: {hint}")
     if all(clause.is_wildcard and len(clause.without_wildcard) < MIN_WILDCARD for clause in clauses):
-        raise _fault("wildcard_too_short", f"{clauses[0].text} stands for too many words: {_WILDCARDS}")
+        raise _fault("wildcard_too_short", f"{clauses[0].text} matches too many words: {_WILDCARDS}")
     if all(clause.is_negated for clause in clauses):
         raise _fault("only_negations", "the query only excludes words: add a word to search for")
     return clauses
 
 
 def clauses_of(query: str) -> list[Clause]:
-    """As `parse_clauses`, but there may be none, or negations only. Raises QuerySyntaxError for an unmatched quote."""
+    """Do as `parse_clauses`, but allow no clauses, or negations only. Raises QuerySyntaxError for an unmatched
+    quote."""
     text = balanced(query.replace("\x00", " "))
     if _is_prose(text):
         text = text.replace('"', " ")
@@ -166,7 +167,7 @@ def clauses_of(query: str) -> list[Clause]:
 
 
 def parse_text(text: str) -> list[Clause]:
-    """Return the words of a text in which quotation marks mean nothing; none where there are no words."""
+    """Return the words of a text in which quotation marks have no meaning; an empty list if it has no words."""
     try:
         return parse_clauses(text.replace('"', " "))
     except QuerySyntaxError:
@@ -176,7 +177,7 @@ def parse_text(text: str) -> list[Clause]:
 def text_lines(text: str) -> tuple[QueryLine, ...]:
     """Return the searches for a text in which nothing is syntax. Raises QuerySyntaxError without a word in it."""
     if not (clauses := parse_text(text)):
-        raise _fault("empty_query", "the text has no words to search for")
+        raise _fault("empty_query", "the text has no words: add some")
     words = QueryLine(Subquery("lex", text), ORIGINAL, True, tuple(clauses))
     return (words, QueryLine(Subquery("vec", text), ORIGINAL, True))
 
@@ -297,7 +298,7 @@ def _unknown(line: str) -> QuerySyntaxError:
     if match is None:
         shown = line.strip()
         shown = shown if len(shown) <= 60 else shown[:59] + "…"
-        return _fault("missing_prefix", f"the line {shown!r} does not say how to search for it: {_FORMS}")
+        return _fault("missing_prefix", f"the line {shown!r} does not say how to search: {_FORMS}")
     word = match[1].lower()
     close = difflib.get_close_matches(word, [*KINDS, *_SYNONYMS], n=1, cutoff=0.6)
     hint = f"; did you mean '{_SYNONYMS.get(close[0], close[0])}:'?" if close else f"; {_FORMS}"

@@ -23,7 +23,7 @@ _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINE = re.compile(r":(\d{1,9})\Z")
 _PAGE = re.compile(r":(?P<kind>p)(?P<value>\d{1,9})(?P<row>)\Z")
 _FRAGMENT = re.compile(r"#(?P<kind>[a-z]+)=(?P<value>[^#&]*)(?:&row=(?P<row>\d{1,9}))?\Z")
-# As hits in a terminal name it.
+# Labels as hits in a terminal show them.
 _LABEL = re.compile(rf":(?P<kind>{'|'.join(get_args(Kind))}) (?P<value>.+?)(?:, row (?P<row>\d{{1,9}}))?\Z")
 _GLOB_CHARACTERS = re.compile(r"[*?\[{]")
 _MAX_PROPOSALS = 3
@@ -68,7 +68,7 @@ def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
     """Return (collection, path) of the documents that match a glob over `collection/path`, in order. Raises
     InvalidReference for a very long glob."""
     if len(pattern) > _MAX_GLOB:
-        raise InvalidReference(f"a glob may have {_MAX_GLOB} characters at most", {"limit": _MAX_GLOB})
+        raise InvalidReference(f"a glob may have at most {_MAX_GLOB} characters", {"limit": _MAX_GLOB})
     glob = Glob(pattern.removeprefix(SCHEME))
     return [
         (collection, path)
@@ -108,7 +108,7 @@ def _checked_line(reference: str, line: int) -> int:
 
 
 def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
-    """Return the lines of a page or another location. Raises InvalidReference where there is none."""
+    """Return the lines of a page or another location. Raises InvalidReference if the document does not have it."""
     locations = document.locations
     kind = "page" if match["kind"] == "p" else match["kind"]
     found = locations.lines(value, int(match["row"] or 0)) if locations and locations.kind == kind else None
@@ -129,7 +129,7 @@ def _find(connection: Connection, reference: str) -> Document | None:
         places = places_of(connection, reference)
         if not places:
             raise PathOutsideRoot(
-                f"{reference} is in none of the collections' folders: `gnoctl collection list` shows them",
+                f"{reference} is not in the folder of a collection: `gnoctl collection list` shows the folders",
                 {"path": reference},
             )
         return next((d for place in places if (d := documents.by_path(connection, *place))), None)

@@ -24,10 +24,11 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from gnod.store.vectors import vectors
 
-# Why a document is related, as components of its score: the similarity in [0, 1], and numbers of links and documents.
+# Reasons why a document is related, as components of its score: the similarity in [0, 1], and numbers of links and
+# documents.
 KINDS = ("links_to", "linked_from", "cited_together", "similar")
 
-# Documents that are considered beside those asked for, of each kind.
+# Consider this many documents of each kind in addition to those requested.
 _SPARE = 30
 _MOST_LINKS, _MOST_CITING = 10_000, 200
 

@@ -23,7 +23,7 @@ from gnod.store.database import Connection, Read
 from gnod.store.documents import documents
 
 CANDIDATES = 20
-# The share of the fused score, up to this rank: at the first ranks the retrievers agree.
+# The share of the fused score, up to this rank: the retrievers agree at the first ranks.
 SHARES = ((3, 0.75), (10, 0.60))
 SHARE_BELOW = 0.40
 # The minimum score of a text that contains all words of the query as written.
@@ -38,8 +38,8 @@ class Candidate(NamedTuple):
 
 
 class Reranked(NamedTuple):
-    """`scores` of the first candidates, in their order, in [0, 1]. `plan`: what was to be read; None: nothing.
-    `reason`: why there are no scores, or not all."""
+    """`scores` of the first candidates, in their order, in [0, 1]. `plan`: what should be read; None if nothing.
+    `reason`: why some or all scores are missing."""
 
     scores: list[float]
     tokens: int
@@ -48,7 +48,7 @@ class Reranked(NamedTuple):
 
 
 class RerankedDocuments(NamedTuple):
-    """As Reranked, with the floor applied. `components`: what each score is made of."""
+    """As Reranked, with the floor applied. `components`: the parts of each score."""
 
     scores: list[float]
     components: list[dict[str, float]]
@@ -57,7 +57,8 @@ class RerankedDocuments(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """What the reranker is shown of a document; `matched`: the fraction of the query's words in its whole text."""
+    """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
+    text."""
 
     shown: str
     matched: float
@@ -79,7 +80,7 @@ async def rerank_within_budget(
     if not throughput.is_known and limit_s > 0:
         speed = await reranker.measure(limit_s=limit_s)
         if speed is None:
-            return Reranked([], 0, None, "the reranking model is still loading: it is used from the next query on")
+            return Reranked([], 0, None, "the reranking model is still loading; the next query will use it")
         throughput.begin(speed.characters_per_s, speed.window_characters)
         limit_s -= time.monotonic() - started
         started = time.monotonic()
@@ -93,7 +94,7 @@ async def rerank_within_budget(
     done = len(scores.values)
     characters = sum(len(text) + len(query) + FRAME_CHARACTERS for text in shown[:done])
     throughput.learn(characters, scores.took_s if done else left_s)
-    reason = None if done == count else f"the time was enough to rerank {done} of {count} {noun}"
+    reason = None if done == count else f"there was only time to rerank {done} of {count} {noun}"
     return Reranked(scores.values, scores.tokens, plan, reason)
 
 
@@ -134,7 +135,7 @@ async def rerank_documents(
             "tokens": done.tokens,
             "floor": floor,
         }
-    scores = [max(each["rerank"], each["floor"]) for each in components]
+    scores = [max(component["rerank"], component["floor"]) for component in components]
     return RerankedDocuments(scores, components, done.reason, details)
 
 
@@ -189,7 +190,7 @@ def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Cand
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
-    known = documents.by_ids(connection, [each.document_id for each in candidates])
+    known = documents.by_ids(connection, [candidate.document_id for candidate in candidates])
     texts = []
     for each in candidates:
         document = known.get(each.document_id)

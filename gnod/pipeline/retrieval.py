@@ -1,6 +1,6 @@
 """Ask both retrievers what a query needs, and turn their results into evidence for the fusion.
 
-Runs on one connection, in one snapshot. Knows no model, no reranking and no wire.
+Runs on one connection, in one snapshot. Must not depend on models, reranking or the wire types.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from gnod.store.database import Connection
 from gnod.store.documents import documents, priors
 from gnod.store.documents.filters import Filters
 
-# The convex combination is made over this many candidates of each retriever, whatever the limit: so a score does not
-# depend on it. Where that is too few for the limit, the documents behind them are those of the larger pool.
+# The convex combination uses this many candidates of each retriever, whatever the limit, so a score does not depend on
+# the limit. If that is too few for the limit, further documents come from the larger pool.
 POOL = 100
 LARGE_POOL = 1000
-# The keyword score of a document behind this depth is taken for the mean of all behind it.
+# The keyword score of a document behind this depth is estimated by the mean of all behind it.
 LEXICAL_DEPTH = 2000
 
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
@@ -50,8 +50,8 @@ class Retrieved(NamedTuple):
 
 
 class Knowledge(NamedTuple):
-    """What is known beside the words of the query. `language` of the query; None: not known. `reader` of the model that
-    serves a collection."""
+    """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
+    `reader` of the model that serves a collection."""
 
     language: str | None = None
     reader: Reader = lambda _: None
@@ -122,7 +122,7 @@ def gather(
     pool: int = POOL,
     knowledge: Knowledge = _NOTHING_KNOWN,
 ) -> Retrieved:
-    """Return the evidence from what both retrievers found, also in indexes that are joined."""
+    """Return the evidence from the results of both retrievers, including those of joined indexes."""
     near: dict[int, RankedDocument] = {}
     words, surveys = _one_of_each(connection, words, surveys)
     first, named = first_by_words(words, pool), _named(words)
@@ -208,7 +208,7 @@ def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
 
 
 def _lexical(line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int], depth: int) -> Evidence:
-    """Return keyword scores. Of an original line, also of the documents that vector search found."""
+    """Return keyword scores. For an original line, include the documents that vector search found."""
     found = {id_: score for id_, score in islice(survey.scores.items(), depth) if id_ in allowed}
     if not line.is_original or not found:
         return Evidence("lexical", line.weight, found, len(found))

@@ -1,5 +1,5 @@
 """The signs of vectors, one bit for each dimension: in how many a row differs from a query tells how far apart they are
-(Charikar 2002). Reads an eighth of what the quantised rows take. Knows no ids.
+(Charikar 2002). Reads an eighth of what the quantised rows take. Must not depend on ids.
 
 Vectors of a model have a common part, which says nothing; so it is the signs of the differences from a `centre`.
 """
@@ -20,11 +20,11 @@ Words = NDArray[np.uint64]
 MOST_ROWS = 65_536
 INFINITE = np.iinfo(np.uint16).max
 _WORD = 64
-# Words whose signs are counted together, in one byte: with fewer calls, threads wait less for each other.
+# Count the signs of this many words together, in one byte. Fewer calls mean that threads wait less for each other.
 _ADDED = 3
-# Rows that are taken one by one at a time: what is computed stays in the processor's cache.
+# Take this many rows at a time, so that the results stay in the processor's cache.
 _TAKEN = 16_384
-# Rows whose differences are looked at to estimate how many differ in at most so many signs.
+# Examine the differences of one row in this many, to estimate how many rows differ in at most a number of signs.
 _STRIDE = 16
 
 
@@ -64,7 +64,7 @@ class Signs:
                 into += np.add.reduce(counts, axis=0, dtype=np.uint8)
             return
         for low in range(0, len(rows), _TAKEN):
-            # With "clip", NumPy does not look first whether all rows exist.
+            # With "clip", NumPy does not first check whether all rows exist.
             words = np.take(self._bits, rows[low : low + _TAKEN], axis=1, mode="clip") ^ query[:, None]
             np.add.reduce(np.bitwise_count(words), axis=0, dtype=into.dtype, out=into[low : low + _TAKEN])
 

@@ -14,14 +14,14 @@ from gnod.pipeline.answering import sentences
 
 SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
-# The text around the place is read as far as a snippet can reach, and beyond that to the end of a line, if it is near.
+# Read the text around the place as far as a snippet can reach, and from there to the end of a near line.
 _LONGEST_LINE = 600
 _MAX_FRONTMATTER_CHARACTERS = 8192
 
 _FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _LINE = re.compile(r"[^\n]+")
 _LINE_ENDS = re.compile(r"\n\s*")
-# A fence, a comment, a directive of reStructuredText. What has no letter and no digit is markup, too.
+# A fence, a comment, a directive of reStructuredText. A line without letters and digits is also markup.
 _MARKUP = re.compile(r"\s*(?:`{3,}[^`\n]*|~{3,}.*|<!--(?:(?!-->).)*(?:-->)?|\.\.\s+[\w:-]+::.*)\s*\Z")
 _MARKS = frozenset("`~<.")
 _WORD = re.compile(r"[^\W_]")
@@ -29,12 +29,12 @@ _DELIMITER_ROW = re.compile(r"\n[ \t]*\|[ \t]*:?-[-:| \t]*(?=\n|\Z)")
 _FENCE = "\n```"
 _INTRODUCES = ":："
 _ENDS = ".!?…。！？|:"
-# Of longer sentences the end may be a cut.
+# A longer sentence may have been cut at its end.
 _CUT = sentences.MAX_CHARACTERS // 2
 
 
 class _Part(NamedTuple):
-    """`text[start:end]`: a sentence, an item, a row or a line. `is_head`: it belongs to what is below it."""
+    """`text[start:end]`: a sentence, an item, a row or a line. `is_head`: it introduces the parts below it."""
 
     start: int
     end: int
@@ -50,14 +50,14 @@ def around(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the range of a snippet that holds `text[start:end]`."""
     parts = _parts(text, *_region(text, start, end), start, end)
     inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
-    if not inside:  # markup only
+    if not inside:  # the text is markup only
         return _cut(text, start, end, start, end)
     first, last = _grown(text, parts, inside[0], inside[-1])
     return _cut(text, parts[first].start, parts[last].end, start, end)
 
 
 def opening(text: str) -> tuple[int, int]:
-    """Return the range of the first text that is neither front matter nor a heading; else of what there is."""
+    """Return the range of the first text that is neither front matter nor a heading; if there is none, of any text."""
     for low in dict.fromkeys((frontmatter_end(text), 0)):
         high = _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))
         if parts := _parts(text, low, high):

@@ -15,9 +15,9 @@ from gnod.store.documents import definitions
 from gnod.store.documents.definitions import Place
 from gnod.store.documents.filters import Condition, Filters
 
-# What a document gets that defines a name exactly, or in part; what only uses it gets less.
+# The scores of a document that defines a name exactly, that defines it in part, and that only uses it.
 EXACT, IN_PART, USES = 1.0, 0.75, 0.5
-# Of a common name, so many definitions are looked at.
+# Examine at most this many definitions of a common name.
 _MOST = 5000
 _SHOWN = 600
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from gnod.models.readability import Readability, is_read_by_every_model
 from gnod.pipeline.fusion import Trust
 
-# What the coverage of the query by keywords is raised to, where the model reads both languages, and where it does not.
+# The exponents for the coverage of the query by keywords: if the model reads both languages, and if it does not.
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
-# Written languages that are close enough to share words.
+# Written languages that are similar enough to share words.
 _SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr", "ms": "id", "xh": "zu", "tn": "st"}
 
 
@@ -25,7 +25,7 @@ Reader = Callable[[str], Readability | None]
 
 
 class Facts(NamedTuple):
-    """What the index knows of a document. `script`: as Unicode names it, where the language is not known."""
+    """What the index knows about a document. `script`: its Unicode name, if the language is unknown."""
 
     docid: str
     collection: str

@@ -1,6 +1,6 @@
 """Vector search: from query vectors to ranked documents, and from a document to similar ones.
 
-Depends on the store and on the vectors in memory; knows no model, no snippets and no wire.
+Depends on the store and on the vectors in memory; must not depend on models, snippets or the wire types.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def similar_and(
     limit: int,
     also: Collection[int],
 ) -> list[RankedDocument]:
-    """As `similar`, and of the documents in `also` all that have a vector and pass the filters; the filters must leave
+    """Do as `similar`, and add all documents of `also` that have a vector and pass the filters. The filters must leave
     out the document itself. Raises NotEmbedded."""
     uri, query, only = _itself(connection, document, served, filters)
     return nearest.survey(connection, uri, query, only, limit=limit, also=also).ranked

@@ -1,7 +1,7 @@
 """How close together the words of a query are in a long document (passage evidence: Callan 1994). Pure.
 
 BM25 counts the words of a whole document. In a long one, the words of a query also occur far apart, in passages about
-other things. So the score of the best window of WINDOW terms counts, too.
+other things. So the score of the best window of WINDOW terms also counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gnod import bm25
 
 WINDOW = 64
-# The share of the window's score in that of a long document, and from how many terms on a document is long
+# The share of the window's score in that of a long document, and the number of terms from which a document is long
 # (docs/adr/0027-long-documents.md has the figures).
 SHARE = 1 / 3
 LONG = 600
@@ -45,7 +45,7 @@ def best_windows(terms: Sequence[Places]) -> dict[int, Window]:
     found = [_Found.of(term) for term in terms if term.positions]
     if not found:
         return {}
-    # The blocks of all documents in one row. After each document an empty one, at which no window of it begins: none
+    # The blocks of all documents in one row, with an empty one after each document. No window begins there, so none
     # reaches into the next document.
     blocks: dict[int, int] = {}
     for each in found:
@@ -63,8 +63,8 @@ def best_windows(terms: Sequence[Places]) -> dict[int, Window]:
 def blended(scores: Mapping[int, float], windows: Mapping[int, Window]) -> dict[int, float]:
     """Return the scores, those of documents with a window blended with the window's, in the same order.
 
-    The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents on
-    the whole neither gain nor lose against the others.
+    The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents have
+    no general advantage or disadvantage.
     """
     ratios = [windows[id_].score / score for id_, score in scores.items() if score > 0 and id_ in windows]
     if not ratios:

@@ -1,1 +1,1 @@
-"""The wire: framing, JSON-RPC 2.0 and the methods with their types. Knows no sockets and no daemon."""
+"""The wire: framing, JSON-RPC 2.0 and the methods with their types. Must not depend on sockets or the daemon."""

@@ -1,4 +1,4 @@
-"""What all methods share: the base classes, progress, cancelling, freshness. Every `gnoctl` command imports it."""
+"""The types that all methods share: base classes, progress, freshness. Every `gnoctl` command imports it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ProgressToken = int | str
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The base of all parameters. With a `progress_token`, the daemon sends `$/progress` notifications.
 
-    Fields are given by name, except what a call is about (`SearchLexicalParams("kayak", limit=5)`): the class that
-    declares that field is not `kw_only`.
+    Fields are passed by name. The one exception is the field that a call is about (`SearchLexicalParams("kayak",
+    limit=5)`): the class that declares it is not `kw_only`.
     """
 
     progress_token: ProgressToken | None = None
@@ -38,13 +38,15 @@ class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
 class Freshness(Result, frozen=True, kw_only=True):
     """Whether the index equals the disk, as far as the daemon knows.
 
-    `current`: every change that the daemon has noticed is indexed. `state` says so in words: "current", or what is
-    missing; print it beside results that are not current. `pending`: files that have changed, or may have changed, and
-    are not indexed yet; a collection that waits for a complete comparison counts as one. `unavailable`: collections
-    whose folder does not exist now. `unembedded`: chunks without a vector; only searches that need vectors count them.
-
-    Two do not affect `current`. `failed`: files that could not be read or converted, as they are now. `unwatched`:
-    collections whose changes the daemon notices only after some seconds (polling).
+    - `current`: every change that the daemon has noticed is indexed.
+    - `state`: "current", or what is missing, in words. Print it beside results that are not current.
+    - `pending`: the number of files that have changed, or may have changed, and are not indexed yet. A collection that
+      waits for a complete comparison counts as one.
+    - `failed`: the number of files that cannot be read or converted. It does not affect `current`.
+    - `unwatched`: collections whose changes the daemon notices only after some seconds (polling). They do not affect
+      `current`.
+    - `unavailable`: collections whose folder does not exist now.
+    - `unembedded`: the number of chunks without a vector. Only searches that need vectors count them.
     """
 
     current: bool
@@ -57,9 +59,14 @@ class Freshness(Result, frozen=True, kw_only=True):
 
 
 class Location(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a passage is in its source, if the source has no lines of text: one of the first fields, with `row` for a
-    sheet, or `row` alone for a table (CSV). Pages, slides, rows, cells and messages count from 1. `label`: for people,
-    after the path (`p12`). `fragment`: for the document's address, after `#` (`page=12`)."""
+    """Where a passage is in a source that has no lines of text.
+
+    One of the fields `page` to `file` is set. `row` is set together with `sheet`, or alone for a table (CSV).
+
+    - `page`, `slide`, `row`, `cell`, `message`: numbers from 1.
+    - `label`: a short text for people, to print after the path (`p12`).
+    - `fragment`: the part of the document's address after `#` (`page=12`).
+    """
 
     page: int | None = None
     slide: int | None = None
@@ -83,10 +90,12 @@ class Copy(Result, frozen=True, kw_only=True):
 
 
 class AnswerSource(Result, frozen=True, kw_only=True):
-    """A passage that the answering model reads. `number` is the one in citations; `cited`: the answer cites it. `also`
-    and `also_left_out`: as in Hit.
+    """A passage that the answering model reads.
 
-    `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
+    - `number`: the number that citations use.
+    - `cited`: whether the answer cites it.
+    - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
+    - `also`, `also_left_out`: as in Hit.
     """
 
     number: int
@@ -107,13 +116,16 @@ class AnswerSource(Result, frozen=True, kw_only=True):
 
 
 class Quote(Result, frozen=True, kw_only=True):
-    """An exact part of a document that best answers a question: `kind` is sentence, row (of a table), item (of a list)
-    or line (of code or settings).
+    """An exact part of a document that best answers a question.
 
-    `rank` from 1. `text` is as in the file, in Unicode NFC, or as in its Markdown. `heading`: the headings above it,
-    joined by ` > `. `line` to `end_line` count lines of the file where it is text, otherwise lines of its Markdown.
-    `score` is in [0, 1]. `perhaps`: it is the nearest passage, but it probably does not answer the question. `also` and
-    `also_left_out`: as in Hit.
+    - `rank`: from 1.
+    - `kind`: sentence, row (of a table), item (of a list) or line (of code or settings).
+    - `text`: as in the file, in Unicode NFC, or as in its Markdown.
+    - `heading`: the headings above it, joined by ` > `.
+    - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
+    - `score`: in [0, 1].
+    - `perhaps`: it is the nearest passage, but it probably does not answer the question.
+    - `also`, `also_left_out`: as in Hit.
     """
 
     rank: int
@@ -137,18 +149,22 @@ class Quote(Result, frozen=True, kw_only=True):
 
 
 class Correction(Result, frozen=True, kw_only=True):
-    """A word of the query that hardly any document has, and what was searched for it. `written` may be two words."""
+    """A word of the query that few documents contain, and what was searched instead. `written` may be two words."""
 
     written: str
     searched: str
 
 
 class ProgressValue(Result, frozen=True, kw_only=True):
-    """Progress of a request: `done` of `total` in `stage`; `total` is null while it is unknown.
+    """Progress of a request.
 
-    `label`: the item that is processed now. `unit`: "bytes", "characters", or null for a count of items.
-    `ask.answer` also sends `quotes` (once, as soon as they are found), `sources` (once, before the text) and `text`
-    (the next part of what the model writes, not checked yet).
+    - `stage`: the present stage.
+    - `done`, `total`: the progress within this stage. `total` is null while it is unknown.
+    - `label`: the item that is processed now.
+    - `unit`: "bytes", "characters", or null for a count of items.
+    - `quotes`: sent by `ask.answer` once, as soon as they are found.
+    - `sources`: sent by `ask.answer` once, before the text.
+    - `text`: sent by `ask.answer`: the next part of what the model writes, not checked yet.
     """
 
     stage: str

@@ -12,8 +12,13 @@ Scope = Literal["local", "lan", "any"]
 
 
 class CollectionAddParams(Params, frozen=True, kw_only=True):
-    """`name`: by default the folder's name, made valid. `egress`: how far its texts, and queries over it, may travel
-    to model servers. `ocr`: on, off, or the languages of its scans and pictures, such as `ru,de`."""
+    """The folder to add, and how to index it.
+
+    - `path`: the folder.
+    - `name`: the collection's name. By default, it is made from the folder's name.
+    - `egress`: how far its texts, and queries over it, may travel to model servers.
+    - `ocr`: "on", "off", or the languages of its scans and pictures, such as `ru,de`.
+    """
 
     path: str
     name: str | None = None
@@ -68,9 +73,15 @@ class CollectionRenameResult(Result, frozen=True, kw_only=True):
 
 
 class AttachedInfo(Result, frozen=True, kw_only=True):
-    """A collection that another daemon publishes. `documents` to `behind` as of the last answer of its engine, null
-    before the first: `published_ago_s`: when its publisher last said how many of its changes are not published yet
-    (`behind`). `problem`: why it is not searched now. `limits`: what of it is not searched, and why."""
+    """A collection that another daemon publishes.
+
+    `documents` to `behind` are as of the last answer of its engine, and null before the first one.
+
+    - `published_ago_s`: seconds since its publisher last reported `behind`.
+    - `behind`: the number of changes that its publisher has not published yet.
+    - `problem`: why it is not searched now.
+    - `limits`: which parts of it are not searched, and why.
+    """
 
     name: str
     address: str
@@ -87,9 +98,14 @@ class AttachedInfo(Result, frozen=True, kw_only=True):
 
 
 class PublicationInfo(Result, frozen=True, kw_only=True):
-    """A collection that is published. `state`: publishing, idle (everything is published) or failing (`reason` says
-    why). `documents`: in the shared collection; `behind`: those that may have changed and were not sent yet;
-    `failed`: those that the engine refuses. `told_at`: when the engine last heard of this publisher."""
+    """A collection that this daemon publishes.
+
+    - `state`: publishing, idle (everything is published) or failing (`reason` says why).
+    - `documents`: the number of documents in the shared collection.
+    - `behind`: the number of documents that may have changed and were not sent yet.
+    - `failed`: the number of documents that the engine refuses.
+    - `told_at`: when the engine last heard of this publisher.
+    """
 
     collection: str
     address: str
@@ -102,9 +118,13 @@ class PublicationInfo(Result, frozen=True, kw_only=True):
 
 
 class CollectionPublishParams(Params, frozen=True, kw_only=True):
-    """`address`: such as `milvus://host:19530/team/handbook`; without the last part, the name of the collection; empty:
-    where it is published now. `take_over`: also if another daemon publishes it. `check_only`: look whether that is
-    possible, and change nothing. `wait`: answer when everything is published, or cannot be; progress counts documents.
+    """What to publish, and where.
+
+    - `address`: the engine and the shared collection, such as `milvus://host:19530/team/handbook`. If the last part is
+      missing, it is the name of the collection. If `address` is empty, it is where the collection is published now.
+    - `take_over`: publish even if another daemon is the publisher.
+    - `check_only`: report whether it can be published, and change nothing.
+    - `wait`: answer when everything is published, or when publishing fails. Progress counts documents.
     """
 
     name: str
@@ -115,7 +135,7 @@ class CollectionPublishParams(Params, frozen=True, kw_only=True):
 
 
 class CollectionPublishResult(Result, frozen=True, kw_only=True):
-    """`publisher`: who publishes it now, if anybody does, as far as `check_only` asks."""
+    """`publisher`: who publishes the shared collection now; null if nobody does. Set only with `check_only`."""
 
     publication: PublicationInfo
     publisher: str | None = None
@@ -126,7 +146,7 @@ class CollectionUnpublishParams(Params, frozen=True, kw_only=True):
 
 
 class CollectionUnpublishResult(Result, frozen=True, kw_only=True):
-    """`removed` and `left`: rows of each kind in the engine, counted before and after."""
+    """`removed`, `left`: how many rows of each kind were removed from the engine, and how many are still there."""
 
     name: str
     address: str
@@ -140,8 +160,12 @@ class CollectionListResult(Result, frozen=True, kw_only=True):
 
 
 class CollectionAttachParams(Params, frozen=True, kw_only=True):
-    """`name`: by default, that of the address. `egress`: how far queries over it may travel. `check_only`: look whether
-    it is there, and change nothing."""
+    """The shared collection to attach.
+
+    - `name`: the name to use here. By default, it is the name in the address.
+    - `egress`: how far queries over it may travel.
+    - `check_only`: check whether it exists, and change nothing.
+    """
 
     address: str
     name: str | None = None
@@ -162,14 +186,14 @@ class CollectionDetachResult(Result, frozen=True, kw_only=True):
 
 
 class ContextAddParams(Params, frozen=True, kw_only=True):
-    """`scope`: `/` for everything, `collection:`, or `gno://collection/prefix`."""
+    """`scope`: `/` for everything, `collection:` for a collection, or `gno://collection/prefix`."""
 
     scope: str
     text: Annotated[str, Meta(min_length=1, max_length=10_000)]
 
 
 class ContextRemoveParams(Params, frozen=True, kw_only=True):
-    """Without `text`, all contexts of the scope are removed."""
+    """If `text` is null, all contexts of the scope are removed."""
 
     scope: str
     text: str | None = None

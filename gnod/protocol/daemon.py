@@ -34,7 +34,7 @@ class DaemonShutdownResult(Result, frozen=True, kw_only=True):
 
 
 class Check(Result, frozen=True):
-    """`status`: ok, warning or error. `remedy`: a command or a step that fixes it."""
+    """`status`: ok, warning or error. `remedy`: the command or step that fixes the problem."""
 
     name: str
     status: str

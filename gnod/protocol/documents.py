@@ -13,11 +13,15 @@ LineNumber = Annotated[int, Meta(ge=1)]
 
 
 class DocumentGetParams(Params, frozen=True):
-    """`ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may
-    end in `:LINE`, in a heading as links name it (`#Next steps`, `#next-steps`), or in the label (`:p12`,
-    `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location, which return that page alone. Lines are those of
-    the file where it is text, otherwise those of its Markdown. A line, a heading or a page that the document does not
-    have is an error, which says what it has. `locations`: also return where its pages, sheets and so on begin."""
+    """A line, heading or page that the document does not have is an error, and the message says what it has.
+
+    - `ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may end
+      in `:LINE`, or in a heading as links write it (`#Next steps`, `#next-steps`). It may also end in the label
+      (`:p12`, `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location: then only that page is returned.
+    - `start_line`, `max_lines`: the lines to return. They count lines of the file if it is text, otherwise lines of its
+      Markdown.
+    - `locations`: also return where its pages, sheets and so on begin.
+    """
 
     ref: Reference
     start_line: LineNumber | None = None
@@ -26,8 +30,12 @@ class DocumentGetParams(Params, frozen=True):
 
 
 class DocumentMultiGetParams(Params, frozen=True):
-    """`refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`). `skipped` names a
-    document whose text has more than `max_bytes` bytes of UTF-8."""
+    """The documents to return.
+
+    - `refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`).
+    - `max_bytes`: a document whose text is longer in UTF-8 is not returned; `skipped` names it.
+    - `limit`: the maximum number of documents.
+    """
 
     refs: Annotated[list[Reference], Meta(min_length=1, max_length=1000)]
     max_bytes: Annotated[int, Meta(ge=1)] = 10240
@@ -35,7 +43,7 @@ class DocumentMultiGetParams(Params, frozen=True):
 
 
 class DocumentListParams(Params, frozen=True):
-    """`scope`: a collection, `collection/prefix`, or a `gno://` address; null: all collections."""
+    """`scope`: a collection, `collection/prefix`, or a `gno://` address; null for all collections."""
 
     scope: str | None = None
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
@@ -63,13 +71,14 @@ class LocatedLine(Result, frozen=True, kw_only=True):
 
 
 class DocumentText(DocumentEntry, frozen=True, kw_only=True):
-    """The canonical Markdown, or the requested lines of it. `stale`: the file has changed since it was indexed.
+    """The canonical Markdown of a document, or the requested lines of it.
 
-    `truncated` is always false: it was set when `document.multi_get` shortened long texts, which it skips now.
-
-    Line numbers are those of the file where it is text. Canonical text never has two blank lines in a row: `line_map`
-    lists where lines were removed, as (line of the canonical text, lines removed so far); it is usually empty.
-    `locations`: of the whole document, in order; empty if they were not requested.
+    - `start_line`, `end_line`: lines of the file if it is text.
+    - `line_map`: where blank lines were removed, as (line of the canonical text, lines removed so far). Canonical text
+      never has two blank lines in a row. The list is usually empty.
+    - `truncated`: always false. It was set when `document.multi_get` shortened long texts, which it now skips.
+    - `stale`: the file has changed since it was indexed.
+    - `locations`: all locations of the document, in order; empty if they were not requested.
     """
 
     text: str
@@ -93,9 +102,14 @@ class DocumentLocateParams(Params, frozen=True):
 
 
 class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
-    """Where the file is (`source`), and where in it the reference leads: `line` where the file is text, otherwise null,
-    with `location` where its format has one. `stale`: the file has changed since it was indexed. `viewer`: the command
-    that the config has for such files; empty if none."""
+    """Where a reference leads on the disk.
+
+    - `source`: the path of the file.
+    - `line`: the line in the file if it is text, otherwise null.
+    - `location`: the place in the file, if its format has locations.
+    - `stale`: the file has changed since it was indexed.
+    - `viewer`: the command that the config sets for such files; empty if it sets none.
+    """
 
     line: int | None = None
     location: Location | None = None
@@ -104,16 +118,23 @@ class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
 
 
 class DocumentBoxesParams(Params, frozen=True):
-    """`ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`), the first if it names none.
-    `query`: as in `search.query`; its words are searched on the page, as in documents."""
+    """The page, and the words to find on it.
+
+    - `ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`). By default, it is the first page.
+    - `query`: as in `search.query`. Its words are searched on the page as they are in documents.
+    """
 
     ref: Reference
     query: Annotated[str, Meta(max_length=4096)]
 
 
 class PageBox(Result, frozen=True, kw_only=True):
-    """`text`: a matched word as it is printed, or its part on one line. The edges are in points (1/72 inch), those of
-    a picture in pixels, from the upper left corner of the page as it is shown."""
+    """The rectangle around a matched word.
+
+    - `text`: the word as it is printed, or the part of it that is on one line.
+    - `x0`, `y0`, `x1`, `y1`: the edges, from the upper left corner of the page as it is shown. They are in points (1/72
+      inch) for a page, in pixels for a picture.
+    """
 
     text: str
     x0: float
@@ -123,9 +144,12 @@ class PageBox(Result, frozen=True, kw_only=True):
 
 
 class DocumentBoxesResult(Result, frozen=True, kw_only=True):
-    """`width` and `height` of the page, in points; of a picture, in pixels. `recognised`: the text was recognised in an
-    image, so a word's place on its line is estimated. `stale`: the file has changed since it was indexed. The boxes are
-    those of the file as it is now; there are none if its text has to be recognised again."""
+    """The boxes are those of the file as it is now. There are none if its text has to be recognised again.
+
+    - `width`, `height`: the size of the page in points, or of the picture in pixels.
+    - `recognised`: the text was recognised in an image, so the position of a word on its line is an estimate.
+    - `stale`: the file has changed since it was indexed.
+    """
 
     uri: str
     page: int
@@ -137,8 +161,12 @@ class DocumentBoxesResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentImageParams(Params, frozen=True):
-    """`ref`: a page of a PDF file or of a picture. `page`: another one of its pages; by default the one that `ref`
-    names, or the first. `width_px`: of the picture, at most."""
+    """The page to show as an image.
+
+    - `ref`: a page of a PDF file or of a picture.
+    - `page`: the page to show. By default, it is the one that `ref` names, or the first.
+    - `width_px`: the maximum width of the image.
+    """
 
     ref: Reference
     page: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
@@ -146,8 +174,13 @@ class DocumentImageParams(Params, frozen=True):
 
 
 class DocumentImageResult(Result, frozen=True, kw_only=True):
-    """`data`: the picture, in Base64. `width` and `height` in pixels. `pages`: how many the file has. `stale`: the file
-    has changed since it was indexed; the picture shows it as it is now."""
+    """A page as an image.
+
+    - `pages`: the number of pages in the file.
+    - `width`, `height`: the size of the image in pixels.
+    - `data`: the image, in Base64. It shows the file as it is now.
+    - `stale`: the file has changed since it was indexed.
+    """
 
     uri: str
     page: int
@@ -160,9 +193,13 @@ class DocumentImageResult(Result, frozen=True, kw_only=True):
 
 
 class SkippedReference(Result, frozen=True, kw_only=True):
-    """`ref`: the reference that led nowhere, or the address of a document that was left out. `kind`: `too_large` (for
-    `max_bytes`), `over_limit` (more than `limit` documents), `answer_full`, or that of an error, such as
-    `document_not_found`. `reason`: in words, for people; it does not name a document that was left out."""
+    """A reference without a document in the result.
+
+    - `ref`: the reference that led nowhere, or the address of a document that was left out.
+    - `kind`: `too_large` (for `max_bytes`), `over_limit` (more than `limit` documents), `answer_full`, or the kind of
+      an error, such as `document_not_found`.
+    - `reason`: a text for people. It does not name the document that was left out.
+    """
 
     ref: str
     kind: str

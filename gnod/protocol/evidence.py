@@ -14,9 +14,15 @@ BudgetSeconds = Annotated[float, Meta(ge=0.0, le=120.0)]
 
 
 class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
-    """`tokens`: the packet has at most so many. `limit`: documents that are searched for passages. `expand`, `rerank`
-    and `budget_s` as in `search.query`. `full` has no effect. `fresh` also waits for the vectors of the collections
-    that are searched. `exact` as in `search.lexical`."""
+    """The question, and the limits of the packet.
+
+    - `limit`: the number of documents that are searched for passages.
+    - `tokens`: the maximum length of all passages together.
+    - `expand`, `rerank`, `budget_s`: as in `search.query`.
+    - `exact`: as in `search.lexical`.
+    - `full`: has no effect.
+    - `fresh`: also waits for the vectors of the collections that are searched.
+    """
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     tokens: TokenLimit = 1500
@@ -27,14 +33,19 @@ class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
 
 
 class EvidencePassage(Result, frozen=True, kw_only=True):
-    """A part of a document: whole paragraphs, list items, table rows or blocks of code; of a very long one, whole
-    sentences or lines.
+    """A part of a document: whole paragraphs, list items, table rows or blocks of code. A very long one is split into
+    whole sentences or lines.
 
-    `number` from 1. `text` is as in the file, in Unicode NFC, or as in its Markdown. `lead` is the header of the table
-    that `text` has rows of, or the line above the list, and `lead_line` its first line; empty and null without one, or
-    if a passage before has it. `heading`: the headings above it, joined by ` > `. `line` to `end_line` count lines of
-    the file where it is text, otherwise lines of its Markdown. `content_hash`: of the document's Markdown (SHA-256);
-    equal for copies. `score` is in [0, 1]. `also` and `also_left_out`: as in Hit.
+    - `number`: from 1.
+    - `content_hash`: SHA-256 of the document's Markdown. Copies have the same hash.
+    - `heading`: the headings above it, joined by ` > `.
+    - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
+    - `text`: as in the file, in Unicode NFC, or as in its Markdown.
+    - `lead`: the header of the table that the rows of `text` belong to, or the line above the list. It is empty if
+      there is none, or if an earlier passage has it.
+    - `lead_line`: the first line of `lead`; null if that is empty.
+    - `score`: in [0, 1].
+    - `also`, `also_left_out`: as in Hit.
     """
 
     number: int
@@ -58,9 +69,13 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
 
 
 class LeftOutPassages(Result, frozen=True, kw_only=True):
-    """`count` passages that are not in the packet. `reason`: over_budget (relevant, but the tokens were not enough),
-    repeats (the same text is in the packet, in passage `repeats`), or below_score (adds little to the packet).
-    The place, `score` and `tokens` are those of the best of them."""
+    """Passages that are not in the packet, for one reason.
+
+    - `reason`: over_budget (relevant, but there were too few tokens left), repeats (the packet has the same text), or
+      below_score (it adds little to the packet).
+    - `count`: the number of these passages. The place, `score` and `tokens` are those of the best one.
+    - `repeats`: the number of the passage that has the same text.
+    """
 
     reason: Literal["over_budget", "repeats", "below_score"]
     count: int
@@ -78,12 +93,19 @@ class LeftOutPassages(Result, frozen=True, kw_only=True):
 
 
 class EvidenceResult(Result, frozen=True, kw_only=True):
-    """`passages`: the fewest that support an answer; grouped by document, the one with the best passage first, and in
-    the order of their lines. `tokens`: of all passages with titles, addresses and headings; an upper estimate that fits
-    any model. `max_tokens`: the limit. `reason` says why there are no passages: nothing_found (no document is about the
-    question) or over_budget (the best passage is longer than the limit; `left_out` has its tokens). `confidence`, in
-    [0, 1], that the documents answer the question, as in AskResult. `found` is false if it is too low: then the
-    passages are only the nearest ones. `notes`, `hints`, `corrections`: as in SearchResult."""
+    """The packet of evidence for a question.
+
+    - `passages`: the fewest that support an answer. They are grouped by document, in the order of their lines. The
+      document with the best passage comes first.
+    - `tokens`: the length of all passages with titles, addresses and headings. It is an upper estimate that fits any
+      model.
+    - `max_tokens`: the limit that was requested.
+    - `reason`: why there are no passages: nothing_found (no document is about the question) or over_budget (the best
+      passage is longer than the limit; `left_out` has its length).
+    - `confidence`: how probable it is that the documents answer the question, in [0, 1], as in AskResult.
+    - `found`: false if `confidence` is too low. Then the passages are only the nearest ones.
+    - `notes`, `hints`, `corrections`: as in SearchResult.
+    """
 
     question: str
     passages: list[EvidencePassage]

@@ -1,4 +1,4 @@
-"""Split a byte stream into messages, and frame messages. Pure: knows no sockets and no JSON.
+"""Split a byte stream into messages, and frame messages. Pure: must not depend on sockets or JSON.
 
 One socket serves two framings. The first byte of a connection chooses one, and replies use the same:
 
@@ -13,11 +13,11 @@ from enum import Enum
 
 from gnod.errors import LimitExceeded, ParseError
 
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # of an answer
-MAX_REQUEST_BYTES = 4 * 1024 * 1024  # the longest useful one contains 1,000 references
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # limits replies
+MAX_REQUEST_BYTES = 4 * 1024 * 1024  # the longest useful request contains 1,000 references
 MAX_HEADER_BYTES = 8 * 1024
 
-_BLANK = b" \t\r\n"  # JSON's whitespace
+_BLANK = b" \t\r\n"  # whitespace in JSON
 _CONTENT_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\Z", re.IGNORECASE)
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:[^\r\n]*\Z")
 
@@ -126,7 +126,7 @@ class Framer:
     def _next_with_headers(self) -> bytes | None:
         if self._body_length is None:
             end = self._buffer.find(b"\r\n\r\n", max(0, self._scanned - 3))
-            # + 3: an incomplete blank line is not found yet, however the bytes are split.
+            # Add 3 bytes: an incomplete blank line is not found yet, however the bytes are split.
             if end > MAX_HEADER_BYTES or (end < 0 and len(self._buffer) > MAX_HEADER_BYTES + 3):
                 raise LimitExceeded(f"message headers are longer than {MAX_HEADER_BYTES} bytes")
             if end < 0:

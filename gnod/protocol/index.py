@@ -26,14 +26,16 @@ class IndexInitResult(Result, frozen=True, kw_only=True):
 
 
 class IndexSyncParams(Params, frozen=True):
-    """`collections`: all if empty. `update`: first run each collection's update command."""
+    """`collections`: which to sync; all if empty. `update`: first run the update command of each collection."""
 
     collections: list[str] = []
     update: bool = False
 
 
 class CollectionSync(Result, frozen=True, kw_only=True):
-    """What a sync did to one collection, in files. `skipped`: too large, binary, or without a converter."""
+    """What a sync did to one collection, in files. `skipped` counts files that are too large, binary, or have no
+    converter.
+    """
 
     name: str
     available: bool
@@ -58,8 +60,12 @@ class IndexEmbedParams(Params, frozen=True, kw_only=True):
 
 
 class EmbeddingStatus(Result, frozen=True, kw_only=True):
-    """`state`: idle, embedding, paused, waiting or failing; `reason` says why. `pending`, `done` (in this run) and
-    `failed` count chunks; `chunks_per_s` is null while it is unknown."""
+    """The progress of embedding.
+
+    - `state`: idle, embedding, paused, waiting or failing; `reason` says why.
+    - `pending`, `done`, `failed`: the number of chunks. `done` counts those of this run.
+    - `chunks_per_s`: null while it is unknown.
+    """
 
     state: str
     reason: str | None = None
@@ -75,8 +81,12 @@ class IndexEmbedResult(EmbeddingStatus, frozen=True, kw_only=True):
 
 
 class OcrStatus(Result, frozen=True, kw_only=True):
-    """Recognition of pages and pictures without text. `state`: idle, working, paused or waiting; `reason` says why.
-    `pending` and `failed` count pages; `left_s`: how long the pending ones take, null while it is unknown."""
+    """Recognition of text in scanned pages and pictures.
+
+    - `state`: idle, working, paused or waiting; `reason` says why.
+    - `pending`, `failed`: the number of pages.
+    - `left_s`: how long the pending pages will take; null while it is unknown.
+    """
 
     state: str
     reason: str | None = None
@@ -86,8 +96,13 @@ class OcrStatus(Result, frozen=True, kw_only=True):
 
 
 class InferenceStatus(Result, frozen=True, kw_only=True):
-    """The process that runs the models. `state`: off, starting, idle, busy or restarting. `models`: files in its
-    memory. `crashes`: since the daemon started. `vectors_bytes`: memory that the daemon uses for vectors."""
+    """The process that runs the models.
+
+    - `state`: off, starting, idle, busy or restarting.
+    - `models`: the model files in its memory.
+    - `crashes`: the number of crashes since the daemon started.
+    - `vectors_bytes`: the memory that the daemon uses for vectors.
+    """
 
     state: str
     pid: int | None = None
@@ -99,8 +114,12 @@ class InferenceStatus(Result, frozen=True, kw_only=True):
 
 
 class IndexStatusParams(Params, frozen=True, kw_only=True):
-    """`errors`: list the files that failed. `verify`: compare all folders with the index; without it, those that have
-    more than 20,000 files together are left out, the largest first."""
+    """How thorough the status is.
+
+    - `errors`: list the files that failed.
+    - `verify`: compare all folders with the index. If it is false, folders are left out, the largest first, until the
+      others have 20,000 files or fewer together.
+    """
 
     errors: bool = False
     verify: bool = False
@@ -118,17 +137,27 @@ class IngestError(Result, frozen=True, kw_only=True):
 
 
 class CollectionStatus(Result, frozen=True, kw_only=True):
-    """`verified`: the folder was walked for this request. `on_disk`: files that should be indexed; `pending`: those
-    that differ from the index; `excluded`: files that the rules leave out (files in an excluded folder are not counted:
-    the daemon does not enter it). Without the walk `on_disk` and `excluded` are null, and `pending` are the changes
-    that were noticed and not indexed yet. `watch`: how changes are noticed: events, polling (a walk every few seconds)
-    or off; `watch_reason`: why not by events, or why changes are not indexed. `last_sync`: the last sync of any scope;
-    `last_reconcile`: the last complete comparison with the disk since the daemon started.
+    """The state of one collection.
 
-    `embedded` of the `chunks` (an estimate while very many are pending) have a vector of `model`, which serves vector
-    search now; `unembeddable` chunks failed. `next_model` takes over when all its vectors exist. `unused_model`: of a
-    server that the config does not name any more; its vectors are kept, and answer no query. `egress`: how far its
-    texts may travel to model servers."""
+    - `verified`: the folder was walked for this request. If it was not, `on_disk` and `excluded` are null, and
+      `pending` counts the changes that were noticed and are not indexed yet.
+    - `on_disk`: the number of files that should be indexed.
+    - `pending`: the number of those that differ from the index.
+    - `excluded`: the number of files that the rules leave out. The daemon does not enter an excluded folder, so the
+      files inside are not counted.
+    - `watch`: how changes are noticed: events, polling (a walk every few seconds) or off.
+    - `watch_reason`: why `watch` is not "events", or why changes are not indexed.
+    - `last_sync`: the last sync of any scope.
+    - `last_reconcile`: the last complete comparison with the disk since the daemon started.
+    - `chunks`: the number of chunks. It is an estimate while very many are pending.
+    - `embedded`: how many of them have a vector of `model`.
+    - `unembeddable`: how many of them failed.
+    - `model`: the model that serves vector search now.
+    - `next_model`: the model that takes over when all its vectors exist.
+    - `unused_model`: a model of a server that the config does not name any more. Its vectors are kept, but not
+      searched.
+    - `egress`: how far its texts may travel to model servers.
+    """
 
     name: str
     path: str
@@ -157,9 +186,16 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
 
 
 class EndpointStatus(Result, frozen=True, kw_only=True):
-    """A model server that the config names. `scope`: where it is (local, lan, any); null: unknown. `addresses`: of its
-    name. `allowed` and `left_out`: the collections, and `memories`, that name it, by whether their texts may reach it.
-    `key`: environment, keyring or null. `problem`: why nobody can use it. `last_sent`: when it last got something."""
+    """A model server that the config names.
+
+    - `scope`: where it is (local, lan, any); null if that is unknown.
+    - `addresses`: the network addresses of its name.
+    - `allowed`, `left_out`: the collections, and `memories`, that name it: those whose texts may reach it, and the
+      others.
+    - `key`: where its key is: environment, keyring or null.
+    - `problem`: why it cannot be used.
+    - `last_sent`: when something was last sent to it.
+    """
 
     uri: str
     roles: list[str]
@@ -173,16 +209,20 @@ class EndpointStatus(Result, frozen=True, kw_only=True):
 
 
 class PostingsStatus(Result, frozen=True, kw_only=True):
-    """The files with which keyword searches in a large index are fast. `documents`: those that they hold; searches read
-    the others from the database. `bytes` on disk."""
+    """The files that make keyword search fast in a large index.
+
+    `documents`: the number of documents in these files; searches read the others from the database. `bytes`: their size
+    on disk.
+    """
 
     documents: int
     bytes: int
 
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
-    """`errors`: the first files that failed, at most 1,000; `errors_left_out` counts the others. Each collection counts
-    its failures by kind."""
+    """`errors`: the first files that failed, at most 1,000. `errors_left_out`: the number of the others. Each
+    collection counts its failures by kind.
+    """
 
     index: str
     database: str
@@ -211,9 +251,13 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
 
 
 class EgressEntry(Result, frozen=True, kw_only=True):
-    """What was sent to an address, in requests and bytes. `role`: embed, rerank, expand or answer, of a model server;
-    search or publish, of the server of a shared collection. `collection`: whose texts, or queries over it;
-    `(memories)`, `(checks)` of doctor, or `(bench)`; null: all together, where a request for several counts once."""
+    """What was sent to an address, in requests and bytes.
+
+    - `role`: what it was sent for. For a model server: embed, rerank, expand or answer. For the server of a shared
+      collection: search or publish.
+    - `collection`: the collection whose texts were sent, or that was searched; or `(memories)`, `(checks)` of doctor,
+      or `(bench)`. Null is the total, where a request for several collections counts once.
+    """
 
     address: str
     role: str
@@ -225,7 +269,7 @@ class EgressEntry(Result, frozen=True, kw_only=True):
 
 
 class IndexEgressResult(Result, frozen=True, kw_only=True):
-    """`journal`: the file that has these counts, and no text."""
+    """`journal`: the file that stores these counts. It contains no text."""
 
     entries: list[EgressEntry]
     journal: str
@@ -239,7 +283,9 @@ class IndexActivityParams(Params, frozen=True, kw_only=True):
 
 
 class ActivityBucket(Result, frozen=True, kw_only=True):
-    """Files from `start` on, each at its last change only. `failed` also counts those that are tried again."""
+    """The number of files that changed from `start` on. A file counts only in the bucket of its last change. `failed`
+    includes files that will be tried again.
+    """
 
     start: str
     indexed: int
@@ -248,7 +294,7 @@ class ActivityBucket(Result, frozen=True, kw_only=True):
 
 
 class IndexActivityResult(Result, frozen=True, kw_only=True):
-    """In order; the last bucket is under way."""
+    """`buckets`: in order of time. The last one is not over yet."""
 
     buckets: list[ActivityBucket]
 
@@ -261,7 +307,8 @@ class IndexWhyParams(Params, frozen=True):
 
 class WhyCollection(Result, frozen=True, kw_only=True):
     """What one collection knows about the path. `verdict`: indexed, stale, pending, failed, skipped, excluded, deleted
-    or missing; `reason` explains it."""
+    or missing. `reason` explains it.
+    """
 
     collection: str
     path: str
@@ -299,7 +346,7 @@ class IndexBackupParams(Params, frozen=True, kw_only=True):
 
 
 class IndexBackupResult(Result, frozen=True, kw_only=True):
-    """`memory_bytes`: the size of the encrypted memories in it; 0: there are none."""
+    """`memory_bytes`: the size of the encrypted memories in the backup; 0 if it has none."""
 
     path: str
     bytes: int
@@ -309,10 +356,13 @@ class IndexBackupResult(Result, frozen=True, kw_only=True):
 
 
 class IndexRestoreParams(Params, frozen=True, kw_only=True):
-    """`path`: absolute. `config`: replace the config file; `memories`: replace the memories. A config file or memories
-    that do not exist are restored in any case. The daemon replaces the index after it has answered: it closes all
-    connections and answers new ones from the restored index, whose `index.status` has the same `restored_at`.
-    Progress counts bytes."""
+    """The daemon replaces the index after it has answered: it closes all connections, and answers new ones from the
+    restored index. Its `index.status` then has the same `restored_at`. Progress counts bytes.
+
+    - `path`: the backup; an absolute path.
+    - `config`: replace the config file. A missing one is always restored.
+    - `memories`: replace the memories. Missing ones are always restored.
+    """
 
     path: FilePath
     config: bool = False
@@ -320,9 +370,13 @@ class IndexRestoreParams(Params, frozen=True, kw_only=True):
 
 
 class IndexRestoreResult(Result, frozen=True, kw_only=True):
-    """`made`, `version`, `index`: when, by which gnod and from which index the backup was made. `config`: "restored",
-    "kept" (a different one exists), "same" or "none" (the backup has none). `memories`: "restored", "kept" (others
-    exist) or "none". `kept`: where the old index, config and memories are now."""
+    """What was restored, and what was kept.
+
+    - `made`, `version`, `index`: when, by which version of gnod and from which index the backup was made.
+    - `config`: "restored", "kept" (a different one exists), "same" or "none" (the backup has none).
+    - `memories`: "restored", "kept" (others exist) or "none".
+    - `kept`: where the old index, config and memories are now.
+    """
 
     restored_at: str
     documents: int
@@ -336,18 +390,26 @@ class IndexRestoreResult(Result, frozen=True, kw_only=True):
 
 
 class IndexTuneParams(Params, frozen=True, kw_only=True):
-    """`collections`: all if empty. `action`: `tune` learns from them, `show` returns what was learned, `reset` forgets
-    it. Progress counts documents, chunks and questions."""
+    """Progress counts documents, chunks and questions.
+
+    - `collections`: all if empty.
+    - `action`: `tune` learns from the collections, `show` returns what was learned, `reset` deletes it.
+    """
 
     collections: list[str] = []
     action: Literal["tune", "show", "reset"] = "tune"
 
 
 class CollectionPrior(Result, frozen=True, kw_only=True):
-    """What was learned of a collection from `questions` that its own documents ask. `vector_odds`: the factor for the
-    odds of vectors against keywords in hybrid search; 1: as for any collection. nDCG@10 over the questions: of keyword
-    search, of vector search, and of both fused without the factor (`before`) and with it (`after`). `gain`: the 99 %
-    confidence interval of the best other factor's gain. `measured_at`: null: not measured, or reset."""
+    """What was learned about a collection from questions that its own documents answer.
+
+    - `vector_odds`: the factor for the odds of vectors against keywords in hybrid search. It is 1 by default.
+    - `questions`: the number of questions.
+    - `keyword`, `vector`: nDCG@10 of keyword search and of vector search over the questions.
+    - `before`, `after`: nDCG@10 of hybrid search without the factor, and with it.
+    - `gain`: the 99 % confidence interval of the gain of the best other factor.
+    - `measured_at`: null if it was not measured, or was reset.
+    """
 
     name: str
     vector_odds: float = 1.0

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 messages: bytes to structs and back. Knows no transport and no methods.
+"""JSON-RPC 2.0 messages: bytes to structs and back. Must not depend on the transport or the methods.
 
 Source: https://www.jsonrpc.org/specification. `$/cancelRequest` and `$/progress` are those of the Language
 Server Protocol.
@@ -62,7 +62,7 @@ class _Failure(msgspec.Struct, kw_only=True):
 
 
 class _Call(msgspec.Struct, kw_only=True, omit_defaults=True):
-    # No default, because omit_defaults would drop it.
+    # It has no default, because omit_defaults would drop it.
     jsonrpc: str
     method: str
     params: object = UNSET
@@ -86,7 +86,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class BadRequestError(Exception):
-    """A message that is not a valid request, with the id for the reply (None: it has no readable id)."""
+    """A message is not a valid request. `id` is the id for the reply; None if none could be read."""
 
     def __init__(self, error: GnoError, request_id: RequestId = None) -> None:
         super().__init__(error.message)
@@ -95,8 +95,10 @@ class BadRequestError(Exception):
 
 
 def split_batch(payload: bytes, limit: int) -> list[bytes] | None:
-    """Return the members of a batch, or None if `payload` is a single message. Raises BadRequestError, also for more
-    than `limit` members."""
+    """Return the members of a batch, or None if `payload` is a single message.
+
+    Raises BadRequestError if the batch is not valid or has more than `limit` members.
+    """
     if not payload.lstrip(b" \t\r\n").startswith(b"["):
         return None
     try:
@@ -115,7 +117,7 @@ def decode_request(payload: bytes) -> Request:
     """Return the request in `payload`. Raises BadRequestError with ParseError or InvalidRequest inside."""
     try:
         message = _incoming.decode(payload)
-    # ValidationError is a DecodeError, so it comes first; the other two are what msgspec lets through.
+    # ValidationError is a DecodeError, so it comes first. msgspec does not translate the other two.
     except msgspec.ValidationError as error:
         fault = InvalidRequest(f"not a JSON-RPC request: {_reason(error)}")
         raise BadRequestError(fault, _salvage_id(payload)) from None
@@ -158,7 +160,7 @@ def encode_batch(answers: list[bytes]) -> bytes:
 
 @functools.cache
 def _batch_of(limit: int) -> msgspec.json.Decoder[msgspec.Struct]:
-    """A struct instead of a list, so that decoding stops at the first member beyond the limit."""
+    """Return a decoder of a struct instead of a list, so that it stops at the first member beyond the limit."""
     fields = [(f"m{number}", Raw | UnsetType, UNSET) for number in range(limit)]
     return msgspec.json.Decoder(msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True))
 

@@ -23,13 +23,20 @@ class DocumentLinksParams(Params, frozen=True):
 
 
 class DocumentLink(Result, frozen=True, kw_only=True):
-    """A link in the document `uri` with the title `title`, at `line` of the file where it is text, otherwise of its
-    Markdown. `target`: as it is written; `kind`: its syntax. `passage`: the text around it.
+    """A link in the document `uri`.
 
-    `state`: `resolved`, to the document `to`; `ambiguous`, to one of `candidates`; `unresolved`, to no document of the
-    index; `external`, to an address; `outside`, above the folder of the collection, or to another one, which is never
-    followed. `fragment`: the heading or block that it names, at `to_line` of that document;
-    `has_place` is false if the document does not have it."""
+    - `title`: the title of that document.
+    - `line`: a line of the file if it is text, otherwise of its Markdown.
+    - `kind`: the syntax of the link.
+    - `target`: the target as it is written.
+    - `fragment`: the heading or block that it names.
+    - `passage`: the text around the link.
+    - `state`: `resolved` (it leads to the document `to`), `ambiguous` (to one of `candidates`), `unresolved` (to no
+      document of the index), `external` (to an address) or `outside`. An `outside` link leads above the folder of the
+      collection or to another collection, and is never followed.
+    - `to_line`: where `fragment` is in the document `to`.
+    - `has_place`: false if that document does not have `fragment`.
+    """
 
     uri: str
     title: str
@@ -46,7 +53,12 @@ class DocumentLink(Result, frozen=True, kw_only=True):
 
 
 class DocumentLinksResult(Result, frozen=True, kw_only=True):
-    """`links`: in the document, `backlinks`: to it. `total_links` and `total_backlinks`: how many there are in all."""
+    """The links of a document.
+
+    - `links`: the links in the document.
+    - `backlinks`: the links to the document.
+    - `total_links`, `total_backlinks`: how many there are, including those that are not returned.
+    """
 
     uri: str
     title: str
@@ -76,8 +88,12 @@ class LinksCheckParams(Params, frozen=True):
 
 
 class DeadLink(Result, frozen=True, kw_only=True):
-    """A link that leads nowhere. `source`: the file that it is in. `problem` is a sentence; `suggestion`: what could be
-    meant, as it would be written."""
+    """A link that leads nowhere.
+
+    - `source`: the file that contains it.
+    - `problem`: a sentence.
+    - `suggestion`: a target that may be meant, as it would be written.
+    """
 
     uri: str
     source: str
@@ -88,16 +104,21 @@ class DeadLink(Result, frozen=True, kw_only=True):
 
 
 class LinksCheckResult(Result, frozen=True, kw_only=True):
-    """`total`: how many dead links there are; at most 10,000 are listed."""
+    """`dead`: at most 10,000 dead links. `total`: how many there are."""
 
     dead: list[DeadLink]
     total: int
 
 
 class LinksGraphParams(Params, frozen=True):
-    """`ref`: the document in the middle, as in `document.get`; without it, the graph has the documents of `scope`, the
-    best connected first. `scope`: as in `document.list`; other documents are left out. `depth`: the most links between
-    `ref` and a document. `limit`: the most documents."""
+    """The part of the graph to return.
+
+    - `ref`: the document in the middle, as in `document.get`. If it is null, the graph has the documents of `scope`,
+      the best connected first.
+    - `scope`: as in `document.list`. Other documents are left out.
+    - `depth`: the maximum number of links between `ref` and a document.
+    - `limit`: the maximum number of documents.
+    """
 
     ref: Reference | None = None
     scope: str | None = None
@@ -106,8 +127,12 @@ class LinksGraphParams(Params, frozen=True):
 
 
 class GraphNode(Result, frozen=True, kw_only=True):
-    """A document. `distance`: the links between it and `ref`; 0 without one. `links`: how many documents it links to,
-    `backlinks`: how many link to it, also those that are not in the graph."""
+    """A document of the graph.
+
+    - `distance`: the number of links between it and `ref`; 0 if there is no `ref`.
+    - `links`: how many documents it links to, including those outside the graph.
+    - `backlinks`: how many documents link to it, including those outside the graph.
+    """
 
     uri: str
     title: str
@@ -119,7 +144,7 @@ class GraphNode(Result, frozen=True, kw_only=True):
 
 
 class GraphEdge(Result, frozen=True):
-    """`count` links lead from the document `source` to `target`."""
+    """The document `source` has `count` links to `target`."""
 
     source: str
     target: str
@@ -127,9 +152,12 @@ class GraphEdge(Result, frozen=True):
 
 
 class LinksGraphResult(Result, frozen=True, kw_only=True):
-    """`edges`: between documents of `nodes`; links of a document to itself and ambiguous ones are left out. `total`:
-    how many nodes there would be without a limit; null if that is not known. `is_cut`: nodes or edges are missing, by
-    the limit, or because there are very many links."""
+    """Documents and the links between them.
+
+    - `edges`: the links between documents of `nodes`. Ambiguous links, and links of a document to itself, are left out.
+    - `total`: how many nodes there would be without a limit; null if that is not known.
+    - `is_cut`: nodes or edges are missing because of the limit, or because there are very many links.
+    """
 
     nodes: list[GraphNode]
     edges: list[GraphEdge]
@@ -146,8 +174,12 @@ class LinksMentionsParams(Params, frozen=True):
 
 
 class Mention(Result, frozen=True, kw_only=True):
-    """The document `uri` has `name` at `line` of the file where it is text, otherwise of its Markdown. `passage`: the
-    text around it; `marks`: half-open character ranges of the name in it."""
+    """The document `uri` contains `name`.
+
+    - `line`: a line of the file if it is text, otherwise of its Markdown.
+    - `passage`: the text around the name.
+    - `marks`: the places of the name in `passage`, as half-open character ranges.
+    """
 
     uri: str
     title: str
@@ -158,10 +190,15 @@ class Mention(Result, frozen=True, kw_only=True):
 
 
 class LinksMentionsResult(Result, frozen=True, kw_only=True):
-    """`names`: the title of the document, its file name if that is made of words, and its aliases. `mentions`: where
-    other documents of its collection have one of them outside of links and code; documents that do not link to it come
-    first, each by path. `total`: how many mentions there are in all; null while there are more, or if `is_cut`: of very
-    many documents that have a name in links only, not all were read."""
+    """Where other documents name a document without linking to it.
+
+    - `names`: the names that are searched: the title of the document, its aliases, and its file name if that consists
+      of words.
+    - `mentions`: where other documents of its collection contain one of these names outside links and code.
+      Documents that do not link to it come first, sorted by path.
+    - `total`: how many mentions there are; null if `has_more` or `is_cut`.
+    - `is_cut`: not all documents were read, because very many have a name in links only.
+    """
 
     uri: str
     title: str

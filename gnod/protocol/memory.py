@@ -22,12 +22,16 @@ MAX_IMPORTED = 100
 
 
 class MemoryStoreParams(Params, frozen=True):
-    """`type`: one that docs/memory.md lists, or a word of your own; with `_done` at its end when it is finished or
-    superseded. `topics`: names that find the memory in addition to its meaning. `namespace`: created by the first
-    memory stored in it. `when`: when it happened, in ISO 8601, if not now. `supersedes`: ids of memories that are no
-    longer true: their type gets `_done`, and both sides are linked. Storing the same text again changes the memory: the
-    topics are added, `when` and `type` replace the old ones, so proposals can be accepted by storing it again with
-    `supersedes`."""
+    """If the same text is stored again, the memory changes: the topics are added, and `when` and `type` replace the old
+    ones. To accept a proposal, store the text again with `supersedes`.
+
+    - `type`: one that docs/memory.md lists, or a word of your own. It ends in `_done` if the matter is finished or
+      superseded.
+    - `topics`: names that find the memory, in addition to its meaning.
+    - `namespace`: created with the first memory in it.
+    - `when`: when it happened, in ISO 8601, if not now.
+    - `supersedes`: ids of memories that are no longer true. Their type gets `_done`, and both sides are linked.
+    """
 
     text: Text
     type: str = "fact"
@@ -38,8 +42,9 @@ class MemoryStoreParams(Params, frozen=True):
 
 
 class MemorySearchParams(Params, frozen=True):
-    """`namespaces`: empty means all. `budget_s`: for the reranker; memories beyond it are ranked without it, and
-    `notes` say so."""
+    """`namespaces`: those to search; all if empty. `budget_s`: the time for the reranker. Memories that it does not
+    reach in time are ranked without it, and `notes` say so.
+    """
 
     query: Annotated[str, Meta(min_length=1, max_length=4096)]
     namespaces: Names = []
@@ -48,22 +53,28 @@ class MemorySearchParams(Params, frozen=True):
 
 
 class MemoryDeepSearchParams(MemorySearchParams, frozen=True):
-    """When `memory.search` finds only weak results: four times the candidates, always reranked. `query` needs two
-    keywords or more."""
+    """Use it when `memory.search` finds only weak results. It takes four times as many candidates, and always reranks
+    them. `query` needs two keywords or more.
+    """
 
     limit: Annotated[int, Meta(ge=1, le=MAX_DEEP_RESULTS)] = MAX_DEEP_RESULTS
 
 
 class MemoryIdsParams(Params, frozen=True):
-    """`ids`: from the results of other methods. An id that does not exist fails the whole call."""
+    """`ids`: from the results of other methods. If one does not exist, the whole call fails."""
 
     ids: Ids
 
 
 class MemoryUpdateParams(Params, frozen=True):
-    """Absent fields stay unchanged; `topics` replaces all that were given. `remove_topics`: also suggested ones, which
-    stay removed. `when`: "" removes it. `supersedes`: ids of memories that it makes obsolete, in addition. A superseded
-    memory whose type no longer ends in `_done` is current again, without a link."""
+    """Fields that are absent stay unchanged. A superseded memory whose type no longer ends in `_done` becomes current
+    again, and its link is removed.
+
+    - `topics`: replaces all topics that were given.
+    - `remove_topics`: topics to remove. Suggested topics stay removed.
+    - `when`: when it happened; "" removes the time.
+    - `supersedes`: ids of more memories that this one makes obsolete.
+    """
 
     id: MemoryId
     text: Text | None = None
@@ -81,9 +92,13 @@ class MemoryHistoryParams(Params, frozen=True):
 
 
 class MemoryListParams(Params, frozen=True, kw_only=True):
-    """The latest first. `namespaces` and `types`: any of them, empty means all. `topics`: memories that have all of
-    them. `whole`: whole texts instead of their beginnings, for an export. A page may have fewer than `limit`. `cursor`:
-    from the last result; null there means the end."""
+    """The newest memories come first. A page may have fewer than `limit`.
+
+    - `namespaces`, `types`: memories that have one of them; all if empty.
+    - `topics`: memories that have all of them.
+    - `whole`: return whole texts instead of their beginnings, for an export.
+    - `cursor`: from the last result. A null cursor in a result marks the last page.
+    """
 
     namespaces: Names = []
     types: Names = []
@@ -94,14 +109,18 @@ class MemoryListParams(Params, frozen=True, kw_only=True):
 
 
 class MemoryPublishParams(MemoryIdsParams, frozen=True):
-    """Copies them into `namespace`, which need not exist. The originals stay."""
+    """Copies memories into `namespace`, which is created if it does not exist. The originals stay."""
 
     namespace: Annotated[str, Meta(min_length=1)]
 
 
 class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory to import, as `memory.list` returns it; other fields are ignored. Times in ISO 8601; absent: now.
-    `suggested`: absent: taken from the text. Links to other memories are made with `memory.update`."""
+    """A memory to import, as `memory.list` returns it. Other fields are ignored. Use `memory.update` to link it to
+    others.
+
+    - `created`, `updated`, `when`: in ISO 8601; by default, now.
+    - `suggested`: by default, topics are suggested from the text.
+    """
 
     text: Text
     type: str = "fact"
@@ -114,30 +133,39 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryImportParams(Params, frozen=True, kw_only=True):
-    """All or none. A memory with the same text changes only if the record was updated later, so repeating an import
-    changes nothing."""
+    """Imports all records or none. A memory with the same text changes only if the record was updated later, so a
+    repeated import changes nothing.
+    """
 
     records: Annotated[list[NewMemory], Meta(min_length=1, max_length=MAX_IMPORTED)]
 
 
 class MemoryUnlockParams(Params, frozen=True, kw_only=True):
-    """`passphrase`: of the memories, or a new one before anything is stored. Absent: the key is, or will be, in the
-    system's keyring."""
+    """`passphrase`: the passphrase of the memories, or a new one if nothing is stored yet. If it is null, the key is,
+    or will be, in the system's keyring.
+    """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
-    """`passphrase`: the present one, if any. `new_passphrase`: absent: put the key into the system's keyring. The key
-    stays the same, so older backups open as before."""
+    """The key stays the same, so older backups open as before.
+
+    - `passphrase`: the present passphrase, if there is one.
+    - `new_passphrase`: the new passphrase; null puts the key into the system's keyring.
+    """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
     new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class MemoryProposal(Result, frozen=True, kw_only=True):
-    """An older memory that the stored one may supersede. `text`: its beginning. `reason`: a sentence. `time`: when it
-    happened, or was stored."""
+    """An older memory that the stored one may supersede.
+
+    - `text`: its beginning.
+    - `reason`: a sentence.
+    - `time`: when it happened, or was stored.
+    """
 
     id: str
     text: str
@@ -146,8 +174,9 @@ class MemoryProposal(Result, frozen=True, kw_only=True):
 
 
 class MemoryStoreResult(Result, frozen=True, kw_only=True):
-    """`existed`: the same text was stored before. `proposals`: nothing happens to them unless `supersedes` names
-    them; empty in `memory.import` and `memory.publish`."""
+    """`existed`: the same text was stored before. `proposals`: they do not change unless `supersedes` names them. The
+    list is empty in `memory.import` and `memory.publish`.
+    """
 
     id: str
     existed: bool
@@ -155,12 +184,20 @@ class MemoryStoreResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryFound(Result, frozen=True, kw_only=True):
-    """One result. `text`: the beginning, or all of it if `complete`. `rerank`: the final score, in [0, 1], which orders
-    the results: excellent from 0.30, good from 0.20, weak below. `vector`: the cosine to the query; null: it has no
-    vector. `namespace`: absent for the personal one. `time`: of the last change. `when`: when it happened, if that was
-    stated. `suggested`: topics taken from the text. `superseded_by`: the id of the memory that replaces it, which
-    comes before it if both are found. `folded`: ids of other matching memories of the same event, and of
-    near-duplicates, the best first; absent: there are none."""
+    """One result of a search.
+
+    - `text`: the beginning of the text, or all of it if `complete`.
+    - `vector`: the cosine to the query; null if the memory has no vector.
+    - `rerank`: the final score in [0, 1], which orders the results. It is excellent from 0.30, good from 0.20, and weak
+      below.
+    - `time`: the time of the last change.
+    - `namespace`: absent for the personal one.
+    - `when`: when it happened, if that was stated.
+    - `suggested`: topics taken from the text.
+    - `superseded_by`: the id of the memory that replaces it. If both are found, the newer one comes first.
+    - `folded`: ids of near-duplicates and of other matching memories of the same event, the best first; absent if there
+      are none.
+    """
 
     id: str
     text: str
@@ -178,8 +215,12 @@ class MemoryFound(Result, frozen=True, kw_only=True):
 
 
 class MemorySearchResult(Result, frozen=True, kw_only=True):
-    """`counts`: a sentence with the numbers of candidates, ranked memories and results. `topics`: frequency in the
-    results, the most frequent first. `notes`: what was left out, and why. No results: nothing similar is stored."""
+    """If there are no results, nothing similar is stored.
+
+    - `counts`: a sentence with the numbers of candidates, ranked memories and results.
+    - `topics`: how often each topic occurs in the results, the most frequent first.
+    - `notes`: what was left out, and why.
+    """
 
     results: list[MemoryFound]
     counts: str
@@ -188,8 +229,13 @@ class MemorySearchResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Result, frozen=True, kw_only=True):
-    """`complete`: `text` is the whole text. `when`: when it happened, if that was stated. `suggested`: topics taken
-    from the text. `superseded_by` and `supersedes`: ids."""
+    """A memory.
+
+    - `complete`: `text` is the whole text.
+    - `when`: when it happened, if that was stated.
+    - `suggested`: topics taken from the text.
+    - `superseded_by`, `supersedes`: ids.
+    """
 
     id: str
     text: str
@@ -206,20 +252,24 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
 
 
 class MemoryRecordsResult(Result, frozen=True, kw_only=True):
-    """In the order of the requested ids."""
+    """`memories`: in the order of the requested ids."""
 
     memories: list[MemoryRecord]
 
 
 class MemoryHistoryResult(Result, frozen=True, kw_only=True):
-    """The current memory first, then what it superseded."""
+    """`memories`: the current one first, then those that it superseded."""
 
     memories: list[MemoryRecord]
 
 
 class MemoryListResult(Result, frozen=True, kw_only=True):
-    """`total`: on all pages. `cursor`: for the next page; null: this is the last. `notes`: about damaged memories,
-    which are missing."""
+    """One page of memories.
+
+    - `total`: the number of memories on all pages.
+    - `cursor`: for the next page; null on the last page.
+    - `notes`: name damaged memories, which are left out.
+    """
 
     memories: list[MemoryRecord]
     total: int
@@ -232,17 +282,23 @@ class MemoryForgetResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryManyResult(Result, frozen=True, kw_only=True):
-    """One for each record or id, in their order."""
+    """`memories`: one for each record or id, in the same order."""
 
     memories: list[MemoryStoreResult]
 
 
 class MemoryStatusResult(Result, frozen=True, kw_only=True):
-    """`unlocked`: the daemon has the key. `opens_by_itself`: if not, the first use gets it from the system's keyring.
-    `key`: kept in the `keyring` or by a `passphrase`; null: nothing was ever stored. `keyring_problem`: why the keyring
-    cannot be used; null: it can. The rest is known only while unlocked. `unembedded`: memories without a vector, which
-    are found by keyword and topic only. `unindexed`: memories that are not in the keyword index yet.
-    `index_locked`: the system keeps the keyword index out of swap; if not, its limit on locked memory is too small."""
+    """The fields from `memories` on are known only while the memories are unlocked.
+
+    - `unlocked`: the daemon has the key.
+    - `opens_by_itself`: the first use gets the key from the system's keyring.
+    - `key`: where the key is: `keyring`, or `passphrase` if a passphrase protects it; null if nothing was ever stored.
+    - `keyring_problem`: why the keyring cannot be used; null if it can.
+    - `unembedded`: the number of memories without a vector. Only keywords and topics find them.
+    - `unindexed`: the number of memories that are not in the keyword index yet.
+    - `index_locked`: the system keeps the keyword index out of swap. If it is false, the limit on locked memory is too
+      small.
+    """
 
     unlocked: bool
     opens_by_itself: bool

@@ -16,17 +16,18 @@ from gnod.protocol import search as s
 from gnod.protocol import subscription as n
 from gnod.protocol.base import NoParams, Params, Result
 
-# Seconds that a client waits for the next message: the answer, or progress. The daemon itself answers most requests in
-# milliseconds; models that are loaded, and searches in a queue, take longer.
+# Seconds that a client waits for the next message, which is the reply or progress. The daemon itself answers most
+# requests in milliseconds. It takes longer to load models, and to wait for other searches.
 SHORT_S = 120.0
 LONG_S = 3600.0
 
 
 class Method(NamedTuple):
-    """`result` is the struct that answers, or `dict` for `rpc.discover`, whose schema is OpenRPC's own.
+    """A method of the protocol.
 
-    `is_repeatable`: asked twice, it does the same as once, so a client that lost the connection asks again. `limit_s`:
-    how long a client waits between two messages.
+    - `result`: the type of the result; `dict` for `rpc.discover`, whose schema is OpenRPC's own.
+    - `is_repeatable`: calling it twice has the same effect as once, so a client repeats it after a lost connection.
+    - `limit_s`: how long a client waits between two messages.
     """
 
     name: str
@@ -50,7 +51,7 @@ _ALL = [
     Method("search.save", s.SearchSaveParams, s.SearchSaveResult, "Save a query and its filters under a name."),
     _again("search.list", NoParams, s.SearchListResult, "List the saved searches."),
     Method("search.remove", s.SearchRemoveParams, s.SearchRemoveResult, "Remove a saved search."),
-    _again("ask.answer", s.AskParams, s.AskResult, "Quote what answers a question, and write an answer."),
+    _again("ask.answer", s.AskParams, s.AskResult, "Quote exact answers to a question, and write an answer."),
     _again("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
     _again("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     _again("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
@@ -60,7 +61,7 @@ _ALL = [
     ),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     _again(
-        "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document, and to it."
+        "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document and to it."
     ),
     _again("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
     _again(
@@ -69,14 +70,26 @@ _ALL = [
     _again("links.orphans", li.LinksScopeParams, t.DocumentListResult, "List the documents that no other links to."),
     _again("links.graph", li.LinksGraphParams, li.LinksGraphResult, "Return documents and the links between them."),
     _again(
-        "links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, "Find where a document is named without link."
+        "links.mentions",
+        li.LinksMentionsParams,
+        li.LinksMentionsResult,
+        "Find where a document is named without a link.",
     ),
-    _again("links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links: to no file, or to no heading."),
+    _again(
+        "links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links, which lead to no file or heading."
+    ),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
-    Method("collection.attach", c.CollectionAttachParams, c.CollectionAttachResult, "Search a shared collection, too."),
-    Method("collection.detach", c.CollectionDetachParams, c.CollectionDetachResult, "Stop searching it."),
+    Method(
+        "collection.attach",
+        c.CollectionAttachParams,
+        c.CollectionAttachResult,
+        "Add a shared collection to the searches.",
+    ),
+    Method(
+        "collection.detach", c.CollectionDetachParams, c.CollectionDetachResult, "Stop searching a shared collection."
+    ),
     Method(
         "collection.publish", c.CollectionPublishParams, c.CollectionPublishResult, "Publish a collection for others."
     ),
@@ -117,7 +130,9 @@ _ALL = [
     _again("models.path", mo.ModelsPathParams, mo.ModelsPathResult, "Return the path of a model file."),
     _again("memory.store", m.MemoryStoreParams, m.MemoryStoreResult, "Store a memory."),
     _again("memory.search", m.MemorySearchParams, m.MemorySearchResult, "Find memories by meaning and by topic."),
-    _again("memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Search more candidates, reranked."),
+    _again(
+        "memory.deep_search", m.MemoryDeepSearchParams, m.MemorySearchResult, "Search more candidates, and rerank them."
+    ),
     _again("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, "Return complete memories."),
     _again("memory.history", m.MemoryHistoryParams, m.MemoryHistoryResult, "Return what a memory superseded."),
     Method("memory.update", m.MemoryUpdateParams, m.MemoryRecord, "Change a memory."),
@@ -135,7 +150,7 @@ _ALL = [
     _again("rpc.discover", NoParams, dict[str, object], "Return this list as an OpenRPC document."),
 ]
 
-# What converts, computes or moves as much as there is, or waits for a person or a server.
+# Methods whose duration depends on the amount of data, or that wait for a person or a server.
 _LONG = {
     *("ask.answer", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
     *("collection.publish", "collection.unpublish", "doctor.run", "index.sync", "index.embed", "index.tune"),

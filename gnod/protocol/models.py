@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gnod.protocol.base import Params, Result
 
-# What a client may pass to a download from its own environment. Some values are secrets.
+# Variables that a client may pass to a download from its own environment. Some values are secrets.
 NETWORK_VARIABLES = (
     *("GNO_OFFLINE", "HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
@@ -21,30 +21,35 @@ Network = dict[str, Annotated[str, Meta(max_length=4096)]]
 
 
 class ModelsUseParams(Params, frozen=True, kw_only=True):
-    """`preset`: a name from `models.list`, or `none`: keyword search alone."""
+    """`preset`: a name from `models.list`, or `none` for keyword search alone."""
 
     preset: Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class ModelsListParams(Params, frozen=True, kw_only=True):
-    """`ask_sizes`: ask the hub or the package index how large the models are that are not installed. `network`: as in
-    `models.pull`."""
+    """`ask_sizes`: ask the hub or the package index for the sizes of models that are not installed. `network`: as in
+    `models.pull`.
+    """
 
     ask_sizes: bool = False
     network: Network = {}
 
 
 class ModelsRecommendParams(Params, frozen=True, kw_only=True):
-    """`network`: as in `models.pull`, for the questions how large the models are."""
+    """`network`: as in `models.pull`. It is used to ask for the sizes of models."""
 
     network: Network = {}
 
 
 class ModelsPullParams(Params, frozen=True, kw_only=True):
-    """`models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); if empty, all that the config
-    names. `force`: download installed models again; of a model that a server runs, named by its address, take the
-    present one and embed everything again. `network`: variables of the client's environment for the download
-    (proxies, mirrors, tokens), from a fixed list of names."""
+    """The models to download.
+
+    - `models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); all that the config names if empty.
+    - `force`: download installed models again. For a model that a server runs, named by its address: accept the model
+      that runs there now, and embed everything again.
+    - `network`: variables of the client's environment for the download (proxies, mirrors, tokens). Only a fixed list of
+      names is allowed.
+    """
 
     models: Annotated[list[ModelName], Meta(max_length=100)] = []
     force: bool = False
@@ -52,20 +57,20 @@ class ModelsPullParams(Params, frozen=True, kw_only=True):
 
 
 class ModelsClearParams(Params, frozen=True, kw_only=True):
-    """`models`: roles or addresses. `everything`: all models, also unused and incomplete ones."""
+    """`models`: roles or addresses. `everything`: delete all models, including unused and incomplete ones."""
 
     models: Annotated[list[ModelName], Meta(max_length=100)] = []
     everything: bool = False
 
 
 class ModelsPathParams(Params, frozen=True, kw_only=True):
-    """`model`: a role or an address; null: the folder of all models."""
+    """`model`: a role or an address; null for the folder of all models."""
 
     model: ModelName | None = None
 
 
 class ModelPreset(Result, frozen=True, kw_only=True):
-    """`models`: the address for each role; null: the preset has no model for it."""
+    """`models`: the address for each role; null if the preset has no model for it."""
 
     name: str
     active: bool
@@ -73,17 +78,21 @@ class ModelPreset(Result, frozen=True, kw_only=True):
 
 
 class ModelUse(Result, frozen=True, kw_only=True):
-    """`collection`: the collection whose settings name the model; null: the preset does."""
+    """`collection`: the collection whose settings name the model; null if the preset names it."""
 
     role: str
     collection: str | None = None
 
 
 class ModelReading(Result, frozen=True, kw_only=True):
-    """What an embedding model can read, by measurement with sample texts. `languages`: ISO 639-1 codes of those that it
-    was trained on. `unread_scripts`: as Unicode names them (`CYRILLIC`); texts in these are left to keyword search.
-    `figures`: by language: `separation` of related from unrelated texts in [0, 1] (0.5: none), `spread` of the vectors,
-    `tokens_per_character`, and the share of `unknown` tokens."""
+    """What an embedding model can read, as measured with sample texts.
+
+    - `languages`: ISO 639-1 codes of the languages that it was trained on.
+    - `unread_scripts`: scripts that it cannot read, by their Unicode names (`CYRILLIC`). Only keyword search finds
+      texts in them.
+    - `figures`: for each language, `separation` of related from unrelated texts in [0, 1] (0.5 means none), `spread` of
+      the vectors, `tokens_per_character`, and the share of `unknown` tokens.
+    """
 
     languages: list[str]
     unread_scripts: list[str]
@@ -91,11 +100,18 @@ class ModelReading(Result, frozen=True, kw_only=True):
 
 
 class ModelInfo(Result, frozen=True, kw_only=True):
-    """A model that the config names, or an unused one on the disk. `name` is short, for people. `partial_bytes`: size
-    of an incomplete download. `remote`: a server runs it, so it is never installed. `fetching`: a download is running.
-    `reads`: of an embedding model that was measured; `measuring`: that is under way. `download_bytes`: of a model that
-    is not installed, as the hub or the index says, or as gnod knows it (`size_is_known`: the former); `size_problem`:
-    why it could not be asked."""
+    """A model that the config names, or an unused one on the disk.
+
+    - `name`: a short name for people.
+    - `remote`: a server runs it, so it is never installed.
+    - `partial_bytes`: the size of an incomplete download.
+    - `fetching`: a download is running.
+    - `reads`: the result of measuring an embedding model.
+    - `measuring`: a measurement is running.
+    - `download_bytes`: the size of a model that is not installed.
+    - `size_is_known`: `download_bytes` comes from the hub or the index. If it is false, it is gnod's own estimate.
+    - `size_problem`: why the hub or the index could not be asked.
+    """
 
     uri: str
     name: str
@@ -124,8 +140,11 @@ class ModelsListResult(Result, frozen=True, kw_only=True):
 
 
 class RoleInForce(Result, frozen=True, kw_only=True):
-    """A role whose model `index.yml` names, so no preset changes it. `collection`: that names it; null: `models` does.
-    `remote`: a server runs it, and gets texts and queries."""
+    """A role whose model `index.yml` names, so presets do not change it.
+
+    - `collection`: the collection whose settings name the model; null if `models` does.
+    - `remote`: a server runs it, and receives texts and queries.
+    """
 
     role: str
     uri: str
@@ -134,8 +153,9 @@ class RoleInForce(Result, frozen=True, kw_only=True):
 
 
 class ModelsUseResult(Result, frozen=True, kw_only=True):
-    """`missing`: addresses of the preset's models that are not installed. `in_force`: models that are used whatever the
-    preset is."""
+    """`missing`: addresses of the preset's models that are not installed. `in_force`: models that are used with any
+    preset.
+    """
 
     preset: str
     previous: str
@@ -153,7 +173,7 @@ class GraphicsCard(Result, frozen=True, kw_only=True):
 
 
 class PresetModel(Result, frozen=True, kw_only=True):
-    """A model of the recommended preset. The other fields: as in `models.list`."""
+    """A model of the recommended preset. The fields are as in ModelInfo."""
 
     uri: str
     name: str
@@ -165,9 +185,16 @@ class PresetModel(Result, frozen=True, kw_only=True):
 
 
 class RejectedPreset(Result, frozen=True, kw_only=True):
-    """`reason`: `languages` (its embedding model does not read the documents), `memory`, `card` (it needs a graphics
-    card), `time` (embedding takes over an hour), `reranking` (too slow), `unmeasured`, or `download` (not possible
-    now, because of a `problem`)."""
+    """A preset that does not fit, and the `reason`:
+
+    - `languages`: its embedding model does not read the documents.
+    - `memory`: it needs more memory.
+    - `card`: it needs a graphics card.
+    - `time`: embedding takes over an hour.
+    - `reranking`: reranking is too slow.
+    - `unmeasured`: it could not be measured.
+    - `download`: it cannot be downloaded now; `problem` says why.
+    """
 
     preset: str
     reason: str
@@ -175,12 +202,20 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
 
 
 class ModelsRecommendResult(Result, frozen=True, kw_only=True):
-    """`preset`: null if none reads the documents. `languages`: those that count, as ISO 639-1 codes; `scripts`: of
-    documents in an unknown language. `chunks`, `tokens` (about): of all documents. `tokens_per_s`: of the preset's
-    embedding model on this machine, measured with random weights; null if that failed. `load`: processes that want to
-    run, the mean of the last minute. `embed_s`: the time to embed all documents under that load, and with a new model
-    to measure what it reads. `better`: presets that would be better, and why they do
-    not fit."""
+    """The preset that fits, and the measurements behind the choice.
+
+    - `preset`: null if none reads the documents.
+    - `better`: presets that would be better, and why they do not fit.
+    - `languages`: the languages that were taken into account, as ISO 639-1 codes.
+    - `scripts`: the scripts of documents whose language is unknown.
+    - `chunks`, `tokens`: approximate numbers for all documents.
+    - `tokens_per_s`: the speed of the preset's embedding model on this machine, measured with random weights; null if
+      the measurement failed.
+    - `load`: the mean number of processes that wanted to run in the last minute.
+    - `embed_s`: the time to embed all documents under this load. For a new model, it includes the time to measure what
+      the model reads.
+    - `not_measured`: why nothing was measured.
+    """
 
     preset: str | None
     models: list[PresetModel]
@@ -201,7 +236,7 @@ class ModelsRecommendResult(Result, frozen=True, kw_only=True):
 
 
 class PulledModel(Result, frozen=True, kw_only=True):
-    """`fetched`: false if the model was installed already."""
+    """`fetched`: false if the model was already installed."""
 
     uri: str
     path: str
@@ -220,8 +255,9 @@ class ClearedModel(Result, frozen=True, kw_only=True):
 
 
 class ModelsClearResult(Result, frozen=True, kw_only=True):
-    """`models` is empty if everything was removed. `kept`: files of `file:` addresses, which gnod never removes, and
-    models that servers run."""
+    """`models`: empty if everything was removed. `kept`: models that servers run, and files of `file:` addresses, which
+    gnod never removes.
+    """
 
     models: list[ClearedModel]
     freed_bytes: int

@@ -1,4 +1,4 @@
-"""The list of methods as an OpenRPC 1.3 document, made from the types. Knows no daemon.
+"""The list of methods as an OpenRPC 1.3 document, made from the types. Must not depend on the daemon.
 
 Source: https://spec.open-rpc.org. `x-` fields describe what OpenRPC does not cover (framing, progress, cancelling).
 """
@@ -24,7 +24,7 @@ VERSION = "1.3.2"
 _META_SCHEMA = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
 _REFERENCE = "#/components/schemas/{name}"
 
-# A part of the document, in JSON Schema.
+# A part of the document, which is a JSON Schema.
 Schema = dict[str, Any]
 
 

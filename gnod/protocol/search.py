@@ -16,7 +16,7 @@ Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
 class DocumentFilters(Params, frozen=True, kw_only=True):
-    """Which documents are searched. FilterParams says what the filters mean."""
+    """Which documents are searched. FilterParams explains the filters."""
 
     collections: list[str] = []
     tags_all: list[str] = []
@@ -32,9 +32,12 @@ class DocumentFilters(Params, frozen=True, kw_only=True):
 class FilterParams(DocumentFilters, frozen=True, kw_only=True):
     """Every search takes these filters and options. An empty filter matches everything.
 
-    Dates are ISO 8601 (`2026-11-21`, with or without a time) or an age such as `7d`, `12h`, `3w`, `1y`.
-    `fresh` first makes the index equal the disk, for the collections that are searched. `types` matches `type` in the
-    frontmatter; `author` is a part of `author` there, case-insensitive.
+    - `types`: match `type` in the frontmatter.
+    - `author`: matches a part of `author` in the frontmatter, ignoring case.
+    - `since`, `until`: ISO 8601 dates (`2026-11-21`, with or without a time), or an age such as `7d`, `12h`, `3w`,
+      `1y`.
+    - `full`: also return the whole text of each document.
+    - `fresh`: first make the index equal the disk, for the collections that are searched.
     """
 
     limit: Limit = 10
@@ -45,10 +48,15 @@ class FilterParams(DocumentFilters, frozen=True, kw_only=True):
 
 
 class SearchParams(FilterParams, frozen=True):
-    """`passages`: up to so many of each document, if they match nearly as well as its best one. `sort`: the field that
-    the results are sorted by, ascending, or descending with a minus before its name (`-modified`). Keyword search sorts
-    all matches, those with all words of the query first; `search.query` and `search.vector` sort the best `limit`.
-    `facets`: the fields whose values are counted."""
+    """The query, and how to present its results.
+
+    - `passages`: the maximum number of passages of each document. Further ones must match nearly as well as the best
+      one.
+    - `sort`: the field to sort the results by, ascending; a minus before the name (`-modified`) sorts descending.
+      Keyword search sorts all matches, and those with all words of the query come first. `search.query` and
+      `search.vector` sort the best `limit`.
+    - `facets`: the fields whose values are counted.
+    """
 
     query: Annotated[str, Meta(max_length=4096)]
     passages: PassageLimit = 1
@@ -57,8 +65,12 @@ class SearchParams(FilterParams, frozen=True):
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
-    """`prefix_last_term`: the user still types the last word, so words that begin with it match too, from three
-    letters. `exact`: words that occur in no document are not corrected."""
+    """The query uses the syntax of keyword search.
+
+    - `prefix_last_term`: the user is still typing the last word, so words that begin with it match too, if it has three
+      letters or more.
+    - `exact`: words that occur in no document are not corrected.
+    """
 
     prefix_last_term: bool = False
     exact: bool = False
@@ -66,18 +78,24 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
     """The query is plain text: quotation marks and minus signs are not operators. `fresh` also waits for the vectors of
-    the collections that are searched. `exact` as in `search.lexical`."""
+    the collections that are searched. `exact`: as in `search.lexical`.
+    """
 
     exact: bool = False
 
 
 class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
-    """The query uses the syntax of `search.lexical`, or it is structured: lines `lex: …` (keyword search), `vec: …`
-    (vector search) and `hyde: …` (vector search for a passage that would answer). `expand`: a model adds query
-    variants. `rerank`: a cross-encoder reads the best `candidates`. `floor`: a document that contains the query's own
-    words keeps a minimum score in reranking. `fusion`: `convex` (by score) or `rrf` (by rank). `budget_s`: the time
-    for all stages that run a model; a stage without time left is skipped, and `explain` says so. `fresh` also waits
-    for vectors. `exact` as in `search.lexical`."""
+    """The query uses the syntax of `search.lexical`, or consists of lines `lex: …` (keyword search), `vec: …` (vector
+    search) and `hyde: …` (vector search for a passage that would answer).
+
+    - `expand`: a model adds query variants.
+    - `rerank`: a cross-encoder reads the best `candidates`.
+    - `floor`: a document that contains the query's own words keeps a minimum score in reranking.
+    - `fusion`: `convex` (by score) or `rrf` (by rank).
+    - `budget_s`: the time for all stages that run a model. A stage without time left is skipped, and `explain` says so.
+    - `fresh`: also waits for vectors.
+    - `exact`: as in `search.lexical`.
+    """
 
     expand: bool = True
     rerank: bool = True
@@ -89,10 +107,14 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
-    """`ref`: the document, as in `document.get`; the document and its copies are not in the results. `where`: fields,
-    as in a query (`tag:work year:2020..`). `by`: all, similar documents, those that links connect with it, and those
-    that others link to beside it; near-copies of a hit come later. vectors, the most similar ones only. `fresh` also
-    waits for the vectors of the document's collection and of those that are searched."""
+    """The document to compare with, and what counts as related.
+
+    - `ref`: the document, as in `document.get`. It and its copies are not in the results.
+    - `where`: conditions on fields, as in a query (`tag:work year:2020..`).
+    - `by`: `vectors` returns the most similar documents only. `all` adds documents that links connect with it, and
+      those that other documents link to together with it; near-copies of a hit come later.
+    - `fresh`: also waits for the vectors of the document's collection and of those that are searched.
+    """
 
     ref: Reference
     where: Annotated[str, Meta(max_length=4096)] = ""
@@ -104,10 +126,17 @@ class QuestionParams(FilterParams, frozen=True):
 
 
 class AskParams(QuestionParams, frozen=True, kw_only=True):
-    """`limit`: the number of documents to take passages from. `max_tokens`: the longest answer. `expand` and `rerank`
-    as in `search.query`. `generate`: true calls the model for answers whatever its size, and its absence is an error;
-    false calls none; null calls it if it is large enough. `full` has no effect. `fresh` also waits for the vectors of
-    the collections that are searched. `exact` as in `search.lexical`."""
+    """The question, and how to answer it.
+
+    - `limit`: the number of documents to take passages from.
+    - `max_tokens`: the maximum length of the answer.
+    - `expand`, `rerank`: as in `search.query`.
+    - `generate`: true always calls the model for answers, and it is an error if there is none. False never calls it.
+      Null calls it if it is large enough.
+    - `exact`: as in `search.lexical`.
+    - `full`: has no effect.
+    - `fresh`: also waits for the vectors of the collections that are searched.
+    """
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 6
     max_tokens: Annotated[int, Meta(ge=1, le=2048)] = 512
@@ -118,7 +147,7 @@ class AskParams(QuestionParams, frozen=True, kw_only=True):
 
 
 class HitPassage(Result, frozen=True, kw_only=True):
-    """A passage of a document; the fields are as in Hit."""
+    """A passage of a document. The fields are as in Hit."""
 
     line: int
     end_line: int
@@ -128,9 +157,13 @@ class HitPassage(Result, frozen=True, kw_only=True):
 
 
 class Definition(Result, frozen=True, kw_only=True):
-    """A part of source code that has a name. `kind`: function, method, class, struct, interface, trait, enum, type,
-    module, macro or property. `path`: the names of what it is in. `label`: all names, as in `Retry.run`. `line` to
-    `end_line`: of the file."""
+    """A part of source code that has a name.
+
+    - `kind`: function, method, class, struct, interface, trait, enum, type, module, macro or property.
+    - `path`: the names of the definitions that contain it.
+    - `label`: all names, as in `Retry.run`.
+    - `line`, `end_line`: lines of the file.
+    """
 
     name: str
     kind: str
@@ -141,9 +174,13 @@ class Definition(Result, frozen=True, kw_only=True):
 
 
 class Reason(Result, frozen=True, kw_only=True):
-    """Why a document is related to the one that was asked for. `kind`: links_to, that one has `number` links to this
-    one; linked_from, this one has `number` links to it; cited_together, `number` documents link to both; similar,
-    `number` is the similarity in [0, 1]."""
+    """Why a document is related to the one that was asked for.
+
+    - `links_to`: that one has `number` links to this one.
+    - `linked_from`: this one has `number` links to that one.
+    - `cited_together`: `number` documents link to both.
+    - `similar`: `number` is the similarity in [0, 1].
+    """
 
     kind: str
     number: float
@@ -152,15 +189,22 @@ class Reason(Result, frozen=True, kw_only=True):
 class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
-    `score` is in [0, 1] and does not depend on the limit; scores of different queries are not comparable. `line` to
-    `end_line` (from 1) contain the matches, and `snippet` begins at `snippet_line`: lines of the file where it is text,
-    otherwise lines of its Markdown. `marks` are half-open character ranges of the matched words in `snippet`. In vector
-    search the matches lie in the nearest passage; where it contains no word of the query, the lines are those of its
-    beginning. `source` is the absolute path of the file. `location`: where `line` is in a source without lines.
-    `definition`: the innermost one of source code that `line` is in. `text` is the whole document if `full` is set.
-    `also`: other files with the same bytes that pass the filters, at most ten, and `also_left_out` more; of copies, the
-    best-ranked is the hit. `passages`: only if more than one was asked for; best first, and the first is the one above.
-    They do not overlap. `reasons`: of search.similar.
+    - `score`: in [0, 1]. It does not depend on the limit. Scores of different queries cannot be compared.
+    - `source`: the absolute path of the file.
+    - `line`, `end_line`: the lines that contain the matches, from 1. They count lines of the file if it is text,
+      otherwise lines of its Markdown. In vector search, the matches are in the nearest passage; if it contains no word
+      of the query, the lines are those of its beginning.
+    - `snippet`: a text around the matches. `snippet_line` is its first line.
+    - `marks`: the matched words in `snippet`, as half-open character ranges.
+    - `location`: where `line` is in a source that has no lines.
+    - `definition`: the innermost definition of source code that contains `line`.
+    - `text`: the whole document, if `full` was set.
+    - `also`: at most ten other files with the same bytes that pass the filters. The hit is the best-ranked of the
+      copies.
+    - `also_left_out`: how many more copies there are.
+    - `passages`: present if more than one was requested. The best comes first and is the one above. They do not
+      overlap.
+    - `reasons`: present in the results of `search.similar`.
     """
 
     rank: int
@@ -192,21 +236,27 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class FacetCount(Result, frozen=True):
-    """`count`: in how many documents a field has this value; copies of a file count once."""
+    """`count`: the number of documents in which a field has this value. Copies of a file count once."""
 
     value: str
     count: int
 
 
 class SearchResult(Result, frozen=True, kw_only=True):
-    """`mode`: lexical, vector, query or similar; list for a query of fields only, newest first. `query`: for similar,
-    the document's address. `total`: the matching documents before `limit` and `min_score`, copies of a file counted
-    once; for vector and similar the number of hits, for query the number of documents compared. `lexical_only_reason`:
-    why `search.query` used keyword search alone, if it did. `notes`: what model servers were not asked for, or failed
-    to do, and why. `hints`: what of the query may be meant otherwise.
-    `corrections`: words of the query that hardly any document has, and what was searched as well. `facets`: the most
-    frequent values of each, at most 50: of keyword search and lists over all matching documents (at most 100,000), of
-    `search.query` over the documents compared, of `search.vector` over the hits."""
+    """The hits of a search.
+
+    - `query`: the query; for similar, the document's address.
+    - `mode`: lexical, vector, query or similar; list for a query that consists of fields only, which returns the newest
+      first.
+    - `total`: the number of matching documents before `limit` and `min_score`, where copies of a file count once. For
+      vector and similar it is the number of hits, for query the number of documents compared.
+    - `lexical_only_reason`: why `search.query` used keyword search alone, if it did.
+    - `notes`: what model servers were not asked for, or failed to do, and why.
+    - `hints`: which parts of the query may have another meaning than intended.
+    - `facets`: the most frequent values of each field, at most 50. Keyword search and lists count all matching
+      documents (at most 100,000), `search.query` counts the documents compared, and `search.vector` counts the hits.
+    - `corrections`: words of the query that very few documents contain, and what was searched as well.
+    """
 
     query: str
     mode: str
@@ -230,8 +280,10 @@ class SavedSearch(Result, frozen=True, kw_only=True):
 
 
 class SearchSaveParams(DocumentFilters, frozen=True, kw_only=True):
-    """`name`: lower-case letters, digits, `-` and `_`. A search that had the name is replaced. The filters become
-    fields of the saved query."""
+    """The filters become fields of the saved query.
+
+    - `name`: lower-case letters, digits, `-` and `_`. A search with the same name is replaced.
+    """
 
     name: str
     query: Annotated[str, Meta(max_length=4096)] = ""
@@ -255,17 +307,26 @@ class SearchRemoveResult(Result, frozen=True, kw_only=True):
 
 
 class AskResult(Result, frozen=True, kw_only=True):
-    """`quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, best
-    first; no model wrote them. `confidence`, in [0, 1], that they answer it; `explain` has its components. `answered`
-    is true if that is high enough, or if a source supports generated text. Otherwise `reason` is not_found: the
-    documents do not say, and the quotes are marked `perhaps`. `answer` was generated from `sources`, and contains only
-    sentences that a source supports, with citations such as `[1]` or `[1][3]`. If it is empty although the question is
-    answered, `reason` says why: unsupported (no source supports the generated text), model_declined, no_sources (no
-    passage is near enough to the question), or, if no model was called, no_model, model_too_small or not_wanted. Then
-    `model` is null, and `no_model_reason` says why in words. `citations`: the numbers of the cited sources. `finish`:
-    stop, length (`max_tokens`), time, or repetition (the text only repeated itself; its repeated end is cut off); null
-    if no model was called. `notes`, `hints`, `corrections`: as in SearchResult. With `explain`, the stage `answer`
-    contains the text that the model wrote, and the stage `citations` the sentences that were removed."""
+    """The quotes that answer a question, and an answer that a model wrote from them.
+
+    - `quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, the best
+      first. No model wrote them.
+    - `confidence`: how probable it is that they answer the question, in [0, 1]. `explain` has its components.
+    - `answered`: true if `confidence` is high enough, or if a source supports generated text.
+    - `answer`: text generated from `sources`. It contains only sentences that a source supports, with citations such as
+      `[1]` or `[1][3]`.
+    - `reason`: why the question is not answered, or why `answer` is empty. `not_found`: the documents do not answer it,
+      and the quotes are marked `perhaps`. `unsupported`: no source supports the generated text. `model_declined`: the
+      model did not answer. `no_sources`: no passage is near enough to the question. `no_model`, `model_too_small`,
+      `not_wanted`: no model was called.
+    - `no_model_reason`: why no model was called, in words. `model` is null then.
+    - `citations`: the numbers of the cited sources.
+    - `finish`: why the model stopped: stop, length (`max_tokens`), time, or repetition (the text only repeated itself,
+      and its repeated end is cut off); null if no model was called.
+    - `notes`, `hints`, `corrections`: as in SearchResult.
+    - `explain`: the stage `answer` has the text that the model wrote, and the stage `citations` the sentences that were
+      removed.
+    """
 
     question: str
     quotes: list[Quote] = []

@@ -13,16 +13,18 @@ CHANGED = "index.changed"
 
 
 class IndexSubscribeParams(Params, frozen=True, kw_only=True):
-    """`since`: the last clock that the client has read, to get the changes after it; 0: all documents; null: only
-    changes from now on. `collections`: only these (all if empty)."""
+    """`since`: the last clock that the client has read, to get the changes after it; 0 for all documents; null for
+    changes from now on. `collections`: report only these; all if empty.
+    """
 
     since: Annotated[int, Meta(ge=0)] | None = None
     collections: list[str] = []
 
 
 class SubscribedCollection(Result, frozen=True, kw_only=True):
-    """The daemon's record of a collection, without a walk. `documents` and `failed` count files; `watch` as in
-    `index.status`."""
+    """What the daemon knows about a collection without a walk. `documents` and `failed` count files. `watch` is as in
+    `index.status`.
+    """
 
     name: str
     path: str
@@ -40,8 +42,13 @@ class SubscribedState(Result, frozen=True, kw_only=True):
 
 
 class IndexSubscribeResult(Result, frozen=True, kw_only=True):
-    """`state` is the present one; `index.changed` reports the changes after `clock`. `reset`: discard what is known
-    (the client asked for everything, or for changes that are no longer recorded): all documents follow."""
+    """The start of a subscription.
+
+    - `clock`: `index.changed` reports the changes after it.
+    - `reset`: discard what you know; all documents follow. It is set if the client asked for everything, or for changes
+      that are no longer recorded.
+    - `state`: the present state.
+    """
 
     subscription: int
     clock: int
@@ -69,7 +76,7 @@ class ChangedDocument(ChangedPath, frozen=True, kw_only=True):
 
 
 class ChangedFailure(ChangedPath, frozen=True, kw_only=True):
-    """`docid`: the older version that is still in the index; null: none is."""
+    """`docid`: the older version that is still in the index; null if there is none."""
 
     kind: str
     message: str
@@ -77,11 +84,12 @@ class ChangedFailure(ChangedPath, frozen=True, kw_only=True):
 
 
 class IndexChanged(Result, frozen=True, kw_only=True):
-    """The parameters of `index.changed`: each path that changed, once, in one of the lists.
+    """The parameters of `index.changed`. Every path that changed is in exactly one of the lists. If all lists are
+    empty, `freshness` or `embedding` changed.
 
-    `clock`: where to resume after this notification; it increases, unless `reset` is set: then discard everything
-    reported before, all documents follow. `more`: the next notification follows at once. If all lists are empty,
-    `freshness` or `embedding` changed.
+    - `clock`: where to resume after this notification. It increases unless `reset` is set.
+    - `reset`: discard everything reported before; all documents follow.
+    - `more`: the next notification follows at once.
     """
 
     subscription: int

@@ -1,1 +1,1 @@
-"""JSON-RPC 2.0 over a Unix socket: transport, connections, dispatch, notifications. Knows no methods."""
+"""JSON-RPC 2.0 over a Unix socket: transport, connections, dispatch, notifications. Must not depend on the methods."""

@@ -13,7 +13,7 @@ from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import encode_call
 
 PROGRESS_INTERVAL_S = 0.05
-# Limit of the text that waits for a slow client. Beyond it no more is streamed; the answer has all of it.
+# Limit of the text that waits for a slow client. Beyond it, no more is streamed; the reply contains all of it.
 MAX_WAITING_CHARACTERS = 64 * 1024
 
 
@@ -31,7 +31,7 @@ class Call:
         self.notifications = notifications
         self.answered = asyncio.Event()
         self._offer = offer
-        # In the order of sending. Only the last may still change.
+        # Values in the order of sending. Only the last one may still change.
         self._waiting: list[ProgressValue] = []
         self._is_lossless: list[bool] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -53,8 +53,8 @@ class Call:
     def say(self, value: ProgressValue) -> None:
         """Send `value` in order and without loss: waiting texts of one stage are joined.
 
-        Never blocks. A client that leaves too much unread gets no more of them: it always gets a prefix of the text,
-        and the answer has all of it. To be called in the event loop's thread.
+        Never blocks. A client that leaves too much unread gets no more text: it always has a prefix of the text, and
+        the reply contains all of it. Call it in the event loop's thread.
         """
         if self.progress_token is None or self._is_mute:
             return
@@ -101,7 +101,7 @@ MAX_TASKS = 16
 
 
 class NotificationSender:
-    """Belongs to one connection. The tasks that send are numbered by the caller, and end with the connection."""
+    """Serves one connection. The tasks that send are numbered by the caller, and end with the connection."""
 
     def __init__(self, writer: asyncio.StreamWriter, framer: Framer) -> None:
         self._writer = writer
@@ -115,7 +115,7 @@ class NotificationSender:
     def check_task_limit(self) -> None:
         """Raise LimitExceeded when no task can be added."""
         if len(self._tasks) >= MAX_TASKS:
-            raise LimitExceeded(f"this connection has {MAX_TASKS} subscriptions already: end one", {"limit": MAX_TASKS})
+            raise LimitExceeded(f"this connection already has {MAX_TASKS} subscriptions: end one", {"limit": MAX_TASKS})
 
     def start_task(self, number: int, work: Coroutine[None, None, None]) -> None:
         """Run `work` until it ends, `stop_task` is called, or the connection closes."""

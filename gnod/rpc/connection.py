@@ -1,4 +1,4 @@
-"""One client: reads messages, runs its requests side by side, writes the answers. Knows no methods.
+"""One client: reads messages, runs its requests side by side, writes the answers. Must not depend on the methods.
 
 Everything that a client could make grow is bounded: a message, the requests in flight, unread output, the time for
 half a message.
@@ -27,8 +27,8 @@ from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
 READ_BYTES = 64 * 1024
-SMALL_BYTES = 64 * 1024  # always allowed to each client
-PROGRESS_ROOM_BYTES = 64 * 1024  # with more than this unread, progress is dropped
+SMALL_BYTES = 64 * 1024  # a message of this size is always allowed
+PROGRESS_ROOM_BYTES = 64 * 1024  # progress is dropped while more than this is unread
 TURN_MESSAGES = 64
 PEER_CHECK_S = 0.25
 CLOSE_TIMEOUT_S = 1.0
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 _cancel_params = msgspec.json.Decoder(CancelParams)
 
 
-# Of a connection beyond the limit.
+# A connection beyond the limit may call only these.
 _RESERVED_METHODS = "daemon."
 
 
@@ -62,7 +62,7 @@ class Limits(NamedTuple):
 
 def too_many_connections(limits: Limits) -> Busy:
     limit = limits.connections
-    return Busy(f"{limit} connections are open already: close some, or try again later", {"limit": limit})
+    return Busy(f"{limit} connections are open: close some, or try again later", {"limit": limit})
 
 
 @dataclass(eq=False)
@@ -126,7 +126,7 @@ class Connection:
 
     async def run(self) -> None:
         """Serve the client until it disconnects, breaks the framing, or this task is cancelled."""
-        turns.client.set(self)  # of this task, and of those that it starts
+        turns.client.set(self)  # applies to this task and to those that it starts
         try:
             await self._read_messages()
             await self._finish_deliveries()
@@ -171,14 +171,14 @@ class Connection:
                 for count, payload in enumerate(payloads, start=1):
                     await self._accept(payload)
                     if count % TURN_MESSAGES == 0:
-                        await asyncio.sleep(0)  # other clients get their turn
+                        await asyncio.sleep(0)  # let other clients have their turn
                 if self._framer.fault is not None:
                     raise self._framer.fault
                 if self._is_too_much(self._framer.held_bytes):
                     raise self._too_much()
                 if not data:
                     return
-        except GnoError as fault:  # the start of the next message is unknown
+        except GnoError as fault:  # the connection must close: the start of the next message is unknown
             await self._send(jsonrpc.encode_error(None, fault))
 
     async def _read(self) -> bytes:
@@ -198,8 +198,8 @@ class Connection:
             self._message_deadline = now + self._limits.message_timeout_s
 
     async def _accept(self, payload: bytes) -> None:
-        """Start the requests of one message. Refusals are also sent here, so that a client that never reads is not
-        read from any more."""
+        """Start the requests of one message. Refusals are also sent here, so that the daemon stops reading from a
+        client that never reads."""
         try:
             members = jsonrpc.split_batch(payload, self._limits.in_flight)
         except jsonrpc.BadRequestError as bad:
@@ -214,7 +214,7 @@ class Connection:
         return None
 
     def _begin(self, payload: bytes) -> _Running | bytes | None:
-        """Return the running request, or the bytes that refuse it, or None when there is no answer."""
+        """Return the running request, the bytes that refuse it, or None if it needs no reply."""
         self._stats.requests += 1
         try:
             request = jsonrpc.decode_request(payload)
@@ -223,7 +223,7 @@ class Connection:
         if request.is_notification and request.method.startswith("$/"):
             if request.method == jsonrpc.CANCEL_METHOD:
                 self._cancel(request)
-            return None  # as in the Language Server Protocol: unknown ones are ignored
+            return None  # ignore unknown ones, as in the Language Server Protocol
         if refusal := self._refusal(request, len(payload)):
             return None if isinstance(request.id, UnsetType) else jsonrpc.encode_error(request.id, refusal)
         call = Call(self._offer_progress, self._notifications)
@@ -257,7 +257,7 @@ class Connection:
         try:
             target = _cancel_params.decode(raw).id
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return  # a notification is not answered
+            return  # a notification gets no reply
         for running in self._running:
             if running.is_running_as(target):
                 running.cancel(RequestCancelled("the request was cancelled"))
@@ -278,14 +278,14 @@ class Connection:
             self._active_at = asyncio.get_running_loop().time()
 
     async def _apart(self, delivery: Coroutine[None, None, None]) -> None:
-        with contextlib.suppress(ConnectionError):  # `run` notices it too
+        with contextlib.suppress(ConnectionError):  # `run` notices the error too
             await delivery
 
     def _join(self, answers: list[bytes]) -> bytes:
         batch = jsonrpc.encode_batch(answers)
         if len(batch) <= MAX_MESSAGE_BYTES:
             return batch
-        refusal = LimitExceeded("the answers of this batch are too long for one message: send fewer requests")
+        refusal = LimitExceeded("the replies to this batch are too long for one message: send fewer requests")
         return jsonrpc.encode_error(None, refusal)
 
     def _fit(self, answer: bytes, asked: _Running | bytes | None) -> bytes:
@@ -293,7 +293,9 @@ class Connection:
         unread = self._writer.transport.get_write_buffer_size()
         if len(answer) <= SMALL_BYTES or (unread <= self._limits.unread_bytes and not self._is_too_much(len(answer))):
             return answer
-        refusal = LimitExceeded(f"{unread} bytes of answers are unread: read them, then ask again", {"unread": unread})
+        refusal = LimitExceeded(
+            f"{unread} bytes of replies are unread: read them, then send the request again", {"unread": unread}
+        )
         asked_as = asked.id if isinstance(asked, _Running) else None
         return jsonrpc.encode_error(None if isinstance(asked_as, UnsetType) else asked_as, refusal)
 
@@ -306,9 +308,9 @@ class Connection:
             async with asyncio.timeout(self._limits.write_timeout_s):
                 await self._writer.drain()
         except TimeoutError:
-            _log.warning("connection.dropped", extra={"fields": {"reason": "it does not read its answers"}})
+            _log.warning("connection.dropped", extra={"fields": {"reason": "the client does not read its replies"}})
             self._writer.transport.abort()
-            raise ConnectionAbortedError("the client does not read") from None
+            raise ConnectionAbortedError("the client does not read its replies") from None
 
     def _offer_progress(self, params: ProgressParams) -> bool:
         transport = self._writer.transport

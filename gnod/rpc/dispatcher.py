@@ -1,4 +1,4 @@
-"""From a request to its answer: bytes of parameters in, bytes of a response out. Knows no connection.
+"""From a request to its answer: bytes of parameters in, bytes of a response out. Must not depend on connections.
 
 Only this module creates error objects, and only this module uses `Any`: each handler takes its own method's
 parameters, which the type of a table of handlers cannot express.
@@ -54,11 +54,11 @@ class Dispatcher:
             return response
         except errors.GnoError as error:
             failure = error
-        except Exception:  # a result that cannot be written as JSON
+        except Exception:  # the result cannot be written as JSON
             failure = _internal(request.method)
         try:
             return encode_error(request_id, failure)
-        except Exception:  # the same of an error's details
+        except Exception:  # the details of the error cannot be written as JSON
             return encode_error(request_id, _internal(request.method))
 
     async def dispatch(self, request: Request, call: Call) -> object:
@@ -75,7 +75,7 @@ class Dispatcher:
             _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": took_ms}})
 
     async def _discover(self, _params: Params, _call: Call) -> Raw:
-        if self._document is None:  # takes a tenth of a second
+        if self._document is None:  # making it takes a tenth of a second
             self._document = Raw(msgspec.json.encode(openrpc.document(self._methods)))
         return self._document
 
@@ -98,10 +98,10 @@ class Dispatcher:
         decoder = self._decoders[request.method]
         try:
             params = decoder.decode(raw)
-        except msgspec.ValidationError as error:  # a subclass of DecodeError
+        except msgspec.ValidationError as error:  # it is a subclass of DecodeError
             raise explain(error, decoder.type) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # Reading the message did not decode the parameters.
+            # Reading the message did not decode the parameters, so they may be invalid.
             raise errors.ParseError(
                 "not valid JSON: a string in params is not UTF-8, or it is nested too deeply"
             ) from None
@@ -117,11 +117,11 @@ def _by_name(raw: bytes) -> bytes:
 
 def _refuse_nul(params: Params, raw: bytes) -> None:
     """Refuse NUL characters: neither a path nor SQLite's text functions accept them."""
-    if b"\\u0000" not in raw:  # the only way to write it in JSON
+    if b"\\u0000" not in raw:  # JSON has no other way to write it
         return
     for name, value in msgspec.structs.asdict(params).items():
         if any("\0" in text for text in _texts(value)):
-            raise errors.InvalidParams(f"parameter '{name}': holds a NUL character", {"parameter": name})
+            raise errors.InvalidParams(f"parameter '{name}': must not contain a NUL character", {"parameter": name})
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -148,7 +148,7 @@ async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        # Not the request was cancelled, but a future that the handler awaited.
+        # A future that the handler awaited was cancelled, not the request.
         raise _internal(method) from None
     except Exception:
         raise _internal(method) from None
@@ -157,7 +157,7 @@ async def _run(handler: Callable[[Any, Call], Awaitable[object]], params: Params
 def _check_size(response: bytes) -> None:
     if len(response) > MAX_MESSAGE_BYTES:
         raise errors.LimitExceeded(
-            f"the answer has {len(response)} bytes and a message may have {MAX_MESSAGE_BYTES}: ask for less",
+            f"the reply has {len(response)} bytes, and a message may have at most {MAX_MESSAGE_BYTES}: request less",
             {"bytes": len(response), "limit_bytes": MAX_MESSAGE_BYTES},
         )
 
@@ -192,7 +192,7 @@ def explain(error: msgspec.ValidationError, params: type[Params]) -> errors.Inva
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the entry of `known` that is most similar to `name`, if any is."""
-    # Cut, because the comparison is quadratic and the name is the client's.
+    # Cut the name, because the comparison is quadratic and the name comes from the client.
     return next(iter(difflib.get_close_matches(name[:_SHOWN_CHARS], list(known), n=1)), None)
 
 
@@ -206,4 +206,4 @@ def _unknown(name: str, params: type[Params]) -> errors.InvalidParams:
     message = f"there is no parameter {shorten(name)}"
     if close := nearest(name, known):
         return errors.InvalidParams(f"{message}; did you mean '{close}'?", {"did_you_mean": close})
-    return errors.InvalidParams(f"{message}; known are {', '.join(known)}", {"known": list(known)})
+    return errors.InvalidParams(f"{message}; known parameters: {', '.join(known)}", {"known": list(known)})

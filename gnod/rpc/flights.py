@@ -1,4 +1,4 @@
-"""Answers identical requests that are in flight at the same time once (single flight). Knows no methods.
+"""Answers identical requests that are in flight at the same time once (single flight). Must not depend on the methods.
 
 The second of two clients that ask the same thing would otherwise wait for a second search, which slows down the first.
 """
@@ -16,7 +16,7 @@ from gnod.protocol.base import Params, ProgressParams, Result
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
 
-_ITSELF = 0  # as a progress token: a call must have one to report anything
+_ITSELF = 0  # stands for a progress token: a call needs one to report anything
 
 
 class Flights:

@@ -14,7 +14,7 @@ from gnod.rpc.call import Call
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-# Stage, what is done, and the total.
+# The arguments are the stage, what is done, and the total.
 OnProgress = Callable[[str, int, int | None], None]
 
 
@@ -39,8 +39,8 @@ async def in_thread(work: Work[T], call: Call, *, unit: str) -> T:
     except asyncio.CancelledError:
         is_cancelled.set()
         while not task.done():
-            # A client that cancels a request and hangs up cancels it twice.
+            # A client that cancels a request and then disconnects cancels it twice.
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait({task})
-        task.exception()  # mark it as retrieved
+        task.exception()  # this marks it as retrieved
         raise

@@ -1,4 +1,5 @@
-"""When subscribers are notified: of changed documents at once, of a changed state at intervals. Knows no index.
+"""When subscribers are notified: of changed documents at once, of a changed state at intervals. Must not depend on the
+index.
 
 A subscriber waits for `wake`, then for room at its client, and only then checks for changes: so nothing is kept for a
 client that does not read, and nothing is lost to it.
@@ -16,7 +17,7 @@ from gnod.protocol.subscription import CHANGED, IndexChanged
 from gnod.rpc.call import NotificationSender
 
 STATE_EVERY_S = 0.5
-# `wake` is often called many times in a row.
+# Seconds to wait after a change, because `wake` is often called many times in a row.
 _REST_S = 0.05
 
 Check = Callable[[bool], Awaitable[IndexChanged | None]]
@@ -44,16 +45,16 @@ class Subscriptions:
     async def follow(self, check: Check, notifications: NotificationSender, answered: asyncio.Event) -> None:
         """Notify a client of changes, from its answer on, until this is cancelled or the connection ends."""
         wake_up = asyncio.Event()
-        wake_up.set()  # for changes after the state in the answer
+        wake_up.set()  # there may be changes after the state in the reply
         self._wake_ups.add(wake_up)
         try:
             await answered.wait()
             await self._notify(check, notifications, wake_up)
         except ConnectionError:
-            pass  # the connection handles it
+            pass  # the connection handles this error
         except Exception:
             _log.exception("subscription.broken")
-            notifications.abort()  # a client that connects again resumes at its clock
+            notifications.abort()  # the client connects again and resumes at its clock
         finally:
             self._wake_ups.discard(wake_up)
 

@@ -1,4 +1,4 @@
-"""Takes connections from the listening socket and ends them in order. Knows no framing and no methods."""
+"""Takes connections from the listening socket and ends them in order. Must not depend on the framing or the methods."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits,
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
-# Since 3.13 asyncio removes the file when it stops listening, which is before the services are closed.
+# asyncio 3.13 and later would remove the file when it stops listening, which is before the services are closed.
 _KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 
-# How many connections may wait to be accepted. Beyond it, the system refuses clients.
+# This many connections may wait to be accepted. Beyond it, the system refuses clients.
 BACKLOG = 1024
 
 _log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Transport:
         refusal = refusal or ShuttingDown("the daemon is shutting down")
         await self._stop_accepting(refusal)
         if not await self._answered(grace_s, forced):
-            # Not with `refusal`, which may promise that nothing was done.
+            # Do not send `refusal` here: it may promise that nothing was done.
             cancelled = ShuttingDown(refusal.message)
             for connection in self._connections:
                 connection.cancel_requests(cancelled)

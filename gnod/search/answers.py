@@ -1,8 +1,8 @@
 """The answer service: from a question to quotes, to a generated answer with checked citations, or to evidence.
 
 The quotes come first, from keyword and vector search alone; the other stages of a search may take seconds. The model
-stops when the caller is cancelled, and when it only repeats itself. Without a capable model for answers, the quotes are
-all. Knows no wire.
+stops when the caller is cancelled, and when it only repeats itself. If no capable model is configured, the quotes are
+the answer. Must not depend on the wire types.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gnod.store.documents import documents
 from gnod.store.documents.documents import Document
 from gnod.sync.freshness import FreshnessReport
 
-# Without a GPU, a model writes a few words per second. At the limit, the text so far is the answer.
+# A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
 # The sources get this much room even if `max_tokens` leaves less.
 _MIN_SOURCE_TOKENS = 400
@@ -62,7 +62,7 @@ class Listener(Protocol):
 
 
 class Written(NamedTuple):
-    """What a model made of the sources; None where it was not asked."""
+    """The text that a model wrote from the sources; None if it was not asked."""
 
     sources: Sequence[SourcePassage]
     generated: Generated | None = None
@@ -91,7 +91,7 @@ class EvidenceFound(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What is said of every answer besides its content."""
+    """The parts of every answer besides its content."""
 
     took_ms: float
     freshness: FreshnessReport
@@ -107,7 +107,7 @@ class AnswerService:
         self._models = models
 
     async def answer(self, request: SearchRequest, options: AnswerOptions, listener: Listener) -> Answer:
-        """Answer a question. Raises what `ConfiguredModels.generator` raises if a model is wanted and cannot be had."""
+        """Answer a question. Raises what `ConfiguredModels.generator` raises."""
         async with self._searches.question(request) as question:
             generator = await self._models.generator(request.collections, options.generate)
             answering = _Answering(self._models, request, options, question, listener)
@@ -129,7 +129,7 @@ class AnswerService:
             found = await question.find(options)
             given = (question.read, question.text, found, request.collections)
             evidence = await self._models.evidence(*given, max_tokens)
-            read = [each.place.document for each in evidence.passages]
+            read = [passage.place.document for passage in evidence.passages]
             copies = await question.copies({each.id for each in read})
             digests = await question.read(partial(_digests, read))
             freshness = await question.freshness()
@@ -208,7 +208,7 @@ class _Answering:
         return found
 
     async def _copies(self, passages: Sequence[Quote | SourcePassage]) -> Mapping[int, Copies]:
-        self.copies |= await self._question.copies({each.document_id for each in passages})
+        self.copies |= await self._question.copies({passage.document_id for passage in passages})
         return self.copies
 
     async def _generate(

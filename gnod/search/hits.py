@@ -28,7 +28,7 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.filters import Filters
 from gnod.store.documents.records import Definition
 
-# Characters of all whole texts together: a message can hold no more.
+# The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
 
@@ -58,7 +58,7 @@ class Hit(NamedTuple):
 
 
 class HitOptions(NamedTuple):
-    """`passages`: at most this many of each document; 0 for the documents alone. `full`: the whole texts, too.
+    """`passages`: at most this many of each document; 0 for the documents alone. `full`: also return the whole texts.
     `filters`: those of the search, for the copies."""
 
     contexts: Sequence[ContextConfig] = ()
@@ -68,7 +68,7 @@ class HitOptions(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """What is marked in passages: the words of an expression, and the analysers that find them."""
+    """What to mark in passages: the words of an expression, and the analysers that find them."""
 
     expression: Expression
     analyzers: Sequence[Analyzer]
@@ -99,8 +99,10 @@ def hits_of(
 def copies_of(
     connection: Connection, ids: Collection[int], filters: Filters, wanted: Expression | None = None
 ) -> dict[int, Copies]:
-    """Return the copies of documents that pass the filters, by document id; nothing of those without. `wanted`: the
-    phrases that a copy must contain, or must not."""
+    """Return the copies of documents that pass the filters, by document id. Documents without copies are left out.
+
+    `wanted`: the phrases that a copy must contain, or must not contain.
+    """
     found = copies.others(connection, ids, filters)
     every = [each.id for group in found.values() for each in group]
     kept = lexical.allowed(connection, wanted, every) if wanted and every else set(every)
@@ -135,7 +137,7 @@ def _hits_of(
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         of_document = known[each.id]
-        # A definition that was asked for is the span.
+        # A search for a symbol asks for the definition itself, which is then the span.
         in_definition = of_document.is_code and "symbol" not in each.components
         best = _passage(
             *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
@@ -169,8 +171,8 @@ def _passage(
     *,
     in_definition: bool,
 ) -> Passage:
-    """Return the best passage, with the lines of the whole text. Of a span without any of the words, its start.
-    `finder`: of the whole text; None: it is long. `in_definition`: prefer the best definition."""
+    """Return the best passage, with the lines of the whole text. If the span contains none of the words, its start is
+    returned. `finder`: of the whole text; None if that is long. `in_definition`: prefer the best definition."""
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:

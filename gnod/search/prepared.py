@@ -69,7 +69,7 @@ class Preparation:
         return self._query
 
     async def unless_known(self, shared: Joined) -> None:
-        """As the function `unless_known`."""
+        """See the function `unless_known`."""
         await shared.read(self)
         corrected = await unless_known(shared, self.corrected, self._asked.query.text)
         self._query = await shared.read(lambda connection: self._searched(connection, corrected))
@@ -110,7 +110,7 @@ class PreparedQuery:
         options: SearchOptions,
         on_stage: OnStage = lambda _: None,
     ) -> T:
-        """As `hybrid.present_search`."""
+        """See `hybrid.present_search`."""
         filters = self.asked.filters
         given = (self.read, self.embed, filters.collections, self.shared.sources)
         dependencies = await self.models.dependencies(*given)
@@ -137,7 +137,7 @@ def corrected_by(
 
 async def unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
     """Search for the query as it stands if an attached collection has a word that the local index does not know."""
-    written = " ".join(each.written for each in corrected.corrections)
+    written = " ".join(correction.written for correction in corrected.corrections)
     if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
         return Corrected(text)
     return corrected

@@ -45,8 +45,8 @@ class Asked(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found, before it is sorted and shown. `total`: None, the number of hits. `words`: what to mark.
-    `matches` returns the documents that facets count, at most the number that it is called with."""
+    """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: what to
+    mark. `matches` returns the documents that facets count, at most the number that it is called with."""
 
     mode: str
     ranked: Sequence[RankedDocument]
@@ -195,14 +195,14 @@ def definitions_first(asked: Asked, connection: Connection, ranked: list[RankedD
 
 
 def shown(ranked: RankedDocument) -> RankedDocument:
-    """Where keywords score higher than the vector, the passage is searched in the whole document."""
+    """Search the passage in the whole document if keywords score higher than the vector."""
     components = ranked.components
     is_near = components.get("vector", 0.0) >= components.get("lexical", 0.0)
     return ranked if is_near else ranked._replace(span=None)
 
 
 def correct_stage(corrected: Corrected, started: float) -> list[Stage]:
-    """Return what `explain` says of the corrections of a query; nothing without one."""
+    """Return what `explain` says about the corrections of a query; an empty result if there are none."""
     if not corrected.corrections:
         return []
     return [stage("correct", started, {"corrections": [f"{w} → {s}" for w, s in corrected.corrections]})]

@@ -3,7 +3,7 @@
     check ─► sync if asked ─► read the fields ─► correct and parse ─► retrieve and rank ─► sort, facets, hits
 
 Query vectors are computed beside the first steps; what reads the index runs on a reader thread. Nothing here waits for
-a model to be downloaded: without one the answer is an error that names the command. Knows no wire.
+a model to be downloaded: without one the answer is an error that names the command. Must not depend on the wire types.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from gnod.store.database import Connection, Database
 from gnod.sync.freshness import FreshnessReport, Known, reported
 from gnod.types import format_uri
 
-_NOT_LISTED = "attached collections are not listed: a search over them needs a word"
+_NOT_LISTED = "attached collections cannot be listed: add a word to the query"
 _SHOWN_CHARS = 60
 T = TypeVar("T")
 
 
 class Freshness(Protocol):
-    """How current the index is, and how to make it current."""
+    """Reports how current the index is, and makes it current."""
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
     def known(self, collections: list[str]) -> Known: ...
@@ -114,15 +114,15 @@ class SearchService:
     async def vector(self, request: SearchRequest) -> Results:
         """Search by meaning."""
         if not request.text.strip():
-            raise QuerySyntaxError("the query has no words to search for", {"reason": "empty_query"})
+            raise QuerySyntaxError("the query has no words: add some", {"reason": "empty_query"})
         asked = await self._asked(request)
         if asked.query.is_filter_only:
             return await self._listed(asked)
         text = asked.query.text
         async with self._models.ahead([text], [], request.collections) as embed:
             corrected = await self._database.read(partial(corrected_by, self._corrector, asked))
-            # Parts of words are of no use to a model.
-            if any("*" in each.searched for each in corrected.corrections):
+            # A model cannot use parts of words.
+            if any("*" in correction.searched for correction in corrected.corrections):
                 corrected = Corrected(text)
             stages = correct_stage(corrected, asked.started)
             begun = time.perf_counter()
@@ -176,10 +176,12 @@ class SearchService:
         """Return documents similar to one; `linked`: and those that links connect with it. The text of the request has
         fields only."""
         if self._attached.find(reference):
-            raise InvalidParams(f"{reference} is shared: documents similar to it are not searched for")
-        asked = await self._asked(request, among=[])  # the document may be anywhere
+            raise InvalidParams(
+                f"{reference} is in a shared collection, for which similar documents cannot be searched"
+            )
+        asked = await self._asked(request, among=[])  # the document may be in any collection
         if words := asked.query.text.strip():
-            raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is none")
+            raise InvalidParams(f"`where` takes only fields, such as tag:work, and {words[:_SHOWN_CHARS]!r} is not one")
         served = self._models.served()
 
         def present(connection: Connection) -> Results:
@@ -201,13 +203,13 @@ class SearchService:
         """Yield a question, prepared, in one snapshot. Raises QuerySyntaxError if nothing is asked besides fields."""
         asked = await self._asked(request, is_plain=False)
         if not asked.query.text.strip():
-            raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+            raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
         async with self._prepared(asked, parse_question) as question:
             await question.read(question.preparation)
             yield question
 
     def lexical_only_reason(self, found: HybridResult) -> str | None:
-        """Return why there was no vector search; None if there was, or if no collection is to have vectors."""
+        """Return why there was no vector search; None if there was one, or if the collections need no vectors."""
         if not self._models.are_wanted():
             return None
         return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
@@ -242,7 +244,7 @@ class SearchService:
         """Yield the query in one snapshot, while its vectors are computed."""
         written = parse(asked.query.text)
         preparation = Preparation(self._corrector, asked, parse, written)
-        # Wildcards change the texts; without a time budget, no model is asked.
+        # Wildcards change the texts. If the time budget is zero, no model is used.
         is_expected = "*" not in asked.query.text and budget_s > 0
         texts = embedded_texts(written.lines) if is_expected else ([], [])
         async with (
@@ -258,7 +260,7 @@ class SearchService:
         return await self._database.read(lambda connection: listed(connection, asked)._replace(notes=notes))
 
     def _worded(self, connection: Connection, written: KeywordSearch) -> KeywordSearch:
-        """Return the search with its corrections, and with what its wildcards stand for."""
+        """Return the search with its corrections, and with the words that its wildcards match."""
         corrected = corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
         clauses = parse_clauses(corrected.text) if corrected.corrections else written.clauses
         return written._replace(corrected=corrected, clauses=self._corrector.resolved(connection, clauses))

@@ -1,7 +1,7 @@
 """Attached collections: their engines, a heartbeat for each, and the searches that ask them.
 
-Each engine has threads of its own. A request waits for it as long as its budget allows; an engine that did not answer
-is not asked again before a heartbeat succeeds. So an engine that is away costs one budget, and no other request waits.
+Each engine has threads of its own. A request waits for it as long as its budget allows. An engine that did not answer
+is not asked again before a heartbeat succeeds, so an unreachable engine costs one budget and no other request waits.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from gnod.store.documents.filters import Filters
 from gnod.store.documents.fulltext import Counted, Term, Weighed
 from gnod.types import SCHEME
 
-# Between heartbeats; after failures, they become rarer.
+# Seconds between heartbeats, and the longest pause after failures.
 BEAT_S, RAREST_S = 2.0, 30.0
-# Searches that one engine works on.
+# The maximum number of searches that one engine works on at the same time.
 _THREADS = 8
 _MOST_LANGUAGES = 1000
-# Documents of the sample that are fetched at a time.
+# The number of documents of the sample that are fetched at a time.
 _SAMPLED = 50
-# Changes of the collection after which the sample is taken again, as a share of its documents.
+# The sample is taken again when this share of the documents has changed.
 _DRIFT = 0.1
-# The share of a budget in which documents may be fetched; then those that are there are ranked.
+# The share of a budget in which documents may be fetched. Then the search ranks those that have arrived.
 _FETCHING = 0.6
 
-# What may follow the path of a document.
+# The text that may follow the path of a document: a line, a page or a heading.
 _PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
 
 Connect = Callable[[str, str], Awaitable[Engine]]
@@ -62,8 +62,10 @@ _log = logging.getLogger(__name__)
 
 
 class Report(NamedTuple):
-    """What is known of an attached collection. `problem`: why it is not searched now; None: it is. `limits`: what of it
-    is not searched, and why."""
+    """An attached collection as it is now.
+
+    `problem`: why it is not searched now; None if it is. `limits`: which parts of it are not searched, and why.
+    """
 
     config: AttachedConfig
     header: Header | None
@@ -82,9 +84,9 @@ class Joined(NamedTuple):
 
 
 class AttachedCollections:
-    """`folder` has the replicas, whose names begin with `prefix`. `local_model`: from the address and the hash of a
-    model elsewhere to its address here; None: it is not installed. `changed` is emitted when a collection was opened,
-    or is away."""
+    """`folder` has the replicas, whose names begin with `prefix`. `local_model` returns the address of a model on this
+    machine, by the address and hash that the publisher gives; None if it is not installed. `changed` is emitted when a
+    collection was opened or became unreachable."""
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class AttachedCollections:
 
     @asynccontextmanager
     async def searching(self, read: Read, filters: Filters) -> AsyncIterator[Joined]:
-        """Yield what a search with these filters runs with; with nothing attached, `read` as it is."""
+        """Yield the sources for a search with these filters. If nothing is attached, `read` is returned unchanged."""
         chosen = [each for name, each in self._open.items() if not filters.collections or name in filters.collections]
         notes: list[str] = []
         sources = [_Source(each, each.shared, filters, notes) for each in chosen if each.shared and not each.problem]
@@ -155,7 +157,7 @@ class AttachedCollections:
         return any(not filters.collections or name in filters.collections for name in self._open)
 
     async def look(self, address: str, name: str) -> Header | None:
-        """Return what an address has; None where nothing is published. Raises GnoError."""
+        """Return the header of what is published at an address; None if nothing is. Raises GnoError."""
         engine = await self._connect(address, name)
         try:
             return await asyncio.to_thread(engine.header)
@@ -166,7 +168,7 @@ class AttachedCollections:
         return self._open.get(name)
 
     def find(self, reference: str) -> Attached | None:
-        """Return the collection that a reference to a document is in; None: it is none of these."""
+        """Return the attached collection that a reference to a document is in, or None."""
         name, slash, _ = reference.removeprefix(SCHEME).partition("/")
         return self._open.get(name) if slash else None
 
@@ -182,7 +184,7 @@ class AttachedCollections:
 
 
 class Attached:
-    """One collection. `problem`: why it is not searched now."""
+    """One attached collection. `problem`: why it is not searched now."""
 
     def __init__(
         self,
@@ -217,7 +219,7 @@ class Attached:
         return Report(self.config, self.shared.header if self.shared else None, self.problem, self.limits)
 
     async def run(self, work: Callable[[], T], limit_s: float) -> T:
-        """Run work in a thread. Raises Unreachable after the limit; then the thread ends by itself."""
+        """Run work in a thread. Raises Unreachable after the limit; the thread then ends later."""
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
         try:
             async with asyncio.timeout(limit_s):  # wait_for of Python 3.11 may lose a cancellation
@@ -226,7 +228,7 @@ class Attached:
             raise Unreachable(f"no answer within {self.config.budget_s:g} s") from None
 
     def failed(self, error: GnoError) -> None:
-        """Do not ask it again before a heartbeat succeeds."""
+        """Do not ask the engine again before a heartbeat succeeds."""
         self._say(error.message)
         self._wake.set()
 
@@ -316,7 +318,7 @@ class Attached:
         self.limits = limits
 
     async def _sample(self) -> None:
-        """Take the sample anew when the collection has changed much."""
+        """Take the sample again when the collection has changed much."""
         shared = self.shared
         if shared is None or abs(shared.header.documents - self._sampled) <= _DRIFT * self._sampled:
             return
@@ -326,7 +328,7 @@ class Attached:
 
 
 class _Source:
-    """One collection in one request. Says nothing more after the first failure."""
+    """One attached collection during one request. It is silent after the first failure."""
 
     def __init__(self, attached: Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
         self.attached = attached
@@ -335,7 +337,7 @@ class _Source:
         self.number = number_of(self.name)
         self._notes = notes
         self._reading = Reading(shared, filters)
-        # Only what it takes itself counts: it does not pay for a slow one beside it.
+        # Count only the time that this collection takes: a slow one beside it must not use up its budget.
         self._left_s = attached.config.budget_s
         self._is_silent = False
 
@@ -371,7 +373,7 @@ class _Source:
         return None
 
     def _note_cut(self) -> None:
-        note = f"{self.name}: some of what was found was not fetched in time; the same search finds more the next time"
+        note = f"{self.name}: some of the results could not be fetched in time: search again to get them"
         if self._reading.is_cut and note not in self._notes:
             self._notes.append(note)
 
@@ -386,7 +388,7 @@ def _in_all(others: Mapping[int, joined.Other], work: Callable[[Connection], T],
 
 
 def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Shared) -> T:
-    """A place in the document may follow its path: `:12`, `#page=2`."""
+    """Return the reference without a place in the document, such as `:12` or `#page=2`."""
     path = unquote(reference.removeprefix(SCHEME).partition("/")[2])
     if not any(shared.fetch(key_of(each)) for each in dict.fromkeys((path, _PLACE.sub("", path)))):
         message = f"no document '{reference}' in the shared collection {name}; `gnoctl ls` lists what is in it"
@@ -396,7 +398,7 @@ def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Sha
 
 
 def _sampled(shared: Shared) -> Sample:
-    """Ask for few at a time: searches come in between."""
+    """Return the items in small groups, so that searches can run in between."""
     keys = shared.engine.sample(SIZE / max(shared.header.documents, 1))[: 2 * SIZE]
     parts = (shared.engine.documents(keys[start : start + _SAMPLED]) for start in range(0, len(keys), _SAMPLED))
     return Sample([document for part in parts for document in part], shared.header.dimensions)

@@ -56,7 +56,7 @@ Listener = Callable[[BacklogState], None]
 
 
 class _Held(Exception):
-    """Ends the round. `retry_s`: when to try again; None: on request."""
+    """End the round. `retry_s`: when to try again; None: when another round is requested."""
 
     def __init__(self, state: str, reason: str, retry_s: float | None = None) -> None:
         super().__init__(reason)
@@ -112,7 +112,7 @@ class Backlog:
         return self._coming
 
     def config_changed(self) -> None:
-        """Start over: other models may be wanted now."""
+        """Start over, because other models may be configured now."""
         self._is_superseded = True
         self.request()
 
@@ -140,7 +140,7 @@ class Backlog:
         await self._barrier.wait(lambda: asyncio.shield(self.request()))
 
     async def pause(self) -> None:
-        """Stop after the present step, until `resume`, also across restarts."""
+        """Stop after the present step, until `resume`, even across restarts."""
         await self._database.write(runtime_flags.pause_embedding)
         self._is_paused = True
         self.pause_changed.emit()
@@ -159,7 +159,7 @@ class Backlog:
         return BacklogState(state, reason, self._uri, self._pending, self._done, self._failed, self._chunks_per_s())
 
     def known_pending(self) -> int | None:
-        """Return how many chunks are pending; None when that needs counting."""
+        """Return how many chunks are pending; None if they must be counted first."""
         is_sure = not (self._is_recount_due or self._wanted.is_set() or self._is_missing_a_model)
         return self._pending if is_sure else None
 
@@ -226,7 +226,7 @@ class Backlog:
                     try:
                         await self._embed(run, runs[number:])
                     except (EndpointFailed, EndpointChanged) as error:
-                        failed = error  # a server that is down keeps no other model from its work
+                        failed = error  # an unreachable server must not stop the work of other models
         finally:
             self._is_at_work = False
             if self._done:
@@ -240,8 +240,8 @@ class Backlog:
             raise _Held("waiting", f"the model {missing} is not on this machine: run `gnoctl models pull embed`")
 
     async def _runs(self) -> tuple[list[EmbeddingRun], str | None, str | None]:
-        """Return the runs, for serving models before wanted models; a model that is missing; and why a collection is
-        left out, whose texts may not reach the server of its model."""
+        """Return the runs, those for serving models before those for wanted models; a model that is missing; and why a
+        collection is left out because its texts may not reach the server of its model."""
         installed = self._embedding.is_installed
         served = self._embedding.served()
         missing: str | None = None
@@ -259,7 +259,7 @@ class Backlog:
             elif not installed(uri):
                 missing = uri
             elif answering is None:
-                # There is no usable serving model: an incomplete index is better than none.
+                # The serving model cannot be used: use the new one, because an incomplete index is better than none.
                 if served.get(name) != uri:
                     await self._embedding.serve([name], uri)
                 answering = uri
@@ -329,7 +329,7 @@ class Backlog:
         if len(self._pace) < 2:
             return None
         seconds = self._pace[-1][0] - self._pace[0][0]
-        # The first step was done before its time was taken.
+        # The time of the first step is not known: its end starts the clock.
         return sum(n for _, n in list(self._pace)[1:]) / seconds if seconds > 0 else None
 
 

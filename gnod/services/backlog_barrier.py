@@ -28,7 +28,7 @@ class BacklogBarrier:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a caller waits: then the oldest chunks are embedded first."""
+        """Whether a caller waits. Then the oldest chunks are embedded first."""
         return bool(self._waiting)
 
     async def wait(self, request: Callable[[], Awaitable[None]]) -> None:

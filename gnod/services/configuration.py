@@ -24,9 +24,9 @@ from gnod.store.documents import collections
 
 T = TypeVar("T")
 
-# A file that stays empty for half a second is accepted as empty.
+# Check this often whether a file is still empty. Then it is accepted as empty.
 _CHECKS, _CHECK_S = 10, 0.05
-# Within this time, two changes of a file may have the same time in the file system.
+# Two changes of a file within this time may have the same time in the file system.
 _SAME_TIME_S = 0.1
 
 _log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Configuration:
         return self.current.collection(name)
 
     def check_known(self, names: list[str]) -> None:
-        """Raises CollectionNotFound. Attached collections are known, too."""
+        """Raise CollectionNotFound if no collection has this name. Attached collections count."""
         for name in names:
             if not self.current.is_attached(name):
                 self.collection(name)
@@ -114,7 +114,7 @@ class Configuration:
         before = {c.name: c for c in self.current.collections}
         try:
             loaded = await asyncio.to_thread(load.load, self.path)
-            # First: whoever finds documents of a collection knows from `current` whose they are.
+            # Do this first: other code finds the collection of each document in `current`.
             await self._mirror(loaded.config)
             self._loaded = loaded
         except GnoError as error:

@@ -20,7 +20,7 @@ from gnod.store.egress_journal import EgressJournal
 
 MEMORIES = "memories"
 MEMORY_ROLES: tuple[Role, ...] = ("embed", "rerank")
-# In the journal, beside the names of collections, which have no brackets.
+# How the journal names these senders. Names of collections have no brackets.
 OWNERS = {"memories": "(memories)", "check": "(checks)"}
 
 
@@ -49,7 +49,11 @@ class EgressPolicy:
         if names:
             return Purpose(role, collections=tuple(names), users=tuple(users or (names if len(names) == 1 else ())))
         config = self._configuration.current
-        known = {*(each.name for each in config.collections), *(each.name for each in config.attached), *seen}
+        known = {
+            *(collection.name for collection in config.collections),
+            *(each.name for each in config.attached),
+            *seen,
+        }
         return Purpose(role, collections=tuple(sorted(known)), users=tuple(users), is_all=True)
 
     def within(self, address: str, purpose: Purpose) -> Egress:
@@ -110,7 +114,7 @@ class EgressPolicy:
 
     def _of_anybody(self, config: Config, address: str, purpose: Purpose) -> Egress:
         """Return the widest scope of those that name the address."""
-        users = [(each.name, each.egress) for each in config.collections]
+        users = [(collection.name, collection.egress) for collection in config.collections]
         found = [
             Egress(egress, f"the collection {name}")
             for name, egress in users
@@ -129,7 +133,9 @@ def _address(config: Config, role: Role, name: str | None) -> str | None:
     if role == "search":
         return next((_written(each.address) for each in config.attached if each.name == name), None)
     if role == "publish":
-        return next((_written(each.publish, name) for each in config.collections if each.name == name), None)
+        return next(
+            (_written(collection.publish, name) for collection in config.collections if collection.name == name), None
+        )
     return presets.uri_for(config, role, name)
 
 

@@ -68,7 +68,7 @@ class EmbeddingService:
         return {name: uri for name, uri in self.served().items() if not endpoint_of(uri) or wanted[name] == uri}
 
     def unused(self) -> dict[str, str]:
-        """Return the serving models that may not answer queries any more."""
+        """Return the serving models that may no longer answer queries."""
         answering = self.answering()
         return {name: uri for name, uri in self.served().items() if name not in answering}
 
@@ -76,7 +76,7 @@ class EmbeddingService:
         return self._models.is_ready(uri)
 
     async def left_out(self, uri: str, collection: str) -> str | None:
-        """Return why texts of the collection may not reach the model; None: they may, or that is not known now."""
+        """Return why texts of the collection may not reach the model; None if they may, or if that is not known now."""
         try:
             await self._factory.check(uri, self._egress.of_collections("embed", [collection]))
         except EgressForbidden as error:

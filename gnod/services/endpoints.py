@@ -84,7 +84,7 @@ class EndpointReport:
         else:
             scope, addresses = place.scope, [address for address, _ in place.addresses]
             if scope == "any" and not endpoint.is_encrypted:
-                problem = "it is outside of the local network, and http: is not encrypted: use https: in index.yml"
+                problem = "it is outside the local network, and http: is not encrypted: use https: in index.yml"
             else:
                 allowed = [user.shown for user in users if self._may(endpoint, user, place.scope)]
         return EndpointUse(

@@ -47,7 +47,7 @@ class MemoryState(NamedTuple):
 
 
 class MemoryService:
-    """`path`: of the database, which need not exist."""
+    """`path`: the database, which is created on first use."""
 
     def __init__(
         self,
@@ -108,11 +108,11 @@ class MemoryService:
 
     @property
     def is_locked_by_hand(self) -> bool:
-        """Whether only `unlock` opens them, wherever their key is."""
+        """Whether they need `unlock`, wherever their key is."""
         return self._vault is not None and self._vault.is_locked_by_hand
 
     async def keyring_problem(self) -> str | None:
-        """Return why no keyring can be used; None: one can."""
+        """Return why the keyring cannot be used; None if it can."""
         try:
             return await keys.in_thread(keys.keyring_problem)
         except KeyringFailed as error:
@@ -228,7 +228,7 @@ class MemoryService:
             vault = await self._open_vault()
             record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase))
             await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
-            await self._opened_database.maintain(table.empty_log)  # nothing that the old passphrase opens may stay
+            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
             vault.record = record
         _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 

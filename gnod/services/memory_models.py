@@ -1,4 +1,4 @@
-"""The models that the memories use: which ones, and why one is missing. Knows no database and no key."""
+"""The models that the memories use: which ones, and why one is missing. Must not depend on the database or keys."""
 
 from __future__ import annotations
 

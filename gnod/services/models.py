@@ -104,7 +104,7 @@ class ModelService:
         return uri
 
     def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
-        """Return the address of the model for `role`, installed or run by a server, or why there is none."""
+        """Return the address of the model for `role`, installed or run by a server, or the reason why there is none."""
         try:
             return self.required(role, collection)
         except GnoError as error:
@@ -125,7 +125,7 @@ class ModelService:
         if uris.endpoint_of(name):
             raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
         if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
-            if not installed.sha256:  # a file of the user's: check that it is complete
+            if not installed.sha256:  # this is a file of the user: check that it is complete
                 installed = await fetch(name, self.files, on_progress, network)
             return Pulled(installed, fetched=False)
         if self._closing:
@@ -191,7 +191,7 @@ class ModelService:
         finally:
             pull.listeners.remove(on_progress)
             if not pull.listeners and not pull.task.done():
-                self._forget(name, pull)  # a later call starts a fetch of its own
+                self._forget(name, pull)  # a later call starts its own fetch
                 pull.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await pull.task
@@ -246,5 +246,5 @@ def physical_cores() -> int:
 
 @cache
 def _physical_cores() -> int:
-    # psutil reads files of each core, which every query would wait for.
+    # psutil reads files for each core, which is too slow for every query.
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1

@@ -1,7 +1,7 @@
 """Decide when pages without text are recognised: one at a time, when no file waits to be indexed, unless blocked.
 
 The pages and their texts are in the database, so a restart continues the work. A document is indexed again when its
-pages are recognised, and a long one several times before. Knows neither pictures nor models.
+pages are recognised, and a long one several times before. Must not depend on pictures or models.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gnod.store.health import runtime_flags
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
-# During a long backlog: each sync takes the processor from recognition for a moment.
+# Index recognised documents only this often during a long backlog: each sync slows the recognition down.
 _INDEX_EVERY_S = 20.0
-# A drive may come back.
+# Try unreadable files again after this time: a drive may be mounted again.
 _UNREADABLE_REST_S = 600.0
-# The file is not as it was indexed, or not there: the next sync knows.
+# The file has changed since it was indexed, or is missing. The next sync handles it.
 _CHANGED = frozenset({"vanished", "unstable", "unreadable", "not_a_file"})
 
 _log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class OcrBacklog:
             await self._wanted.wait()
             self._wanted.clear()
             if self._is_syncing():
-                continue  # its end requests the next round
+                continue  # the end of the sync requests the next round
             try:
                 await self._round()
             except GnoError as error:
@@ -159,7 +159,7 @@ class OcrBacklog:
             return
 
     async def _index_recognised(self) -> None:
-        """Have the documents indexed again whose pages are recognised."""
+        """Have the documents indexed again whose pages were recognised."""
         self._indexed_at = time.monotonic()
         for source in await self._database.read(scans.outdated):
             await self._database.write(partial(writing.reread, collection=source.collection, path=source.path))

@@ -1,8 +1,8 @@
 """Publishes the collections that have `publish` in the config: after each change of the index, as long as the daemon
 runs.
 
-Each publication has a task that decides when, and a thread that reads the index and talks to the engine. When the
-engine is away, it is tried again, with a growing pause. What was sent is in the ledger (gnod/shared/ledger.py), so a
+Each publication has a task that decides when, and a thread that reads the index and talks to the engine. If the engine
+is unreachable, the task tries again, with a growing pause. What was sent is in the ledger (gnod/shared/ledger.py), so a
 restart continues the work.
 """
 
@@ -41,9 +41,9 @@ from gnod.store.database import Connection, Database
 
 T = TypeVar("T")
 
-# Changes that come within this time are sent together.
+# Changes within this time are sent together.
 _TOGETHER_S = 0.2
-# Readers see from it that the publisher is there.
+# Tell the engine this often that the publisher is there. Readers see it.
 _HEARTBEAT_S = 60.0
 _COMPARE_S = 3600.0
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
@@ -68,7 +68,7 @@ class PublicationState(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What `unpublish` removed, and what is left: the rows of each kind."""
+    """What `unpublish` removed, and what is left, as the number of rows of each kind."""
 
     address: str
     before: dict[str, int]
@@ -199,13 +199,15 @@ class PublishingService:
         """Return the addresses of the config; invalid ones are kept for `states`."""
         wanted: dict[str, Address] = {}
         self._invalid.clear()
-        for each in self._configuration.current.collections:
-            if each.publish is not None:
+        for collection in self._configuration.current.collections:
+            if collection.publish is not None:
                 try:
-                    wanted[each.name] = addresses_of.parse(each.publish, each.name)
+                    wanted[collection.name] = addresses_of.parse(collection.publish, collection.name)
                 except GnoError as error:
-                    state = PublicationState(each.name, each.publish, "failing", error.message, 0, 0, 0, None)
-                    self._invalid[each.name] = state
+                    state = PublicationState(
+                        collection.name, collection.publish, "failing", error.message, 0, 0, 0, None
+                    )
+                    self._invalid[collection.name] = state
         return wanted
 
     def _free_address(self, name: str, written: str) -> Address:
@@ -407,7 +409,7 @@ class _Publication:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    # In the thread
+    # Runs in the thread
 
     def _begin(self, *, take_over: bool) -> None:
         assert self._engine
@@ -417,7 +419,7 @@ class _Publication:
         self._ledger = Ledger(self._ledger_path)
         publisher = Publisher(self._ledger, self._engine, self._name, self._model, socket.gethostname())
         publisher.begin(self._connection, take_over=take_over)
-        publisher.compare_again()  # of what changed while nobody looked, not all is in the clock
+        publisher.compare_again()  # the clock does not contain all changes that were made while nobody watched
         self._publisher = publisher
 
     def _follow(self) -> PublicationState:
@@ -466,7 +468,9 @@ def _dropped(engine: MilvusEngine, address: Address, path: Path) -> Removed:
         engine.drop()
         after = engine.count()
         if any(after.values()):
-            raise EngineFailed(f"{address} still has {sum(after.values())} rows of it: run the command again")
+            raise EngineFailed(
+                f"{address} still has {sum(after.values())} rows of the collection: run the command again"
+            )
     except BaseException:
         ledger.close()
         raise

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class NotCalled(NamedTuple):
-    """No model writes an answer. `why`: in words; None if the user does not want one."""
+    """No model writes an answer. `why`: in words; None if the user does not want an answer."""
 
     reason: verdict.NotCalled
     why: str | None
@@ -60,7 +60,7 @@ class ConfiguredModels:
         egress: EgressPolicy,
     ) -> None:
         self._egress = egress
-        # By model: the vectors of meaningless questions.
+        # The vectors of meaningless questions, by model.
         self._nonsense: dict[str, Floats] = {}
         self._database = database
         self._models = models
@@ -68,7 +68,7 @@ class ConfiguredModels:
         self._embedding = embedding
         self._nearest = nearest
         self._readability = readability
-        # By model: what is known of how fast it is.
+        # Estimates of the speed of each model.
         self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._backoffs: defaultdict[str, Backoff] = defaultdict(Backoff)
         self._writings: defaultdict[str, Writing] = defaultdict(Writing)
@@ -161,7 +161,7 @@ class ConfiguredModels:
         return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
-        """Return the collections in a snapshot, of which some may be gone from the config; none if some are named, or
+        """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
         if no server runs a model."""
         asks_servers = any(uris.endpoint_of(use.uri) for use in self._models.uses())
         return await read(_collections) if asks_servers and not collections else []

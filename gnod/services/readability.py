@@ -19,7 +19,7 @@ from gnod.models.readability import Readability
 from gnod.services.models import ModelFactory, ModelService
 
 RETRY_S = 600.0
-# Only installed models are measured.
+# The purpose of the measurement. Only installed models are measured, so nothing is sent.
 _SAMPLES = Purpose("embed", "check")
 
 _log = logging.getLogger(__name__)

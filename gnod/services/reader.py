@@ -24,7 +24,7 @@ from gnod.store.database import Connection, in_snapshot, open_reader
 from gnod.store.postings.versions import SharedPostings, folder_of
 
 READY = 0
-# A number and a pickled piece of work; without the work, it is cancelled.
+# A request has a number and a pickled piece of work. A request without work cancels the one with this number.
 Request = tuple[int, bytes]
 Reply = tuple[int, bytes | None]
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         set_up_child(parent)
         importlib.import_module(module)
         connection = open_reader(path, postings=SharedPostings(folder_of(path), VERSION))
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # opens all files of the database
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # this opens all files of the database
         sandbox.confine(writable=None, readable=[str(path.parent)])
         channel.sendall(frames.encode((READY, None)))
         silence()

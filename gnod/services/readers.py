@@ -2,7 +2,7 @@
 
 The daemon reads for a single client itself. Processes start while requests wait, and end when they have been idle.
 While there are some, they do all reads of many clients, since a read in the daemon would hold up its event loop, which
-feeds them. What one of them cannot do, the daemon does: a crash costs time and no answer.
+feeds them. The daemon does what they cannot do, so a crash costs time but no answer.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from gnod.services import reader
 from gnod.store.database import Connection, Database
 from gnod.turns import Turns
 
-# So many requests wait before a process is started, which takes as long as 30 searches.
+# Start a process when this many requests wait. A start takes as long as 30 searches.
 WORTH_A_START = 4
 IDLE_S = 60.0
-# So long a read waits for a process before the daemon does it: longer than nearly all reads take.
+# The daemon does a read itself when it has waited this long for a process. Nearly all reads are faster.
 _PATIENCE_S = 0.1
 _START_LIMIT_S = 60.0
-# After a start that failed, until the next.
+# Seconds to wait after a start that failed.
 _REST_S = 60.0
-# One thread and few arenas: a reader needs no more.
+# A reader needs only one thread and few arenas.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 _REPLIES: msgspec.msgpack.Decoder[reader.Reply] = msgspec.msgpack.Decoder(reader.Reply)
 
@@ -48,7 +48,7 @@ class Readers:
         self._most = most
         self._module = module
         self._idle_s = idle_s
-        # One more than there are processes: it follows at once, and slow reads do not hold up the others.
+        # One turn more than there are processes: the next read follows at once, and slow reads do not delay the others.
         self._turns = Turns(most + 1)
         self._here = 0
         self._processes: set[_Process] = set()
@@ -124,7 +124,7 @@ class Readers:
     def _freed(self, process: _Process) -> None:
         self._freed_one.set()
         if process not in self._processes:
-            return  # it was ended
+            return  # the process was ended on purpose
         if process.is_usable:
             self._idle.append(process)
             self._end_later()
@@ -140,7 +140,7 @@ class Readers:
             self._starting = asyncio.create_task(self._start())
 
     async def _start(self) -> None:
-        # Until it has started: one that fails is not tried again at once.
+        # Set it before the start: a process that fails to start is not started again at once.
         self._rests_until = _now() + _REST_S
         try:
             arguments = [str(self._database.path), self._module]
@@ -157,7 +157,7 @@ class Readers:
 
     def _end_later(self) -> None:
         self._freed_at = _now()
-        if self._timer is None:  # one timer for very many searches
+        if self._timer is None:  # all searches share one timer
             self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle)
 
     def _end_idle(self) -> None:
@@ -202,7 +202,7 @@ class _Process:
         return await self._reply()
 
     def interrupt(self) -> None:
-        """Let it give up what it does; it answers all the same."""
+        """Cancel what it does. It still answers."""
         if not self._child.writer.is_closing():
             self._child.writer.write(frames.encode((self._number, b"")))
 

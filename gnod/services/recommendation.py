@@ -22,13 +22,13 @@ from gnod.services.readability import ReadabilityService
 from gnod.store.database import Database
 from gnod.store.documents.extent import Extent, extent
 
-# Of MiniLM and e5-small for technical Markdown (.31 and .35) and prose (.24). The titles before each piece are a tenth
-# more.
+# Measured with MiniLM and e5-small: .31 and .35 for technical Markdown, .24 for prose. The titles before each piece add
+# a tenth.
 _TOKENS_PER_CHARACTER = 0.3
 _TOKENS_PER_CHARACTER_UNSPACED = 0.65
 _UNSPACED = frozenset({"zh", "ja", "ko", "th"})
 _WITH_TITLES = 1.1
-# What is embedded first, to measure which languages a new model reads: 114,000 characters in 88 languages.
+# The samples that measure which languages a new model reads: 114,000 characters in 88 languages.
 _READABILITY_TOKENS = 50_000
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class RecommendationService:
         documents = await asyncio.to_thread(_documents, found)
         installed = await asyncio.to_thread(self._installed)
         cores = settings.threads or physical_cores()
-        load = os.getloadavg()[0]  # before the measurement adds to it
+        load = os.getloadavg()[0]  # read this before the measurement adds to it
         asking = asyncio.create_task(ask_sizes([uri for uri in catalogue.MODELS if uri not in installed], network))
         try:
             speeds = await measure(

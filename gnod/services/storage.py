@@ -46,7 +46,7 @@ class StorageMonitor:
         try:
             found = identify(self._database.path)
         except OSError:
-            return  # reads and writes report the error
+            return  # reads and writes will report the error
         self._away = None
         if found == self._database.file_identity:
             self._try_to_write()

@@ -1,4 +1,5 @@
-"""Reasons for background work to wait: battery and disk. Knows nothing of the work. Unknown values are no reason."""
+"""Reasons for background work to wait: battery and disk. Must not depend on the work. Unknown values are not a
+reason."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-# How often to check whether a reason is gone.
+# Check this often whether a reason is gone.
 CHECK_AGAIN_S = 20.0
 _LOW_BATTERY_PERCENT = 15
 _LOW_DISK = 0.01

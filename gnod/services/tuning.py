@@ -20,11 +20,11 @@ from gnod.store.documents import priors
 from gnod.store.documents.priors import Prior
 from gnod.tuning.experiment import OnProgress, learn, remove_left_overs
 
-# How long nothing has been embedded before the background run.
+# The background run starts when nothing has been embedded for this time.
 IDLE_S = 60.0
-# Smaller collections make too few questions.
+# Smaller collections yield too few questions.
 MIN_DOCUMENTS = 50
-# A collection is learned again when it has grown by this factor.
+# Learn again when a collection has grown by this factor.
 _GROWN = 2.0
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class TuningService:
         await asyncio.wait([self._cleared])
 
     def _embedding_changed(self, state: BacklogState) -> None:
-        """Wait until nothing has been embedded for a while. New chunks end a background run: it comes again."""
+        """Wait until nothing has been embedded for a while. New chunks end a background run; it starts again later."""
         if self._timer:
             self._timer.cancel()
         if state.state == "embedding" and self._background:
@@ -104,7 +104,7 @@ class TuningService:
                 count, prior = counts.get(collection, 0), known.get(collection)
                 is_known = prior is not None and prior.model == uri and count < _GROWN * prior.documents
                 if count < MIN_DOCUMENTS or is_known or endpoint_of(uri):
-                    continue  # hundreds of requests to a server are made by hand only
+                    continue  # only a user may start hundreds of requests to a server
                 if throttling.low_battery(may_use_battery=self._embed_on_battery()):
                     return
                 await self.tune(collection)
@@ -114,7 +114,7 @@ class TuningService:
 
 def _reset(collection: str, uri: str | None, connection: Connection) -> None:
     priors.reset(connection, collection)
-    if uri is not None:  # known, but as for any collection
+    if uri is not None:  # it was learned, and the result is that of any collection
         priors.put(connection, Prior.neutral(collection, uri, _counts(connection).get(collection, 0)))
 
 

@@ -48,7 +48,7 @@ def parse(text: str, collection: str | None = None) -> Address:
     if parts.scheme not in _SCHEMES or text != text.strip() or parts.query or parts.fragment:
         raise _invalid(text, "milvus+tls:// is the encrypted form")
     if parts.username is not None or parts.password is not None:
-        raise _invalid("…", "an address holds no token: it belongs in the keyring or the environment")
+        raise _invalid("…", "an address must not contain a token: store it in the keyring or the environment")
     database, _, name = parts.path.strip("/").partition("/")
     name = name or collection or ""
     if not _HOST.fullmatch(host) or not port:

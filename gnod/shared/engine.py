@@ -1,11 +1,11 @@
 """The search interface: what an engine must do to hold a shared collection.
 
 The local store (`local.py`) and Milvus (`milvus/`) implement it. An engine finds candidates and returns documents; it
-knows no query language, no fusion and no snippets. Another engine is one module with this interface.
+must not depend on the query language, fusion or snippets. Another engine is one module with this interface.
 
 All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
 what was sent may have arrived, so every write may be repeated. `EngineFailed`: it refused, or sent something else.
-`NotPublished`: there is no such collection.
+`NotPublished`: the collection does not exist.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 Former = Literal["nothing", "whole", "any"]
-"""What an engine has of documents: nothing, one whole version of each, or also parts, which interruptions left."""
+"""What an engine stores of documents: nothing, one whole version of each, or also parts that interruptions left."""
 FORMAT = 1
-"""Of what is stored, in Header.format."""
+"""The version of the stored data, in Header.format."""
 Key = str
 """Names a document within a collection: the SHA-256 of its path, 32 hexadecimal digits."""
 
@@ -125,7 +125,7 @@ class Listed(NamedTuple):
 
 
 class Engine(Protocol):
-    """One shared collection. `header` returns None where there is none. What a write stored, reads see at once."""
+    """One shared collection. `header` returns None if there is none. Reads see at once what a write stored."""
 
     def header(self) -> Header | None: ...
 
@@ -151,7 +151,7 @@ class Engine(Protocol):
 
 
 class WritableEngine(Engine, Protocol):
-    """What a publisher needs besides."""
+    """The additional methods that a publisher needs."""
 
     def create(self, header: Header) -> None:
         """Make the collection, if it does not exist, and store the header."""
@@ -163,7 +163,7 @@ class WritableEngine(Engine, Protocol):
         in its old version or in the new one. `former`: what is known to be there; the less, the faster."""
 
     def reweigh(self, documents: Sequence[SharedDocument]) -> None:
-        """Store the weights of documents of which nothing else changed."""
+        """Store the weights of documents that did not change otherwise."""
 
     def remove(self, keys: Collection[Key]) -> None: ...
 
@@ -177,7 +177,7 @@ class WritableEngine(Engine, Protocol):
         """Return all terms with their frequencies, in any order."""
 
     def keep(self, is_current: Callable[[Key, str], bool]) -> None:
-        """Remove everything that belongs to other documents, or to other versions of them: what a publisher left."""
+        """Remove everything of other documents, or of other versions of these, which an earlier publisher left."""
 
     def settle(self) -> None:
         """Let the engine arrange what was stored, after many documents: it may search new ones more slowly."""

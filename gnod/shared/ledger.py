@@ -1,7 +1,7 @@
 """What one publication has sent, in an SQLite file of its own: so an interrupted one goes on where it was.
 
 The file is a cache. Without it, or with one of another version, everything is compared with the engine again. Belongs
-to one thread at a time. Knows no engine and no index.
+to one thread at a time. Must not depend on engines or the index.
 
 A change is noted before it is sent and confirmed afterwards, each in one transaction. Frequencies are kept as they are
 (`n`) and as the engine has them (`sent`): whatever differs is sent, as often as it takes.
@@ -129,7 +129,7 @@ class Ledger:
         with self._connection:
             self._save()
 
-    # What waits
+    # Documents that wait
 
     def wait_for(self, paths: Iterable[str]) -> None:
         """Note documents that may have changed, and `state`."""
@@ -321,7 +321,7 @@ class Ledger:
                     connection.execute(_SCHEMA)
                     connection.execute("INSERT INTO state VALUES (?)", (msgspec.json.encode(State()).decode(),))
             elif version != _VERSION:
-                raise apsw.CorruptError("it is of another version")
+                raise apsw.CorruptError("it has another version")
             msgspec.json.decode(str(connection.execute("SELECT value FROM state").get), type=State)
         except BaseException:
             connection.close()
@@ -330,7 +330,7 @@ class Ledger:
 
 
 def _packed(ids: Ids) -> bytes:
-    """Return ascending numbers in a few bits each."""
+    """Return ascending numbers, packed in a few bits each."""
     return zlib.compress(np.diff(ids, prepend=np.uint32(0)).astype("<u4").tobytes(), 1)
 
 

@@ -48,7 +48,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     mirror = document.mirror_hash
     title, markdown = connection.execute("SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)).get
     stat = document.stat
-    if stat.mtime_ns < 0:  # the file is to be read again
+    if stat.mtime_ns < 0:  # the file must be read again
         stat = msgspec.structs.replace(stat, mtime_ns=int(document.dated * 1e9))
     aliases, labels = _names(connection, document)
     return Prepared(

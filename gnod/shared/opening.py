@@ -28,16 +28,16 @@ async def open_engine(
 ) -> MilvusEngine:
     """Return an engine that answered. It sends what the gate lets through at that moment. Raises EgressForbidden,
     DependencyMissing, Unreachable and EngineFailed."""
-    gate.within(str(address), purpose)  # before the name is asked for
+    gate.within(str(address), purpose)  # check this before the name is resolved
     place = await place_of(address, addresses)
     token = token_from_environment(address)
     try:
         return await _opened(Connect(address, relay_to(address, place, gate, purpose), token, timeout_s))
     except TokenRefused:
-        # The keyring may ask its owner, so it is asked only for servers that want a token.
+        # The keyring may ask its owner, so use it only for servers that require a token.
         found = None if token else await keys.secret(SERVICE, account(address))
         if found is None:
-            raise TokenRefused(f"{address} wants a token, or another one: {remedy(address)}") from None
+            raise TokenRefused(f"{address} requires a token, or another one: {remedy(address)}") from None
         return await _opened(Connect(address, relay_to(address, place, gate, purpose), found, timeout_s))
 
 
@@ -106,11 +106,11 @@ def _within(address: Address, place: Place, egress: Egress) -> tuple[str, Scope]
     details: dict[str, object] = {"address": str(address), "egress": egress.scope, "needs": place.scope}
     if allowed:
         raise EgressForbidden(
-            f"{address} is outside of the local network, and milvus:// is not encrypted, so nothing was sent: use"
+            f"{address} is outside the local network, and milvus:// is not encrypted, so nothing was sent: use"
             " milvus+tls://",
             details,
         )
-    where = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
+    where = {"local": "on this machine", "lan": "in the local network", "any": "outside the local network"}
     raise EgressForbidden(
         f"`egress: {egress.scope}` of {egress.owner} keeps texts from {address}, which is {where[place.scope]}: nothing"
         f" was sent; allow it with `egress: {place.scope}` in index.yml",

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdDecompressor, ZstdError, compress
 
-# More than the longest text that is indexed by default, with its chunks and links.
+# Larger than the longest text that is indexed by default, with its chunks and links.
 _MOST_BYTES = 512 << 20
 _LEVEL = 3
 _SHA256 = re.compile("[0-9a-f]{64}")

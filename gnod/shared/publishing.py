@@ -1,7 +1,7 @@
-"""Keep a shared collection equal to a collection of the index: what changed is noted, then sent, then confirmed.
+"""Keep a shared collection equal to a collection of the index: changes are noted, then sent, then confirmed.
 
 Everything that is sent is absolute and may be sent again, so after any interruption the publisher continues with what
-its ledger has not confirmed. Blocks; belongs to one thread at a time. Knows no configuration.
+its ledger has not confirmed. Blocks; only one thread at a time may use it. Must not depend on the configuration.
 
 One daemon publishes a collection: the header names it. Another one is refused, unless it takes over; the first one
 notices that before it sends anything else.
@@ -27,16 +27,16 @@ from gnod.store.documents.changes import Position
 from gnod.store.documents.docsizes import column_sizes
 from gnod.store.vectors import vector_rows
 
-# Documents of a batch, and characters of their texts.
+# The maximum documents of a batch, and characters of their texts.
 _BATCH, _CHARACTERS = 200, 8 << 20
 _PAGE = 5_000
-# Terms of a request; and while many documents are sent, their frequencies and the header are sent so often.
+# The terms of a request, and how often their frequencies and the header are sent while many documents are sent.
 _TERMS, _EVERY_S = 5_000, 30.0
-# Documents after which the engine may arrange them.
+# The engine may arrange the documents after this many.
 _MANY = 1_000
-# A header is not older, so readers see that the publisher is there.
+# A header is renewed after this time, so that readers see that the publisher is there.
 _HEARTBEAT_S = 55.0
-# The drift of the mean length from which on all weights are sent again.
+# All weights are sent again when the mean length has drifted by this share.
 _DRIFT = 0.05
 
 
@@ -80,7 +80,7 @@ class Publisher:
         """Make the shared collection, or continue with it. Raises AlreadyPublished."""
         header, state = self._engine.header(), self._ledger.state
         if header is not None and header.format > FORMAT:
-            raise EngineFailed("a newer gnod publishes this collection: upgrade this one")
+            raise EngineFailed("a newer gnod publishes this collection: upgrade gnod")
         if header is not None and header.publisher != state.publisher and not take_over:
             raise refused(header)
         if header is None or header.publisher != state.publisher or state.change == 0:
@@ -135,7 +135,8 @@ class Publisher:
         self._told, self.told_at = time.monotonic(), time.time()
 
     def compare_again(self) -> None:
-        """Have the next `follow` compare all documents: some changes, such as that of a file's time, are no events."""
+        """Have the next `follow` compare all documents: some changes, such as that of a file's time, cause no
+        events."""
         self._ledger.state.is_complete = False
         self._ledger.save()
 
@@ -278,7 +279,7 @@ class Publisher:
             failed: dict[str, str] = {}
             for one in some:
                 failed |= self._put([one], "any")
-            if len(failed) == len(some):  # it is not the documents
+            if len(failed) == len(some):  # the documents are not the cause
                 raise
             return failed
         return {}
@@ -319,7 +320,7 @@ class Publisher:
     def _check_lease(self) -> None:
         header = self._engine.header()
         if header is None:
-            raise EngineFailed("somebody removed the shared collection: it is published again")
+            raise EngineFailed("the shared collection was removed: it is published again")
         if header.publisher != self._ledger.state.publisher:
             raise refused(header)
 
@@ -362,8 +363,8 @@ def refused(header: Header) -> AlreadyPublished:
     """Return the error for a collection that another daemon publishes."""
     ago = max(time.time() - header.published_at, 0)
     return AlreadyPublished(
-        f"{header.publisher_label} publishes this collection, and was there {_in_words(ago)} ago: publish under another"
-        " name, or take it over with `gnoctl collection publish NAME --to ADDRESS --take-over`",
+        f"{header.publisher_label} publishes this collection, and was last seen {_in_words(ago)} ago: publish under "
+        "another name, or take it over with `gnoctl collection publish NAME --to ADDRESS --take-over`",
         {"publisher": header.publisher_label, "seconds": round(ago)},
     )
 

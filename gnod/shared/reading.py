@@ -31,10 +31,10 @@ from gnod.store.documents.filters import Condition, Filters
 from gnod.store.documents.fulltext import Counted, Term, Weighed
 from gnod.store.vectors import vector_rows
 
-# Candidates by words, unless more results are wanted; and the most.
+# The number of candidates by keyword, unless more results are wanted; and the maximum.
 BY_WORDS = 200
 MOST = 1000
-# Documents that are fetched at a time.
+# The number of documents that are fetched at a time.
 _FETCHED = 50
 
 
@@ -90,7 +90,7 @@ class Shared:
             self.replica.store(documents, self.uri or self.header.model, self.header.dimensions)
 
     def fetch(self, key: Key) -> bool:
-        """Get a document as it is now; False where there is none."""
+        """Get the present version of a document; return False if it does not exist."""
         documents = self.engine.documents([key])
         self.store(documents)
         return bool(documents)
@@ -139,7 +139,7 @@ class Reading:
         ids = self._bring(found)
         with self._shared.replica.reading() as connection:
             part = self._part(connection, wanted, terms, ids.values())
-        # The sums are over all documents, also those that do not pass.
+        # The sums are over all documents, including those that do not pass.
         scored = {id_ for id_, _ in part.found.matches}
         rest = self._rest(terms, {key for key, id_ in ids.items() if id_ in scored})
         whole = part.found._replace(
@@ -219,7 +219,7 @@ class Reading:
 
 
 def _terms_of(phrase: str) -> tuple[str, ...]:
-    """Return the terms of a phrase; none where its last one is only the beginning of a word."""
+    """Return the terms of a phrase; empty if its last one is only the beginning of a word."""
     return () if phrase.endswith(" *") else expression.terms_of(phrase)
 
 

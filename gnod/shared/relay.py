@@ -1,7 +1,7 @@
 """The only way to the server of a shared collection: a Unix socket that forwards to it what the gate lets through.
 
-A client library connects again, tries again and keeps connections alive when it sees fit. It knows only the socket, so
-none of its bytes leaves without the gate. It encrypts to the server itself: the relay sees what goes over the network.
+A client library connects again, tries again and keeps connections alive on its own. It has only the socket, so none of
+its bytes leaves without the gate. It encrypts to the server itself: the relay sees what goes over the network.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Relay:
 
     @property
     def target(self) -> str:
-        """Where the client connects to, as gRPC writes it. Raises OSError after `close`."""
+        """Return where the client connects to, as gRPC writes it. Raises OSError after `close`."""
         with self._lock:
             if self._folder is None:
                 self._folder = self._listen()
@@ -92,7 +92,7 @@ class Relay:
             threading.Thread(target=self._receive, args=(server, client), name="gnod-relay", daemon=True).start()
             self._send(client, server)
         except (OSError, EgressForbidden):
-            pass  # the client sees a closed connection; `begin` says why
+            pass  # the client sees a closed connection; `begin` reports why
         finally:
             self._drop(client, server)
 

@@ -1,7 +1,8 @@
 """The documents of a shared collection that searches found before, in an index of this machine.
 
-An ordinary index file, so that everything that reads documents works with it. It is bounded: what was not found for
-longest leaves. It can be deleted at any time; a damaged one is, and begins anew. Knows no engine and no ranking.
+An ordinary index file, so that everything that reads documents works with it. It is bounded: the documents that no
+search found for the longest time are removed. It can be deleted at any time; a damaged one is deleted and starts empty.
+Must not depend on engines or ranking.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from gnod.store.documents.records import Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 
-# Documents that are kept: some hundred times those of a search.
+# The maximum number of documents: some hundred times those of a search.
 MOST = 20_000
 _KEPT = 0.9
-# So many pieces of a document are as many as a book of a thousand pages has.
+# A book of a thousand pages has about this many pieces.
 _MOST_PIECES = 10_000
 _MOST_DIMENSIONS = 16_384
 _NUMBERS = 2**22 - 2
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS shared_documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS shared_documents_by_id ON shared_documents (document_id);
 """
-# Its id is the least of the index: SQLite numbers the next documents from there.
+# Its id is the lowest of the index, and SQLite numbers the next documents from there.
 _FIRST = (
     "INSERT OR IGNORE INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash,"
     " title, mime, converter, dated, metadata, line_map, active, indexed_at)"
@@ -125,7 +126,7 @@ class Replica:
         database = Database(self._path, readers=1, use_knn=False)
         try:
             if not database.submit_write(self._is_current).result():
-                raise Corrupt("the replica is of another collection, or version")
+                raise Corrupt("the replica is of another collection or version")
         except BaseException:
             database.close()
             raise
@@ -191,10 +192,10 @@ def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, 
     sent = payload.decode(shared.payload)
     if sent.path != shared.path or shared.key != key_of(sent.path):
         raise EngineFailed("a document of a shared collection is damaged: its path is that of another one")
-    if len(shared.pieces) > _MOST_PIECES or not all(_is_sound(each.embedding, dimensions) for each in shared.pieces):
+    if len(shared.pieces) > _MOST_PIECES or not all(_is_sound(piece.embedding, dimensions) for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: it has invalid vectors")
     chunks = len(sent.prepared.chunks)
-    if not all(0 <= each.seq < chunks and each.start >= 0 for each in shared.pieces):
+    if not all(0 <= piece.seq < chunks and piece.start >= 0 for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: a piece is of no chunk")
     own = sent.prepared
     return sent, msgspec.structs.replace(own, terms=terms_of(own.language, sent.path, own.title, own.markdown))

@@ -15,9 +15,9 @@ from gnod.pipeline.places import Layout
 from gnod.shared.engine import Key, SharedDocument, Vector
 from gnod.store.vectors.vector_rows import DTYPE
 
-# Documents: the deviation of so many is within 5 % of that of all.
+# With this many documents, the deviation is within 5 % of that of all.
 SIZE = 1000
-# Pieces of a document: more of a long one would need much memory.
+# The maximum number of pieces of a document: a long one would need much memory.
 _MOST_PIECES = 32
 
 Floats = NDArray[np.float32]
@@ -57,8 +57,8 @@ class Sample:
         return self._layout.best(np.asarray(self._vectors @ query, np.float32))
 
     def sums(self, weights: Mapping[int, float], without: Collection[Key], documents: int) -> tuple[float, float]:
-        """Return about the sum of the scores of so many documents that are not in `without`, and of their square roots.
-        `weights` of the query's terms."""
+        """Estimate the sum of the scores of this many documents that are not in `without`, and the sum of their square
+        roots. `weights` of the query's terms."""
         outside = np.array([key not in without for key in self._keys], bool)
         if documents <= 0 or not outside.any():
             return 0.0, 0.0

@@ -18,9 +18,9 @@ from gnod.store.documents.fulltext import WEIGHTS
 from gnod.store.documents.records import Terms
 from gnod.store.postings.contents import tokens
 
-# The largest that sparse vectors of Milvus can have is 2³² - 2.
+# Sparse vectors of Milvus allow at most 2³² - 2.
 _IDS = 2**32 - 3
-# Belongs to no term. A document without terms has it, because a sparse vector cannot be empty.
+# This number stands for no term. A document without terms has it, because a sparse vector cannot be empty.
 NO_TERM = _IDS
 
 
@@ -58,7 +58,7 @@ def weights_of(counts: Counts, average: float, columns: tuple[float, float, floa
 
 
 def idf(documents: int, frequency: int) -> float:
-    """Return the weight of a query's term that occurs in so many of the documents."""
+    """Return the weight of a query's term that occurs in this many of the documents."""
     return bm25.idf(documents, min(frequency, documents))
 
 

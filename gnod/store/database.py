@@ -37,18 +37,18 @@ Connection = apsw.Connection
 
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
-# Snapshots open at a time. Each has a connection of its own, which is kept.
+# The number of snapshots that may be open at a time. Each one has its own connection, which is kept.
 SNAPSHOTS = 16
-# Of each connection that reads. The system keeps the pages of the file, too: with four times as much, searches take as
-# long, and four threads take 24 MB more.
+# The cache of each connection that reads. The system also caches the pages of the file: with four times as much,
+# searches take as long, and four threads take 24 MB more.
 _CACHE_KIB = 2 * 1024
-# What a transaction of 400 documents changes, where pages that do not fit are written twice.
+# A transaction of 400 documents changes this much. Pages that do not fit are written twice.
 _WRITER_CACHE_KIB = 32 * 1024
 # About a third of a second of work: often enough to distinguish work from a hang, at no measurable cost.
 _HEARTBEAT_STEPS = 5_000_000
-# Of a log that a large transaction made longer.
+# A log that a large transaction made longer is cut to this length.
 _KEPT_LOG_BYTES = 4 << 20
-# Five vectors of 384 dimensions fit on a page; of 4 kB, two with a quarter left over.
+# Five vectors of 384 dimensions fit on a page. On a page of 4 kB there would be two, with a quarter left over.
 _PAGE_BYTES = 8192
 _LOG_PAGES = 1000
 _MODE = 0o600
@@ -97,7 +97,8 @@ class Database:
             self._writer_connection = _open_writer(path, schema)
             if use_knn:
                 self.knn_missing = _load_knn(self._writer_connection)
-            self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # creates -wal and -shm
+            # This creates -wal and -shm.
+            self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             self.file_identity = identify(path)
         self.postings: Postings | None = None
         self._follower: Follower | None = None
@@ -132,7 +133,8 @@ class Database:
             finally:
                 with contextlib.suppress(RuntimeError):  # the database is closed
                     ended = self._readers.submit(snapshot.end)
-                    # Also if the caller is cancelled here: else each cancelled query would cost a connection.
+                    # Give it back even if the caller is cancelled here: otherwise each cancelled query would cost a
+                    # connection.
                     ended.add_done_callback(lambda _: self._idle_snapshots.append(snapshot))
                     await asyncio.shield(asyncio.wrap_future(ended))
 
@@ -145,11 +147,11 @@ class Database:
         return await asyncio.wrap_future(self.submit_maintenance(work))
 
     def submit_write(self, work: Callable[[Connection], T]) -> Future[T]:
-        """As `write`, for threads and for callers that do not wait."""
+        """Do as `write`, for threads and for callers that do not wait."""
         return self._writer.submit(self._write, work)
 
     def submit_maintenance(self, work: Callable[[Connection], T]) -> Future[T]:
-        """As `maintain`, for threads and for callers that do not wait."""
+        """Do as `maintain`, for threads and for callers that do not wait."""
         return self._writer.submit(self._maintain, work)
 
     def follow(self, follower: Follower) -> None:
@@ -188,13 +190,13 @@ class Database:
             connection.close()
         try:
             self._writer_connection.execute("PRAGMA optimize")
-        except apsw.Error as error:  # damaged, or a full disk
+        except apsw.Error as error:  # the database is damaged, or the disk is full
             _log.debug("index.not_optimised", extra={"fields": {"reason": type(error).__name__}})
         with contextlib.suppress(apsw.Error):
             self._writer_connection.close()
 
     async def _read_in_turn(self, work: Callable[[Connection], T], snapshot: _Snapshot | None) -> T:
-        """Of the reads that wait for a thread, those of each client come in turn."""
+        """Read when it is the turn of this client: waiting reads of all clients alternate."""
         async with self._turns:
             future = self._submit_read(work, snapshot)
             try:
@@ -219,7 +221,7 @@ class Database:
     def _write(self, work: Callable[[Connection], T]) -> T:
         connection, committed = self._writer_connection, None
         if self._follower:
-            attachment.take(connection)  # those of a transaction that failed
+            attachment.take(connection)  # drop the terms of a transaction that failed
         with self._writing(), atomic(connection):
             result = work(connection)
             if self._follower:
@@ -256,7 +258,7 @@ class Database:
             raise error if isinstance(error, DatabaseCorrupt) else damaged(self.path, self._kind) from error
 
     def _run_read(self, work: Callable[[Connection], T], future: Future[T], snapshot: _Snapshot | None) -> None:
-        # The lock first: who waits for it can still be cancelled.
+        # Take the lock first: a caller that waits for it can still be cancelled.
         with snapshot.lock if snapshot else contextlib.nullcontext():
             if future.set_running_or_notify_cancel():
                 self._complete_read(work, future, snapshot)
@@ -325,7 +327,7 @@ def atomic(connection: Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # After a full disk SQLite has rolled back already.
+        # SQLite may have rolled back already, for example on a full disk.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -347,7 +349,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         if stat.S_IMODE(path.stat().st_mode) != _MODE:
             path.chmod(_MODE)  # it contains private notes
         _configure(connection, _WRITER_CACHE_KIB)
-        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new database
+        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # this affects only a new database
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -383,7 +385,7 @@ def _refuse_unsuitable(path: Path, schema: Schema) -> None:
     connection = Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         found = connection.pragma("application_id")
-        # Empty and unsigned: gnod may have ended before it set the application id.
+        # If the file is empty and unsigned, gnod may have ended before it set the application id.
         is_blank = found == 0 and _is_sqlite(path) and not connection.execute("SELECT count(*) FROM sqlite_schema").get
         if found != schema.kind.application_id and not is_blank:
             raise ForeignDatabase(
@@ -399,13 +401,14 @@ def _configure(connection: Connection, cache_kib: int = _CACHE_KIB) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute(f"PRAGMA cache_size = -{cache_kib}")
     connection.execute("PRAGMA temp_store = MEMORY")
-    # SQLite's own lower() knows ASCII only.
+    # SQLite's own lower() supports ASCII only.
     connection.create_scalar_function("folded", lambda *values: folded(values[0]), 1, deterministic=True)
     packing.register(connection)
 
 
 def folded(value: apsw.SQLiteValue) -> str | None:
-    """Return a text as it is compared without regard to case; None for what is no text. Also a function of SQL."""
+    """Return a text in the form in which it is compared ignoring case; None for other values. It is also a function of
+    SQL."""
     return unicodedata.normalize("NFC", value).casefold() if isinstance(value, str) else None
 
 

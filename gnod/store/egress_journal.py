@@ -1,7 +1,8 @@
-"""What was sent to other programs and machines: how many requests and bytes, by address, role and collection. No text.
+"""Record what was sent to other programs and machines: the numbers of requests and bytes, by address, role and
+collection, but no text.
 
 A database of its own, so that it outlives the index. It is written before the bytes leave, and survives a kill of the
-daemon. Several processes may use it. Knows no config.
+daemon. Several processes may use it. Must not depend on the config.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import apsw
 
 from gnod.errors import StorageFailed
 
-# Lines that are kept, one for each address, role and collection. Those that were not used for longest leave.
+# Keep this many lines, one for each address, role and collection. The least recently used ones are deleted.
 MOST = 10_000
-# How often lines leave, in lines written.
+# Lines are deleted after this many were written.
 _PRUNED_AFTER = 1_000
 _BUSY_MS = 2_000
 _SCHEMA = """
@@ -45,7 +46,7 @@ DELETE FROM sent WHERE (address, role, collection) IN (
     SELECT address, role, collection FROM sent ORDER BY last DESC LIMIT -1 OFFSET ?)
 """
 _ALL = "SELECT address, role, collection, requests, bytes, first, last FROM sent ORDER BY address, role, collection"
-# The line of all collections together: a request for several is counted once.
+# The line of all collections together, where a request for several counts once.
 TOGETHER = ""
 
 

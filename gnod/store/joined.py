@@ -1,7 +1,7 @@
 """Indexes beside the one that is read: replicas of shared collections. Reads of documents by id go to the right one.
 
 Every index has a range of ids of its own: the upper bits are its number, 0 for the local index. A read joins others for
-as long as it runs, so a search in the local index alone never sees them. Knows no engine.
+as long as it runs, so a search in the local index alone never sees them. Must not depend on engines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _joined: WeakKeyDictionary[apsw.Connection, Mapping[int, Other]] = WeakKeyDictio
 
 @contextmanager
 def joined(connection: apsw.Connection, others: Mapping[int, Other]) -> Iterator[None]:
-    """Let reads of `connection` see the documents of others, by number, too."""
+    """Let reads of `connection` also see the documents of others, by number."""
     _joined[connection] = others
     try:
         yield

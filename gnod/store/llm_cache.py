@@ -1,4 +1,4 @@
-"""Answers of language models, by the hash of everything that they depend on. Knows no model."""
+"""Answers of language models, by the hash of everything that they depend on. Must not depend on models."""
 
 from __future__ import annotations
 

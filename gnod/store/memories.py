@@ -1,4 +1,4 @@
-"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Knows no key, so cannot decrypt them."""
+"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Has no key, so it cannot decrypt them."""
 
 from __future__ import annotations
 

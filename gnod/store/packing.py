@@ -1,7 +1,7 @@
 """Compressed texts in the database: zstd, with dictionaries made of the index's own texts.
 
-A text of 1 kB shrinks to .59 by itself and to .40 with a dictionary, which knows the words. The id of a dictionary
-comes from its content, and each compressed text names it. Knows neither documents nor what reads them.
+A text of 1 kB shrinks to .59 alone and to .40 with a dictionary, which contains the words. The id of a dictionary comes
+from its content, and each compressed text names it. Must not depend on documents or their readers.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdCompressor, ZstdDict, ZstdError, decompress, get_frame_info, train_dict
 
-# Longer texts are stored as they are: they are read in parts (see `texts`), and few.
+# Longer texts are stored uncompressed: they are read in parts (see `texts`), and there are few of them.
 MOST_BYTES = 1 << 20
 _LEVEL = 3
 _DICTIONARY_BYTES = 64 << 10
-# A dictionary is made when there are so many texts, and again when there are so many times more.
+# Make a dictionary when there are this many texts, and again when there are this many times more.
 _FIRST, _GROWTH = 1_000, 4
 _SAMPLES, _SAMPLE_BYTES = 1_000, 4_000
 _NONE = 0
 
-# By database and id. They are large, do not change, and serve all connections.
+# Dictionaries by database and id. They are large, do not change, and serve all connections.
 _known: dict[tuple[str, int], ZstdDict | None] = {}
-# Of each connection that writes, for one dictionary: to make one takes longer than to compress a short text.
+# Compressors of each connection that writes, for one dictionary. Making one takes longer than compressing a short text.
 _compressors: WeakKeyDictionary[apsw.Connection, tuple[int, ZstdCompressor]] = WeakKeyDictionary()
 
 
@@ -63,7 +63,8 @@ def unpack(connection: apsw.Connection, packed: bytes) -> str:
 def train_when_due(connection: apsw.Connection) -> None:
     """Make a dictionary for the texts to come, if there is none yet or there are many more texts than it was made of.
     Takes .2 s, once for each time that the texts have become four times as many."""
-    newest = int(connection.execute("SELECT coalesce(max(rowid), 0) FROM mirrors").get)  # about how many there are
+    # This is about the number of texts.
+    newest = int(connection.execute("SELECT coalesce(max(rowid), 0) FROM mirrors").get)
     last = connection.execute("SELECT max(texts) FROM dictionaries").get
     if newest < (_FIRST if last is None else int(last) * _GROWTH):
         return

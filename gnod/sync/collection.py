@@ -63,8 +63,8 @@ class SyncedCollection:
         self.changes_noted = 0
         self._services = services
         self._timings = services.timings
-        self._changes = NOTHING  # noted, and not covered by a run yet
-        self._files_left = 0  # of the current run
+        self._changes = NOTHING  # changes that were noted and that no run covers yet
+        self._files_left = 0  # the files that the current run still has to read
         self._is_whole_requested = False
         self._lock = asyncio.Lock()
         self._waiting: asyncio.Task[SyncReport] | None = None
@@ -110,7 +110,7 @@ class SyncedCollection:
         return not self._steadiness.is_lost
 
     def reconfigure(self, config: CollectionConfig) -> None:
-        """Take a new config, also after `remove`: watch and sync everything again."""
+        """Take a new config, including after `remove`: watch and sync everything again."""
         self.config = config
         self.is_removed = False
         self._steadiness = Steadiness()
@@ -156,7 +156,7 @@ class SyncedCollection:
             self.rewatch()
         elif stood_still or self._watch.is_walk_due(rescan_s):
             self.note_changed()
-        elif self._changes.size:  # they were held back
+        elif self._changes.size:  # these changes were held back
             self._follow()
 
     def request(self, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
@@ -201,7 +201,7 @@ class SyncedCollection:
                 self._check_not_removed()
                 raise
             except Exception:
-                # A full disk must not make the index look current.
+                # The index must not look current after a failed run, such as on a full disk.
                 self._changes = self._changes.joined(scope)
                 raise
             finally:
@@ -255,7 +255,7 @@ class SyncedCollection:
             limits=self._services.configuration.current.ingest,
             ignore_files=self._services.ignore_files,
             progress=progress,
-            # A link changes when its target does.
+            # Links must be updated when their target changes.
             scope=scope.joined(of_paths(self._links)),
             left=self._orphaned_mirrors,
             is_first=scope.is_whole and self.last_reconcile is None,
@@ -290,7 +290,7 @@ class SyncedCollection:
             self._last_failure = None
         elif not isinstance(error, GnoError):
             _log.error("sync.failed", exc_info=error)
-        elif self._last_failure != error.message:  # it repeats while a disk is full
+        elif self._last_failure != error.message:  # log it once: the failure repeats while a disk is full
             self._last_failure = error.message
             _log.warning("sync.failed", extra={"fields": {"kind": error.kind, "message": error.message}})
 

@@ -41,7 +41,7 @@ class FolderWatch:
     def __init__(
         self, collection: CollectionConfig, on_changed: OnChanged, open_source: OpenSource, timings: SyncTimings
     ) -> None:
-        self.changed_at = 0.0  # on the monotonic clock
+        self.changed_at = 0.0  # a time of the monotonic clock
         self._path = collection.path
         self._on_changed = on_changed
         self._timings = timings
@@ -79,7 +79,7 @@ class FolderWatch:
     def state(self, unavailable: str | None) -> WatchState:
         """Return how the collection is watched, given why its folder could not be walked. In any thread."""
         if unavailable or not self._walk_ended:
-            return WatchState("off", unavailable or "watching begins in a moment", self._last_event)
+            return WatchState("off", unavailable or "the folder will be watched in a moment", self._last_event)
         reason = self._reason()
         if reason is None:
             return WatchState("events", None, self._last_event)
@@ -96,7 +96,7 @@ class FolderWatch:
     def is_useless(self, unavailable: str | None) -> bool:
         """Tell whether to open the watch again: the path is another folder now, or events may be available again."""
         if self._reason() is None:
-            # A network drive that does not answer is never checked here, but in the threads of the walks.
+            # Only the threads of the walks check a network drive that may not answer.
             retry_s = self._timings.retry_root_s if unavailable else float("inf")
             return self._identity != identity(self._path) or self._is_older_than(retry_s)
         return self._is_older_than(self._timings.retry_events_s)
@@ -106,7 +106,7 @@ class FolderWatch:
             self._source.close()
 
     def _reason(self) -> str | None:
-        """Return why there are no events, or not all."""
+        """Return why some or all events are missing."""
         return self._source.fault if self._source else self._fault
 
     def _is_older_than(self, seconds: float) -> bool:

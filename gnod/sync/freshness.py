@@ -17,9 +17,8 @@ class FreshnessReport(NamedTuple):
     """How the index compares with the disk. `pending`: files not checked yet; `failed`: files that could not be read;
     `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
 
-    This decides for all clients whether the index is current, and how that is said. A file that could not be read is
-    indexed as far as it can be, and a folder without events is compared every few seconds: neither is a reason to
-    distrust a search for ever.
+    This decides for all clients whether the index is current, and how that is said. Unreadable files and folders
+    without events do not count: the former cannot be indexed, and the latter are compared every few seconds.
     """
 
     pending: int
@@ -49,12 +48,12 @@ class FreshnessReport(NamedTuple):
             parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
         if self.unavailable:
             names = ", ".join(self.unavailable)
-            parts.append(f"the folder of {names} does not exist now (its documents stay in the index)")
+            parts.append(f"the folder of {names} does not exist now: its documents stay in the index")
         return parts
 
 
 class Known(NamedTuple):
-    """What is known of the collections `names` without asking the index; data for any process."""
+    """What is known about the collections `names` without reading the index. It is data for any process."""
 
     names: list[str]
     pending: int
@@ -102,7 +101,7 @@ class FreshnessService:
         return reported(connection, known, unembedded)
 
     def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
-        """Return how many chunks have no vector of the serving model: counted only where the backlog does not know."""
+        """Return how many chunks have no vector of the serving model. Count them only if the backlog does not know."""
         known = self._backlog.known_pending()
         if known == 0 or (known is not None and all_of_them):
             return known
@@ -115,7 +114,7 @@ class FreshnessService:
 
 
 def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:
-    """Add what the index knows."""
+    """Add what only the index knows."""
     return FreshnessReport(
         pending=known.pending,
         failed=failures.count(connection, known.names),

@@ -26,7 +26,7 @@ from gnod.sync.timings import SyncTimings
 from gnod.watch.factory import open_source
 from gnod.watch.source import Events, NotWatchable, Source
 
-_NOT_WATCHED_YET = WatchState("off", "watching begins in a moment")
+_NOT_WATCHED_YET = WatchState("off", "the folder will be watched in a moment")
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class SyncScheduler:
         self._config_watch = self._watch_config(open_source)
         configuration.changed.connect(self._config_changed)
         for collection in self._collections.values():
-            collection.note_changed()  # the folder may have changed while it was not watched
+            collection.note_changed()  # the folder may have changed before it was watched
         self._checks = asyncio.create_task(self._check_regularly(), name="sync clock")
 
     @property
@@ -102,13 +102,14 @@ class SyncScheduler:
         return self._collections.get(name)
 
     def pending(self) -> Pending:
-        """In any thread: the items are copied in one step of the interpreter."""
+        """Return the pending paths. Any thread may call this, because the items are copied in one step of the
+        interpreter."""
         known = [c for c in list(self._collections.values()) if not c.is_removed]
         unavailable = sorted(c.config.name for c in known if c.unavailable is not None)
         return Pending(sum(c.pending_files for c in known), unavailable)
 
     def watch_state(self, name: str) -> WatchState:
-        """In any thread."""
+        """Return how changes are noticed. Any thread may call this."""
         collection = self._collections.get(name)
         return collection.watch_state if collection else _NOT_WATCHED_YET
 
@@ -117,7 +118,8 @@ class SyncScheduler:
         wanted = names or [c.name for c in self._configuration.current.collections]
         runs = (asyncio.shield(self.collection(name).request()) for name in wanted)
         for end in await asyncio.gather(*runs, return_exceptions=True):
-            was_removed = isinstance(end, CollectionNotFound) and not names  # the caller did not name it
+            # Ignore it: the caller did not name this collection.
+            was_removed = isinstance(end, CollectionNotFound) and not names
             if isinstance(end, BaseException) and not was_removed:
                 raise end
 

@@ -1,4 +1,4 @@
-"""Whether inodes and change times tell anything about the files of a folder. Knows no disk.
+"""Whether inodes and change times tell anything about the files of a folder. Must not depend on the disk.
 
 Some network drives give a file another inode after a while, and some programs touch every file again and again. Each
 walk would then read the whole folder, only to find that nothing has changed.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from gnod.ingest.sync import SyncReport
 
-# So many files, and at least half of a folder, in so many walks in a row.
+# Stop trusting inodes if this many files, and at least half of a folder, differ in this many walks in a row.
 _MANY = 100
 _WALKS = 3
 
 REASON = (
-    "inodes or change times of its files change without their content; so only names, sizes and times of modification"
-    " are compared, until the daemon starts again"
+    "inodes or change times of its files change without their content: until the daemon starts again, only names, sizes"
+    " and times of modification are compared"
 )
 
 

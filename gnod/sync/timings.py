@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 
 class SyncTimings(NamedTuple):
-    """In seconds, except for the two ratios."""
+    """All values are in seconds, except the two ratios."""
 
-    # A burst of events is synced when it has been quiet for a moment, or has lasted a while.
+    # Sync a burst of events when it has been quiet for this time, or has lasted this long.
     quiet_s: float = 0.04
     longest_burst_s: float = 0.25
-    # Rest in proportion to the work before the same paths are synced again: a file that is written all the time must
-    # not keep a core busy.
+    # Rest in proportion to the work before syncing the same paths again: a file that is written all the time must not
+    # keep a core busy.
     rest_per_work: float = 2.0
     longest_rest_s: float = 10.0
     rest_after_failure_s: float = 10.0
-    # How often roots, due walks and the clocks are checked.
+    # Check roots, due walks and the clocks this often.
     check_every_s: float = 3.0
-    # A check that comes this much too late, or clocks that differ by this much: the process or the machine stood still.
+    # The process or the machine was suspended if a check comes this much too late, or if clocks differ by this much.
     stood_still_s: float = 5.0
-    # Without events the folder is walked this often, and never for more than a twentieth of the time.
+    # Walk a folder without events this often, but for at most a twentieth of the time.
     poll_s: float = 5.0
     polls_per_work: float = 20.0
-    # A limit of the system may have been raised; a folder may be readable again without having been replaced.
+    # Try again after this time: a limit of the system may have been raised, or a folder may be readable again.
     retry_events_s: float = 600.0
     retry_root_s: float = 60.0

@@ -16,17 +16,17 @@ from gnod.pipeline import fusion
 from gnod.pipeline.fusion import Evidence, Trust
 
 FACTORS = (0.25, 0.5, 2.0, 4.0, 8.0)
-# Fewer questions say nothing.
+# Fewer questions prove nothing.
 MIN_QUESTIONS = 40
 _RANKS = 10
 _RESAMPLES = 4000
-# Of the interval: with five factors, the usual 95 % would be too easy.
+# The confidence of the interval: with five factors, the usual 95 % would be too easy.
 _CONFIDENCE = 0.99
 _SEED = 20_261_122
 
 
 class Asked(NamedTuple):
-    """What the retrievers found for a question whose answer is document `target`."""
+    """The results of the retrievers for a question whose answer is document `target`."""
 
     target: int
     evidence: Sequence[Evidence]

@@ -42,10 +42,10 @@ from gnod.store.vectors.vector_rows import DTYPE
 from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose
 from gnod.tuning.questions import Question, questions
 
-# A larger collection is represented by so many documents, those with the lowest docids: a fixed random sample.
+# A larger collection is represented by this many documents, those with the lowest docids: a fixed random sample.
 MAX_DOCUMENTS = 3000
 MAX_QUESTIONS = 300
-# Changed documents are embedded again: so many chunks at most, and none of a document with more than these.
+# Changed documents are embedded again: at most this many chunks, and none of a document with more than these.
 MAX_CHUNKS = 700
 MAX_CHUNKS_OF_DOCUMENT = 8
 _BATCH = 100
@@ -81,7 +81,7 @@ async def learn(
     prepare: Prepare,
     on_progress: OnProgress = lambda *_: None,
 ) -> Prior:
-    """Return what was learned; the factor is 1 where no other one helps, or the collection makes too few questions.
+    """Return what was learned; the factor is 1 if no other one helps, or if the collection yields too few questions.
 
     `prepare` makes documents of texts. Raises the errors of the models and of the database.
     """
@@ -103,7 +103,7 @@ def remove_left_overs(database: Database) -> None:
 async def _ask(
     database: Database, collection: str, embedder: Embedder, prepare: Prepare, on_progress: OnProgress
 ) -> list[Asked]:
-    """Return what both retrievers find for questions about a collection; nothing if there are too few questions."""
+    """Return what both retrievers find for questions about a collection; empty if there are too few questions."""
     sources = await _sources(database, collection)
     items, changed = _plan(sources)
     if len(items) < MIN_QUESTIONS:
@@ -126,7 +126,7 @@ def _scratch(database: Database) -> str:
 
 
 async def _sources(database: Database, collection: str) -> list[_Source]:
-    """Read the documents, a few at a time: a long transaction would keep a reader from the searches."""
+    """Read the documents, a few at a time: a long transaction would take a reader away from the searches."""
     found = await database.read(partial(_sample, collection))
     sources: list[_Source] = []
     for first in range(0, len(found), _BATCH):
@@ -171,7 +171,7 @@ def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, Question]]
             break
         possible = questions(source.own_title, source.markdown)
         if possible and len(source.chunks) <= MAX_CHUNKS_OF_DOCUMENT:
-            # A docstring is most like what people ask of code; of the others, each kind in turn.
+            # A docstring is most similar to what people ask about code. The other kinds are used in turn.
             question = possible[0] if possible[0].kind == "docstring" else possible[number % len(possible)]
             changed[source.path] = question
             items.append(_Item(question.text, source.path))
@@ -279,7 +279,7 @@ async def _ask_all(
         if item.path in ids:
             try:
                 asked.append(await index.read(partial(_find, nearest, item.text, ids[item.path], rows)))
-            except GnoError:  # a text without a word to search for
+            except GnoError:  # the text has no word to search for
                 continue
         on_progress("asking", done, len(items))
     return asked

@@ -14,7 +14,7 @@ from gnod.ingest import frontmatter
 
 _MIN_WORDS, _MAX_WORDS = 3, 25
 _MIN_SENTENCE_WORDS = 5
-# What is left of a document without the question.
+# A document must keep this much without the question.
 _MIN_CHARACTERS = 100
 
 _DOCSTRING = re.compile(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)

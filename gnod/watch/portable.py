@@ -13,7 +13,7 @@ from watchfiles import awatch
 
 from gnod.watch.source import Events, OnEvents
 
-# How often watchfiles checks for events: each check is a wake-up.
+# watchfiles checks for events this often. Each check is a wake-up.
 _STEP_MS = 200
 _DEBOUNCE_MS = 1_000
 
@@ -21,7 +21,7 @@ _DEBOUNCE_MS = 1_000
 class PortableSource:
     def __init__(self, root: str, on_events: OnEvents) -> None:
         self.fault: str | None = None
-        self._root = os.path.realpath(root)  # as in the paths of the events
+        self._root = os.path.realpath(root)  # the paths of the events are like this
         self._on_events = on_events
         self._task = asyncio.create_task(self._follow(), name=f"watch {root}")
 

@@ -21,7 +21,7 @@ OnEvents = Callable[[Events], None]
 
 
 class NotWatchable(Exception):
-    """There are no events, or not all. The text says why and what to do."""
+    """Some or all events are missing. The text says why and what to do."""
 
 
 class Source(Protocol):
@@ -34,7 +34,7 @@ class Source(Protocol):
     def fault(self) -> str | None: ...
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
-        """Watch a folder, relative to the root ("" is the root), or a file that has other names outside of the watched
+        """Watch a folder, relative to the root ("" is the root), or a file that has other names outside the watched
         folders. Call it before the folder is listed, in any thread."""
 
     def keep_only(self, paths: Set[str]) -> None:

@@ -224,7 +224,7 @@ def test_without_a_generated_text_there_are_quotes_only(daemon: FakeDaemon, gnoc
     outcome = gnoctl("ask", "what", "--no-generate")
     assert daemon.asked(AskParams).generate is False
     assert outcome.out.endswith("  name: Miso\n\n")
-    assert "--no-generate exclude each other" in gnoctl("ask", "what", "--generate", "--no-generate").err
+    assert "--no-generate cannot be used together" in gnoctl("ask", "what", "--generate", "--no-generate").err
 
 
 def test_a_model_that_is_too_small_is_named_once(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

@@ -109,7 +109,7 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
         ("search rust -async", "quote the query"),
         ("serach x", "no such command 'serach'. Did you mean 'search'"),
         ("search caf\udce9 --json", "is not valid UTF-8"),
-        ("search x --json --files", "--json and --files exclude each other"),
+        ("search x --json --files", "--json and --files cannot be used together"),
         ("completion tcsh", "no completion for 'tcsh': choose bash, zsh or fish"),
         ("search caf\udce9", "is not valid UTF-8"),
         ("--index ../x search x", "index name '../x' is not valid"),

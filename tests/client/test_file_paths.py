@@ -52,4 +52,4 @@ def test_one_format_at_a_time(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     sources(daemon)
     outcome = gnoctl("search", "x", "--paths", "--json")
     assert outcome.status != 0
-    assert "exclude each other" in outcome.err + outcome.out
+    assert "cannot be used together" in outcome.err + outcome.out

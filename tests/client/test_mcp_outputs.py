@@ -347,6 +347,6 @@ def test_several_documents_have_no_more_text_than_one() -> None:
     assert [each.uri for each in output.documents] == ["gno://notes/a.md", "gno://notes/b.md"]
     assert output.skipped == [
         "no.md: there is none",
-        "gno://notes/c.md: over what one answer holds: name them in another call, or narrow the glob",
+        "gno://notes/c.md: over the size of one reply: request them in another call, or narrow the glob",
     ]
     assert render(output).startswith("2 documents\n\nleft out: no.md: there is none\nleft out: gno://notes/c.md: over")

@@ -111,8 +111,8 @@ def test_no_memory_can_write_to_the_terminal(daemon: FakeDaemon, gnoctl: Gnoctl)
 
 
 def test_locked_is_an_error_with_the_command_that_helps(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: `gnoctl memory unlock`")
-    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: `gnoctl memory unlock`\n")
+    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
+    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: run `gnoctl memory unlock`\n")
     failed = json.loads(gnoctl("recall", "x", "--json").out)["error"]
     assert (failed["code"], failed["details"]["kind"]) == ("RUNTIME", "memory_locked")
 
@@ -161,7 +161,7 @@ def test_an_import_is_checked_before_anything_is_sent(daemon: FakeDaemon, gnoctl
     daemon.answers["memory.import"] = lambda params: m.MemoryManyResult(
         memories=[m.MemoryStoreResult(id="m", existed=each.text == "0") for each in params.records]  # type: ignore[attr-defined]
     )
-    assert gnoctl("memory", "import", str(source)).out == "imported 44 memories; 1 existed already\n"
+    assert gnoctl("memory", "import", str(source)).out == "imported 44 memories; 1 already existed\n"
     assert [len(params.records) for _, params in daemon.calls] == [20, 20, 5]  # type: ignore[attr-defined]
 
 
@@ -257,7 +257,7 @@ def test_a_session_is_shown_first(gnoctl: Gnoctl, tmp_path: Path) -> None:
     assert rest == [
         "would import 1 turn; nothing was stored",
         "1 turn left out: they seem to contain a key, a token or a password",
-        "1 line skipped: no turn of a conversation",
+        "1 line skipped: not a turn of a conversation",
     ]
 
 
@@ -267,7 +267,7 @@ def test_a_session_is_shown_first(gnoctl: Gnoctl, tmp_path: Path) -> None:
         (b"", "it is empty"),
         (b"\x00\x01\n\xff", "is not JSON Lines: none of its 2 lines can be read"),
         ("{}".encode("utf-16"), "is UTF-16: convert it with `iconv -f UTF-16 -t UTF-8`"),
-        (b"{}\n", "1 line skipped: no turn of a conversation"),
+        (b"{}\n", "1 line skipped: not a turn of a conversation"),
     ],
 )
 def test_files_without_turns_are_refused(data: bytes, problem: str, gnoctl: Gnoctl, tmp_path: Path) -> None:

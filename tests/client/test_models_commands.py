@@ -100,7 +100,7 @@ def test_use_says_which_models_stay_in_force(daemon: FakeDaemon, gnoctl: Gnoctl)
         preset="none", previous="slim", config_file="/config/index.yml", missing=[], in_force=in_force
     )
     outcome = gnoctl("models", "use", "none")
-    assert outcome.out == "none is the active preset now (before: slim)\n"
+    assert outcome.out == "none is now the active preset (before: slim)\n"
     assert outcome.err.splitlines() == [
         f"`models.embed` in index.yml stays in force: {server}, a server that gets texts and queries."
         " To end that, remove it there, or write `embed: none`",
@@ -115,7 +115,7 @@ def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
     )
     outcome = gnoctl("models", "use", "mini")
     assert daemon.asked(ModelsUseParams).preset == "mini"
-    assert outcome.out == "mini is the active preset now (before: slim)\n"
+    assert outcome.out == "mini is now the active preset (before: slim)\n"
     assert outcome.err.startswith("1 model not installed: run `gnoctl models pull` (")
     assert outcome.err.endswith(f":\n  {EMBED}\n")
 

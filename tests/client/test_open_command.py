@@ -89,11 +89,11 @@ def test_print_runs_nothing(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path) 
 def test_why_nothing_opens(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     location = Location(page=12, label="p12")
     daemon.answers["document.locate"] = place(source="/d/a.pdf", mime="application/pdf", location=location)
-    assert "no program to open /d/a.pdf" in gnoctl("open", "#a1b2c3d4").err
+    assert "no program was found to open /d/a.pdf" in gnoctl("open", "#a1b2c3d4").err
     add(programs, "xdg-open", "exit 3")
     outcome = gnoctl("open", "#a1b2c3d4")
     assert outcome.status == 2
-    assert "no display to show /d/a.pdf, p12: `gnoctl get` prints the text" in outcome.err
+    assert "no display is available to show /d/a.pdf, p12: `gnoctl get` prints the text" in outcome.err
     monkeypatch.setenv("DISPLAY", ":9")
     assert "xdg-open could not open /d/a.pdf (status 3)" in gnoctl("open", "#a1b2c3d4").err
     outcome = gnoctl("open", "#a1b2c3d4", "--with", "no-such-program")

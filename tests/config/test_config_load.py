@@ -210,7 +210,7 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
         ("a: [1\nb: 2\n", "index.yml:2: not valid YAML"),
         ("a:\n\t- b\n", "index.yml:2: not valid YAML"),
         ("a: b: c\n", "index.yml:1: not valid YAML: mapping values are not allowed here"),
-        ("a: *nothing\n", "index.yml:1: not valid YAML: nothing is anchored as 'nothing'"),
+        ("a: *nothing\n", "index.yml:1: not valid YAML: the anchor 'nothing'"),
         ("a: \x01\n", "index.yml:1: not valid YAML: the character U+0001 is not allowed"),
         ("a: 1\n---\nb: 2\n", "index.yml:2: only one YAML document"),
         (
@@ -251,7 +251,7 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
             "collections: [{name: a, path: /a}, {name: a, path: /b}]",
             "'a' is already the name of collections[0]",
         ),
-        ("collections: [{name: a, path: ~nobody-here/x}]", "names no home folder"),
+        ("collections: [{name: a, path: ~nobody-here/x}]", "does not name a home folder"),
         (
             "collections: [{name: a, path: /a, include: [a/b]}]",
             "expected extensions such as '.md', got 'a/b'",
@@ -284,7 +284,7 @@ def test_a_fault_is_one_clear_sentence(path: Path, text: str, expected: str) -> 
         ),
         ("zebra: 1", "index.yml:1: zebra: unknown key, kept and ignored"),
         ("models: {preset: slm}", "there is no preset 'slm', so 'slim' is used; did you mean 'slim'?"),
-        ("version: '2.0'", "version: gnod knows version '1.0' of this file, not '2.0'"),
+        ("version: '2.0'", "version: gnod supports version '1.0' of this file, not '2.0'"),
         (
             "collections: [{name: notes, path: /a}]\ncontexts: [{scope: 'ntes:', text: x}]",
             "there is no collection 'ntes', so this context is not used; did you mean 'notes'?",

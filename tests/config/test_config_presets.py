@@ -70,7 +70,7 @@ def test_a_collections_own_models_are_kept_as_written() -> None:
 @pytest.mark.parametrize(
     ("uri", "says"),
     [
-        ("hf:a", "collections[0].models.embed: 'hf:a' is not a model's address: '' is no name on the hub"),
+        ("hf:a", "collections[0].models.embed: 'hf:a' is not a model's address: '' is not a name on the hub"),
         ("a/b/c.gguf", "did you mean hf:a/b/c.gguf?"),
         ("https://huggingface.co/a/b/resolve/main/c.gguf", "did you mean hf:a/b/c.gguf?"),
     ],
@@ -85,7 +85,7 @@ def test_a_bad_address_is_a_fault_with_its_line(uri: str, says: str) -> None:
 def test_a_server_that_gno_would_ask_is_a_warning() -> None:
     _, loaded = parse_text('collections: [{name: a, path: /a, models: {embed: "http://localhost:8080/v1"}}]', PATH)
     assert loaded.config.collections[0].models == {}
-    assert "names no model of the server, so the preset's is used" in loaded.warnings[0]
+    assert "does not name a model of the server, so the preset's is used" in loaded.warnings[0]
 
 
 def test_a_server_of_ours_is_an_address() -> None:
@@ -113,12 +113,12 @@ def test_models_instead_of_the_presets() -> None:
     ("text", "says"),
     [
         ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
-        ("models: {embed: 'https://me:secret@host/v1#m'}", "a key or password does not belong into the config"),
+        ("models: {embed: 'https://me:secret@host/v1#m'}", "keys and passwords must not be in the config"),
         ("memory: {egress: none}", "memory.egress: expected local, lan or any"),
         ("collections: [{name: a, path: /a, egress: world}]", "egress: expected local, lan or any"),
         ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
         ("models: {rerank: ''}", "models.rerank: must not be empty"),
-        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' names no file: a language model needs one"),
+        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' does not name a file: a language model needs one"),
         ("models: {gen: none, answer: none}", "'answer' and 'gen' are the same setting"),
         ("collections: [{name: a, path: /a, models: {embed: none}}]", "'none' is not a model's address"),
     ],

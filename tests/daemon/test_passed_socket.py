@@ -157,7 +157,7 @@ def test_a_socket_that_is_no_listening_stream_is_refused(kind: int, listens: boo
 def test_a_socket_that_no_client_would_find_is_refused() -> None:
     with short_folder() as folder:
         said = refused(folder, listener(folder / "other"))
-        assert f"a socket at {folder / 'other'}, but its clients look at {places_in(folder).socket}" in said
+        assert f"a socket at {folder / 'other'}, but its clients use {places_in(folder).socket}" in said
 
 
 def test_two_without_a_name_are_refused() -> None:

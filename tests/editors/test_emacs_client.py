@@ -152,7 +152,7 @@ def test_no_name_changes_how_the_rest_reads(desk: Desk) -> None:
 def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
     with strange_socket(desk.folder) as (path, listener):
         caught = f"(condition-case caught (gno--connect {json.dumps(str(path))}) (file-error (cadr caught)))"
-        assert emacs(desk, caught) == "The socket belongs to another user"
+        assert emacs(desk, caught) == "Another user owns the socket"
         with pytest.raises(BlockingIOError):
             listener.accept()
 

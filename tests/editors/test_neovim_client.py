@@ -123,7 +123,7 @@ def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
             text=True,
             timeout=60,
         )
-        assert "the socket belongs to another user" in done.stdout, done.stderr
+        assert "another user owns the socket" in done.stdout, done.stderr
         with pytest.raises(BlockingIOError):
             listener.accept()
 

@@ -113,7 +113,7 @@ def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubIm
     assert machine.paths("harbour") == ["ferry.md"]
     listed = machine.run("models", "list")
     assert "~92.0 MB" in listed.stdout
-    assert "Not all sizes could be asked for: no connection to 127.0.0.1:1" in listed.stderr
+    assert "Not all sizes are known: no connection to 127.0.0.1:1" in listed.stderr
 
 
 def test_the_languages_of_the_folder_decide(machine: Machine) -> None:

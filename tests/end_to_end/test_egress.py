@@ -56,8 +56,8 @@ def test_a_server_that_is_removed_gets_nothing_and_what_it_got_is_known(server: 
         assert server.received == received
         said = machine.ok("query", "herons")
         assert f"index.yml does not name {server.uri} as the model for `embed` of notes: nothing was sent" in said
-        wait_until(lambda: "answer no query" in machine.ok("status"))
-        assert "nothing is sent, and its vectors answer no query" in machine.run("doctor").stdout
+        wait_until(lambda: "but not searched" in machine.ok("status"))
+        assert "nothing is sent, and its vectors are not searched" in machine.run("doctor").stdout
 
         machine.hang_up()
         machine.kill()

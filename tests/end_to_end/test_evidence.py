@@ -104,7 +104,7 @@ def test_bad_input_is_refused(sample: Machine) -> None:
         ({"question": "x", "tokens": 0}, ">= 1"),
         ({"question": "x", "tokens": -1}, ">= 1"),
         ({"question": "x", "tokens": 10**9}, "<= 100000"),
-        ({"question": " "}, "the question is empty"),
+        ({"question": " "}, "the question is empty: add some words"),
         ({"question": "x", "collections": ["note"]}, "notes"),
         ({}, "question"),
     ):

@@ -77,7 +77,7 @@ def test_mentions(vault: Machine) -> None:
     ]
     found = vault.json("mentions", "notes/Savanna.md", "-n", "1", "--offset", "1")
     assert (found["names"], found["mentions"][0]["name"], found["total"]) == (["Savanna", "Steppe"], "Steppe", 2)
-    assert "no other document has Walk outside of links" in vault.run("mentions", "notes/walk.md").stderr
+    assert "no other document has Walk outside links" in vault.run("mentions", "notes/walk.md").stderr
     for name in ("walk.md", "walk.py"):
         (vault.notes / name).unlink()
     vault.ok("index", "notes")
@@ -109,7 +109,7 @@ async def test_an_agent_follows_links(vault: Machine) -> None:
 def test_dead_links_set_the_exit_status(vault: Machine) -> None:
     done = vault.run("check-links", "notes")
     assert done.returncode == 1
-    assert f"{vault.notes}/start.md:3: gone.md: there is no such file" in done.stdout
+    assert f"{vault.notes}/start.md:3: gone.md: the file does not exist" in done.stdout
     assert len(done.stdout.splitlines()) == 3
 
 

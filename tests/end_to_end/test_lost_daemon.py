@@ -221,7 +221,7 @@ def test_a_leak_of_connections_keeps_nobody_from_stopping_the_daemon(served: Mac
         def is_full() -> bool:
             """Take the place of a client that has just ended, too."""
             stack.enter_context(served.connect())
-            return "256 connections are open already" in served.run("search", "zebra").stderr
+            return "256 connections are open" in served.run("search", "zebra").stderr
 
         wait_until(is_full)
         wait_until(lambda: served.run("daemon", "status").returncode == 0)

@@ -178,7 +178,7 @@ def test_what_is_not_read_is_named_and_the_rest_is_found(machine: Machine) -> No
     verdict, reason = why(machine, "a.zip")
     assert verdict == "indexed"
     for said in (
-        "photo.png: There is no text in a .png file: OCR does not read files in other files",
+        "photo.png: This .png file has no text: OCR does not read files inside other files",
         "secret.zip: The file is protected",
         "bomb.zip: The file is a zip",
     ):

@@ -109,14 +109,14 @@ def test_store_update_and_forget(keeper: Machine) -> None:
     name = keeper.ok("remember", "The", "gate", "is", "blue", "--topic", "gate", "-t", "Decision").strip()
     again = keeper.run("remember", "The gate is blue", "--topic", "colour", "-t", "fact")
     assert again.stdout.strip() == name
-    assert "has this text already" in again.stderr
+    assert "already has this text" in again.stderr
     assert keeper.json("memory", "list", "--topic", "colour", "--topic", "gate")["memories"][0]["type"] == "fact"
     assert keeper.ok("memory", "update", name, "The gate is green").splitlines()[1] == "The gate is green"
     assert keeper.json("memory", "update", name, "--topic", "")["topics"] == []
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     other = keeper.ok("remember", "The gate is blue").strip()
-    assert "says that already" in keeper.run("memory", "update", other, "The gate is green").stderr
+    assert "already has this text" in keeper.run("memory", "update", other, "The gate is green").stderr
     assert keeper.run("memory", "forget", name).stderr == "gnoctl: this needs a confirmation: add --yes\n"
     assert keeper.ok("memory", "forget", "--yes", name) == "deleted 1 memory\n"
     missing = keeper.run("memory", "show", other, name)
@@ -201,7 +201,7 @@ def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere:
     exported = [json.loads(line) for line in target.read_text().splitlines()]
     assert elsewhere.ok("memory", "import", str(target)) == "imported 7 memories\n"
     again = piped(elsewhere, target.read_bytes(), "memory", "import", "-")
-    assert again.stdout == "imported 0 memories; 7 existed already\n"
+    assert again.stdout == "imported 0 memories; 7 already existed\n"
     imported = [json.loads(line) for line in elsewhere.ok("memory", "export").splitlines()]
     fields = [name for name in exported[0] if name != "id"]
     assert sorted([each[name] for name in fields] for each in imported) == sorted(
@@ -329,7 +329,7 @@ def test_a_new_value_is_proposed_superseded_exported_and_imported(keeper: Machin
     assert f"superseded by {stored['id']}" in keeper.ok("memory", "history", stored["id"])
     export = keeper.folder / "export.jsonl"
     keeper.ok("memory", "export", str(export))
-    for expected in ("imported 2 memories", "imported 0 memories; 2 existed already"):
+    for expected in ("imported 2 memories", "imported 0 memories; 2 already existed"):
         assert expected in elsewhere.ok("memory", "import", str(export))
         new, before = elsewhere.call("memory.list", whole=True)["memories"]
         assert (before["superseded_by"], new["supersedes"]) == (new["id"], [before["id"]])
@@ -350,7 +350,7 @@ def test_a_session_is_imported_once(keeper: Machine) -> None:
     assert before["memories"][0]["when"] == "2026-05-03T10:23:00.000Z"
     assert before["memories"][0]["text"] == "User: mast number 23 is red"
     out = keeper.ok("memory", "import", "--from", str(session), "--namespace", "log", "--limit", "24")
-    assert out.startswith("imported 0 memories; 24 existed already")
+    assert out.startswith("imported 0 memories; 24 already existed")
     assert keeper.call("memory.list", whole=True) == before
 
 
@@ -376,5 +376,5 @@ def test_an_interrupted_import_of_a_session_continues(keeper: Machine, tmp_path:
     kept = stored()
     assert 0 < kept < 20_000
     out = keeper.ok(*command[3:], "--limit", str(kept + 100))
-    assert re.match(r"imported \d+ memories; [\d,]+ existed already", out)
+    assert re.match(r"imported \d+ memories; [\d,]+ already existed", out)
     assert stored() == kept + 100

@@ -90,14 +90,17 @@ def test_a_key_missing_from_the_keyring_is_reported(machine: Machine) -> None:
     give_keyring(machine, NO_KEYRING)
     assert machine.run("recall", "anchor").returncode == 2
     check = memory_check(machine)
-    assert (check["status"], "no keyring is running here" in check["message"]) == ("warning", True)
+    assert (check["status"], "no keyring is running on this machine" in check["message"]) == ("warning", True)
 
 
 def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     give_keyring(machine, NO_KEYRING)
     configure(machine)
     done = machine.run("remember", "The anchor light is broken")
-    assert (done.returncode, "no keyring is running here. `gnoctl memory unlock`" in done.stderr) == (2, True)
+    assert (done.returncode, "no keyring is running on this machine. Run `gnoctl memory unlock`" in done.stderr) == (
+        2,
+        True,
+    )
     assert memory_check(machine)["remedy"] == "gnoctl memory unlock"
     for data, words in ((b"", "no passphrase was given"), (b"short\n", "8 characters or more")):
         done = piped(machine, data, "memory", "unlock")

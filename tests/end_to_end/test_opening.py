@@ -49,7 +49,7 @@ def test_a_file_in_an_archive_opens_the_archive(library: Machine) -> None:
     done = library.run("open", "notes/old.zip!/inner.md:3", "--print", "--with", "my-viewer {path}")
     assert done.stdout == f"my-viewer {archive}\n"
     answer = library.answer("document.boxes", ref="notes/old.zip!/inner.pdf", query="zqx009")
-    assert "is in another file" in answer["error"]["message"]
+    assert "is inside another file" in answer["error"]["message"]
 
 
 def test_boxes_of_a_page(library: Machine) -> None:

@@ -364,7 +364,7 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
         "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See [[boats]] and [[gone]].\n",
         "2 documents\n1. To boats  notes/to_boats.md  1 out, 0 in\n2.   → Boats  notes/boats.md  0 out, 1 in\n",
         "The **heron** is a boat",
-        "there is no list before this one",
+        "there is no previous list",
         "there is no hit 9",
     ):
         assert expected in done.stdout

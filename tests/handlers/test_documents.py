@@ -133,7 +133,7 @@ async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) 
     with pytest.raises(RootUnavailable, match="an unmounted drive"):
         await locate(small_index, tmp_path, "notes/a.md")
     root.mkdir()
-    with pytest.raises(NotFound, match="is not there any more"):
+    with pytest.raises(NotFound, match="no longer exists"):
         await locate(small_index, tmp_path, "notes/a.md")
     (root / "a.md").write_text("changed")
     place = await locate(small_index, tmp_path, "notes/a.md:5")

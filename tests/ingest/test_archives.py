@@ -72,7 +72,7 @@ def test_members_are_counted_over_all_archives_inside() -> None:
     found = unpacked(zipped({"a.zip": inner, "b.zip": inner, "last.md": "beyond"}))
     assert len(found.texts) == UNPACKED_MEMBERS + 1
     assert "beyond" not in found.text
-    assert found.unread["a.zip!/last.md"] == f"Of a file, {UNPACKED_MEMBERS:,} files in it are read at most."
+    assert found.unread["a.zip!/last.md"] == f"At most {UNPACKED_MEMBERS:,} of the files inside it are read."
 
 
 def test_archives_are_read_to_a_depth() -> None:
@@ -93,10 +93,10 @@ def test_what_is_wrong_with_an_archive_is_named() -> None:
     assert failure(whole[:60]).message == "The .zip file is cut off: its end is missing."
     found = unpacked(damaged)
     assert found.texts["a.zip!/a.md"] == "first note\n"
-    assert found.unread == {"a.zip!/b.md": "The archive is damaged: b.md in it cannot be unpacked."}
+    assert found.unread == {"a.zip!/b.md": "The archive is damaged: b.md inside it cannot be unpacked."}
     pictures = unpacked(zipped({"a.png": b"\x89PNG\r\n\x1a\n\0"}))
     assert pictures.unread == {
-        "a.zip!/a.png": "There is no text in a .png file: OCR does not read files in other files."
+        "a.zip!/a.png": "This .png file has no text: OCR does not read files inside other files."
     }
 
 

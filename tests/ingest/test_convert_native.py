@@ -248,7 +248,7 @@ def test_zip_of_texts() -> None:
         "a.zip!/b/c.csv": "| x | y |\n| --- | --- |\n",
     }
     assert found.unread == {
-        "a.zip!/p.png": "There is no text in a .png file: OCR does not read files in other files.",
+        "a.zip!/p.png": "This .png file has no text: OCR does not read files inside other files.",
         "a.zip!/empty.md": "The file is empty.",
     }
 

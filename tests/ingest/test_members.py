@@ -57,7 +57,9 @@ def test_a_file_that_ends_the_worker_is_named(
     assert isinstance(document, Document)
     assert document.path == "a.zip"
     assert [each.name for each in document.unread] == ["note.md", "bad.deed"]
-    assert document.unread[0].message.startswith("One of the files in it ended the converter: The converter crashed")
+    assert document.unread[0].message.startswith(
+        "One of the files inside it ended the converter: The converter crashed"
+    )
 
 
 def test_names_are_unique_and_stay_inside() -> None:

@@ -1,4 +1,4 @@
-"""Where a text names a document: whole words, outside of links and code."""
+"""Where a text names a document: whole words, outside links and code."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_other_pages_and_what_is_none() -> None:
     assert read_page(pdf(["one", "two"]), 2).text == "two"
     assert read_page(b"junk " + pdf(["one", ""]), 2).text == ""
     for data, number, message in (
-        (pdf(["one"]), 2, "has 1 pages, and not page 2"),
+        (pdf(["one"]), 2, "has 1 pages, so it has no page 2"),
         (pdf(["one"])[:80], 1, "is damaged"),
         (b"", 1, "is damaged"),
     ):

@@ -142,7 +142,7 @@ def test_a_page_that_somebody_waits_for_does_not_wait_for_files(tmp_path: Path) 
             assert not waiting.done()
             missing = await pool.run(replace(job, number=3), urgent=True)
             assert isinstance(missing, Failure)
-            assert missing.message == "The PDF has 2 pages, and not page 3."
+            assert missing.message == "The PDF has 2 pages, so it has no page 3."
             for task in (slow, waiting):
                 task.cancel()
             await asyncio.wait([slow, waiting])

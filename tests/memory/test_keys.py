@@ -56,13 +56,13 @@ class TestKeyring:
 
     @pytest.mark.usefixtures("no_keyring")
     def test_none(self) -> None:
-        assert keys.keyring_problem() == "no keyring is running here"
+        assert keys.keyring_problem() == "no keyring is running on this machine"
         with pytest.raises(KeyringFailed):
             make_in_keyring()
 
     def test_one_that_protects_nothing_is_not_taken_unasked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PYTHON_KEYRING_BACKEND")
-        assert "protects nothing" in (keys.keyring_problem() or "")
+        assert "does not encrypt" in (keys.keyring_problem() or "")
 
 
 @pytest.fixture(scope="module")

@@ -311,7 +311,8 @@ class TestDamage:
         again = await kept.opened()
         assert [each.name for each in (await again.open_all([1, 2])).values()] == [good]
         assert again.damage_note([1, 2]) == (
-            f"memory {bad} is damaged on the disk and cannot be read: `gnoctl restore --memories` restores a backup"
+            f"memory {bad} is damaged on the disk and cannot be read: "
+            "run `gnoctl restore --memories` to restore a backup"
         )
         assert again.damage_note([2]) is None
         with pytest.raises(MemoryDamaged, match=bad) as raised:

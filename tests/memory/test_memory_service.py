@@ -209,7 +209,7 @@ class TestDamage:
         harm(tmp_path / "memory.sqlite", "UPDATE keys SET record = x'80'")
         async with serving(tmp_path) as served:
             for _ in range(2):
-                with pytest.raises(GnoError, match="key record of the memories is damaged: `gnoctl restore"):
+                with pytest.raises(GnoError, match="key record of the memories is damaged: run `gnoctl restore"):
                     await served.service.memories()
             with pytest.raises(GnoError, match="key record of the memories is damaged"):
                 await served.service.unlock(PASSPHRASE)

@@ -107,11 +107,11 @@ FAULTS: dict[Fault, str] = {
     "nan": "sent vectors that are not numbers: does the address",
     "zero": "sent vectors that are not finite, or zero: does the address",
     "uneven": "sent vectors of different lengths: does the address",
-    "huge": "sent more than 1 MB in one answer, which is no sensible result: check the address",
+    "huge": "sent more than 1 MB in one answer, which cannot be a valid result: check the address",
     "cut": "closed the connection half way: its log may say why",
-    "redirect": "redirects to another address, which gnod does not follow: name that one in index.yml",
-    "refuse": "refused the request (400: no such model): see the log of the server",
-    "broken": "refused the request (500: Internal Server Error): see the log of the server",
+    "redirect": "redirects to another address, which gnod does not follow: enter that address in index.yml",
+    "refuse": "refused the request (400: no such model): see the server's log",
+    "broken": "refused the request (500: Internal Server Error): see the server's log",
 }
 
 
@@ -138,7 +138,7 @@ async def test_another_model_is_noticed_in_the_answer_itself(server: EndpointImi
         before = await it.embedder(server.uri).query("heron")
         server.model = 2
         with pytest.raises(
-            EndpointChanged, match=r"has another model than before \(cosine -?0\.\d+ for the same text\)"
+            EndpointChanged, match=r"runs another model than before \(cosine -?0\.\d+ for the same text\)"
         ):
             await it.embedder(server.uri).query("heron")
         server.model, server.dimensions = 1, 48
@@ -198,7 +198,7 @@ async def test_a_server_that_hangs_does_not_cost_every_query_its_time(server: En
     async with remote(CALM._replace(patience_s=0)) as it:
         for _ in range(2):
             await give_up(it.embedder(server.uri))
-        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: it is asked again in \d s"):
+        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: gnod asks it again in \d s"):
             await it.embedder(server.uri).query("heron")
     server.release()
 
@@ -236,7 +236,7 @@ class TestKeys:
             await it.embedder(server.uri).query("heron")
             server.key = "secret"
             with pytest.raises(
-                EndpointFailed, match=r"wants a key \(401\): store its key with `keyring set gnod-endpoint"
+                EndpointFailed, match=r"requires a key \(401\): store its key with `keyring set gnod-endpoint"
             ):
                 await it.embedder(server.uri).query("heron")
             keyring.set_password(keys.SERVICE, server.base.removesuffix("/v1"), "secret")
@@ -255,7 +255,7 @@ class TestEgress:
                 ) as no:
                     await it.embedder(lan.uri).query("heron")
                 assert "allow it with `egress: lan` in index.yml" in no.value.message
-                with pytest.raises(EgressForbidden, match="outside of the local network"):
+                with pytest.raises(EgressForbidden, match="outside the local network"):
                     await it.embedder(world.uri, "lan").query("heron")
                 with pytest.raises(EgressForbidden, match="http: is not encrypted"):
                     await it.embedder(world.uri, "any").query("heron")

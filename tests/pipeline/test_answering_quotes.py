@@ -88,7 +88,7 @@ def test_at_most_three_and_no_text_twice(small_index: SmallIndex) -> None:
 def test_quotes_are_exact_and_at_their_lines(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     index = SmallIndex(tmp_path_factory.mktemp("index") / "index.sqlite")
     try:
-        sources = {f"{n}.md": f"An otter, once.\n{text}\n" for n, text in enumerate(texts)}
+        sources = {f"{n}.md": f"An otter, once.\n\n{text}\n" for n, text in enumerate(texts)}
         index.add({path: text for path, text in sources.items() if text})
         for question in ("Where does the otter swim?", "one Title"):
             found = quoted(index, question)

@@ -115,7 +115,7 @@ async def test_a_reranking_cut_short_leaves_the_unread_where_they_were(library: 
         done = int(str(stage.details["documents"]))
         assert stage.ran
         assert 3 <= done < 25
-        assert stage.why == f"the time was enough to rerank {done} of 25 documents"
+        assert stage.why == f"there was only time to rerank {done} of 25 documents"
         ranks = [int(each.components["fused_rank"]) for each in cut.ranked]
         assert set(ranks[:done]) == set(range(1, done + 1))
         assert ranks[done:] == list(range(done + 1, len(ranks) + 1))

@@ -277,7 +277,7 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
                         break
                     held.append(client)
                 told = daemon.run("search", "deploy")
-                return (told.returncode, "256 connections are open already" in told.stderr) == (2, True)
+                return (told.returncode, "256 connections are open" in told.stderr) == (2, True)
 
             wait_until(is_refused)
             wait_until(lambda: daemon.run("daemon", "status").returncode == 0)

@@ -275,13 +275,13 @@ async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_gguf: Path)
             (short_tmp / "public" / "new.md").write_text("# New\n\nOtters live in the harbour.\n")
             reason = await it.sync()
             assert reason
-            assert "has another model than before" in reason
+            assert "runs another model than before" in reason
             with pytest.raises(EndpointChanged):
                 await it.call("search.vector", vector)
             status = await it.call("index.status", index_wire.IndexStatusParams())
             assert [(each.embedded, each.chunks) for each in status.collections] == [(1, 2)], "nothing is mixed"
             found = await it.query()
-            assert "has another model than before" in found.lexical_only_reason
+            assert "runs another model than before" in found.lexical_only_reason
 
             await it.call("models.pull", models_wire.ModelsPullParams(models=[server.uri], force=True))
             assert await it.sync() is None

@@ -289,7 +289,7 @@ def test_what_was_not_fetched_in_time_is_said_and_found_later(
                     found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
                 assert len(found.ranked) == found_so_far
                 assert [note.partition(":")[2] for note in notes] == [
-                    " some of what was found was not fetched in time; the same search finds more the next time"
+                    " some of the results could not be fetched in time: search again to get them"
                 ]
 
     asyncio.run(search())

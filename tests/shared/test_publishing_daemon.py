@@ -103,7 +103,7 @@ def test_one_daemon_publishes_and_another_takes_over(
         other.ok("init", str(other.notes))
         to = ("collection", "publish", "notes", "--to", address(milvus), "--yes")
         refused = other.run(*to)
-        assert "publishes this collection, and was there" in refused.stderr
+        assert "publishes this collection, and was last seen" in refused.stderr
         assert other.call("index.status")["published"] == []
         other.ok(*to, "--take-over")
         assert texts(engine) == {"a.md": "# New\n\nText."}

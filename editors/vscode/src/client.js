@@ -1,4 +1,4 @@
-// Requests to the daemon. Knows nothing of VS Code.
+// Requests to the daemon. Must not depend on VS Code.
 //
 // The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
 // with a message, and the next request connects again.
@@ -20,7 +20,7 @@ class Client {
     this.#gnoctl = { command, options: index ? ["--index", index] : [] };
   }
 
-  /** Return the result of one request. It is cancelled, at the daemon too, when `signal` is aborted. */
+  /** Return the result of one request. It is cancelled, also in the daemon, when `signal` is aborted. */
   async request(method, params, signal) {
     const connection = await this.#connection();
     return connection.request(method, params, signal);
@@ -51,7 +51,7 @@ class Client {
     try {
       socket = await listening();
     } catch {
-      // Nobody listens. Every command starts the daemon, and says why where the config forbids it.
+      // No daemon listens. Every command starts it, and says why if the config forbids it.
       await this.#run("collection", "list");
       socket = await listening();
     }
@@ -75,10 +75,10 @@ class Client {
 }
 
 async function connect(path) {
-  // gnoctl has checked this, but may have found nothing there yet.
+  // gnoctl has checked this, but the socket may not have existed then.
   const { uid } = await lstat(path);
   if (uid !== process.getuid() && uid !== 0) {
-    throw new Error(`the socket ${path} belongs to another user`);
+    throw new Error(`another user owns the socket ${path}`);
   }
   return new Promise((resolve, reject) => {
     const socket = net.connect(path);

@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 over a socket, one message per line. Knows no method, and nothing of VS Code.
+// JSON-RPC 2.0 over a socket, one message per line. Must not depend on the methods or VS Code.
 "use strict";
 
 const LOST = "the connection to the daemon was lost: see `gnoctl daemon logs`";
@@ -39,7 +39,7 @@ class Connection {
     this.#socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`, (error) => error && this.#fail());
   }
 
-  /** Take what arrived: parts of lines, and several lines. (node:readline would end a line at U+2028, too.) */
+  /** Take what arrived: parts of lines, and several lines. (node:readline would also end a line at U+2028.) */
   #read(text) {
     const lines = text.split("\n");
     lines[0] = this.#rest + lines[0];
@@ -47,7 +47,7 @@ class Connection {
     try {
       lines.forEach((line) => this.#answer(JSON.parse(line)));
     } catch {
-      this.dispose(); // whatever listens there, it is not the daemon
+      this.dispose(); // another program listens there, not the daemon
     }
   }
 

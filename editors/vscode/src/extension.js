@@ -1,4 +1,4 @@
-// What VS Code sees: six commands, a view of what was found, and documents of the scheme `gno`.
+// The extension: six commands, a view of the hits, and documents of the scheme `gno`.
 "use strict";
 
 const fs = require("node:fs");
@@ -36,11 +36,11 @@ class Extension {
     this.#client = undefined;
   }
 
-  /** Search as you type, and open what is chosen. What was found stays in the view. */
+  /** Search as you type, and open the chosen hit. The hits stay in the view. */
   search() {
     const pick = vscode.window.createQuickPick();
     pick.placeholder = "Words to search your documents for";
-    pick.sortByLabel = false; // the daemon's order is the order
+    pick.sortByLabel = false; // keep the daemon's order
     const live = new Live(this.client, this.limit, ({ hits, message, result, busy = false }) => {
       pick.busy = busy;
       if (busy) {
@@ -72,7 +72,7 @@ class Extension {
     pick.show();
   }
 
-  /** Ask for a query, search by keyword and meaning, and show what was found in the view. */
+  /** Ask for a query, search by keyword and meaning, and show the hits in the view. */
   async find() {
     const query = await vscode.window.showInputBox({ prompt: "Search by keyword and meaning" });
     if (!query?.trim()) {
@@ -116,7 +116,7 @@ class Extension {
       } else if (link.state === "external" && links.isWeb(link.target)) {
         await vscode.env.openExternal(vscode.Uri.parse(link.target));
       } else if (!link.candidates?.length) {
-        throw new Error(`${link.target} leads to no document of the index, and is no web or mail address`);
+        throw new Error(`${link.target} does not lead to a document of the index, and is not a web or mail address`);
       }
     });
   }
@@ -170,7 +170,7 @@ class Extension {
     });
   }
 
-  // What VS Code asks of a provider of documents, and of a view.
+  // The methods that VS Code expects of a provider of documents, and of a view.
 
   async provideTextDocumentContent(address) {
     return (await this.client.request("document.get", { ref: address.toString() })).text;
@@ -204,7 +204,7 @@ class Extension {
     });
   }
 
-  /** Do something that may fail; say so without standing in the way. */
+  /** Do something that may fail, and report a failure without blocking. */
   async #softly(task) {
     try {
       await task();
@@ -224,7 +224,7 @@ function editor() {
   return vscode.window.activeTextEditor;
 }
 
-/** Return what the index calls a document: its file, or its address. */
+/** Return the name of a document in the index: its file, or its address. */
 const refOf = ({ uri }) => (uri.scheme === SCHEME ? uri.toString() : uri.fsPath);
 
 function activate(context) {

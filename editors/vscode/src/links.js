@@ -1,4 +1,4 @@
-// Links of a file: which one holds the cursor, and how the places that lead to a file are listed. Knows no VS Code.
+// Links of a file: which one holds the cursor, and how the places that lead to a file are listed. Must not depend on VS Code.
 "use strict";
 
 const { visible } = require("./words");

@@ -1,4 +1,4 @@
-// Search as you type: waits a moment for the next key, and a new search takes the one before it back. Knows no window.
+// Search as you type: waits a moment for the next key, and a new search cancels the previous one. Must not depend on windows.
 "use strict";
 
 const DEBOUNCE_MS = 10;
@@ -19,7 +19,7 @@ class Live {
     this.#show = show;
   }
 
-  /** Tell what is in the search field now. */
+  /** Report the present content of the search field. */
   input(text) {
     const query = text.trim();
     if (query === this.#query) {

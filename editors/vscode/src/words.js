@@ -1,4 +1,4 @@
-// What the daemon answers, in words. Pure: knows neither VS Code nor the wire.
+// The daemon's results in words. Pure: must not depend on VS Code or the wire.
 "use strict";
 
 const CONVERTED = new Set(["text/html", "text/csv", "text/tab-separated-values"]);
@@ -38,13 +38,13 @@ function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Return what is to be said beside the hits of a search: that the index is behind, and what was left out; "" if nothing. */
+/** Return the note to show beside the hits of a search: that the index is behind, and what was left out; "" if nothing. */
 function remarks(result) {
   const { current, state } = result?.freshness ?? { current: true };
   return [...(current ? [] : [state]), ...(result?.notes ?? [])].join("; ");
 }
 
-/** Return what `index.status` answered, as lines. */
+/** Return the result of `index.status` as lines. */
 function status(answer) {
   const head = [count(answer.documents, "document"), count(answer.chunks, "chunk")].join(", ");
   const lines = [`Index ${answer.index}: ${head}; ${answer.freshness.state}`];

@@ -1,1 +1,2 @@
-"""From the text of a document to HTML that is safe to show. Knows no daemon and no request; imported on first use."""
+"""From the text of a document to HTML that is safe to show. Must not depend on the daemon or requests; imported on
+first use."""

@@ -1,5 +1,5 @@
-"""Colour source code by classes, which the style sheet of the page knows: an inline style would be refused. The classes
-are the short ones of Pygments."""
+"""Colour source code by classes of the page's style sheet: an inline style would be refused. The classes are the short
+ones of Pygments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Longer texts and longer lines (minified code) stay plain.
 MAX_CHARACTERS = 150_000
 MAX_LINE = 2_000
-# Nobody reads on; the browser would be busy for seconds.
+# Nobody reads further, and the browser would be busy for seconds.
 _SHOWN_OF_LINE = 20_000
 
 CLASSES = frozenset(filter(None, STANDARD_TYPES.values()))

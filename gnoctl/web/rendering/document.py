@@ -52,7 +52,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendering:
-    """Of one `document`, which is complete, with its locations."""
+    """Renders one `document`, which is complete, with its locations."""
 
     def __init__(self, document: DocumentText) -> None:
         self.document = msgspec.structs.replace(document, text="")
@@ -67,12 +67,12 @@ class Rendering:
         """Whether it may have links to other documents."""
 
     def part_at(self, line: int, links: Sequence[DocumentLink] = ()) -> Rendered:
-        """Return the part that contains a line of the source. `links`: those of the document that the index knows."""
+        """Return the part that contains a line of the source. `links`: those of the document that are in the index."""
         wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
         index = bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
         part = self._parts[index]
         is_last = index + 1 == len(self._parts)
-        pages = [each for each in self.document.locations if each.location.page]
+        pages = [location for location in self.document.locations if location.location.page]
         return Rendered(
             kind=self.kind,
             html=self._html(part, links_of(self.document.collection, self.document.path, links)),
@@ -82,7 +82,7 @@ class Rendering:
             previous=self._number(self._parts[index - 1].start) if index else None,
             outline=self._outline() if index == 0 else [],
             pages=pages[-1].location.page if pages else 1 if self.kind in ("pages", "image") else None,
-            page_lines=_page_lines([(each.location.page or 1, each.line) for each in pages]) if pages else None,
+            page_lines=_page_lines([(page.location.page or 1, page.line) for page in pages]) if pages else None,
         )
 
     @cached_property
@@ -115,11 +115,11 @@ class Rendering:
             coloured = code.coloured(self._lines[:end], code.lexer_of_language("yaml"))
             out.append(code.numbered(coloured, self._numbers(0, end), "code"))
             start = min(end, part.end)
-        for each in self.document.locations:
-            at, where = each.line - 1, each.location
+        for location in self.document.locations:
+            at, where = location.line - 1, location.location
             if start <= at < part.end and (where.page or where.slide or where.cell):
                 out.append(self._segment(start, at, lead, links))
-                out.append(f'<p class="place" data-line="{each.line}">{where.label}</p>')
+                out.append(f'<p class="place" data-line="{location.line}">{where.label}</p>')
                 start, lead = at, ()
         out.append(self._segment(start, part.end, lead, links))
         return "".join(out)
@@ -140,9 +140,9 @@ class Rendering:
             for line, level, title in islice(parts.headings(self._lines), _MAX_OUTLINE)
         ]
         return found or [
-            OutlineEntry(level=1, title=each.location.label, line=each.line)
-            for each in self.document.locations[:_MAX_OUTLINE]
-            if not each.location.page
+            OutlineEntry(level=1, title=location.location.label, line=location.line)
+            for location in self.document.locations[:_MAX_OUTLINE]
+            if not location.location.page
         ]
 
     def _number(self, line: int) -> int:

@@ -15,7 +15,7 @@ from gnod.types import SCHEME, format_uri, parse_uri
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _EXTERNAL = ("http://", "https://", "mailto:")
-_IGNORED = re.compile(r"[\x00-\x20\x7f]+")  # browsers drop some of them, even inside of a scheme
+_IGNORED = re.compile(r"[\x00-\x20\x7f]+")  # browsers drop some of these, even inside a scheme
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _WIKILINKS = ("wikilink", "embed")
 _LINE = re.compile(r"L[1-9]\d{0,8}", re.ASCII)
@@ -23,8 +23,11 @@ ANCHOR = "doc-"
 
 
 class Links(NamedTuple):
-    """Of one document. `path` is relative to the collection, with slashes. `targets`: what the index knows of the links
-    that are paths, by what they say, and `names`: of wikilinks."""
+    """The links of one document.
+
+    `path` is relative to the collection, with slashes. `targets`: links that are paths, by what is written, as the
+    index resolves them; `names`: wikilinks.
+    """
 
     collection: str
     path: str
@@ -51,7 +54,7 @@ class Links(NamedTuple):
         return None if found is None else f"/doc/{found[0]}/{quote(found[1])}{at}"
 
     def known(self, link: str) -> DocumentLink | None:
-        """Return what the index knows of a link to another document."""
+        """Return how the index resolves a link to another document."""
         return None if link.startswith("#") else self.targets.get(unquote(link))
 
     def picture(self, source: str) -> str | None:
@@ -74,7 +77,7 @@ class Links(NamedTuple):
 
 
 def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> Links:
-    """Return the links of a document, with what the index knows of them."""
+    """Return the links of a document, as the index resolves them."""
     targets: dict[str, DocumentLink] = {}
     names: dict[str, DocumentLink] = {}
     for link in found:
@@ -92,7 +95,7 @@ def uri_of(link: DocumentLink) -> str | None:
 
 def why_nowhere(link: DocumentLink) -> str:
     if link.candidates:
-        return f"ambiguous: {' or '.join(each.removeprefix(SCHEME) for each in link.candidates)}"
+        return f"ambiguous: {' or '.join(candidate.removeprefix(SCHEME) for candidate in link.candidates)}"
     return "no document in the index has this name"
 
 

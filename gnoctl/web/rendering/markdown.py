@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from gnoctl.web.rendering.code import coloured, lexer_of_language
 from gnoctl.web.rendering.links import Links, is_external, uri_of, why_nowhere
 
-# Above, it may take seconds: each bracket may begin a link, whose end is searched.
+# A longer line may take seconds: each bracket may begin a link, whose end is searched.
 _MAX_LINE = 50_000
 _MAX_BRACKETS = 8_000
 
@@ -23,7 +23,7 @@ _SLUG = re.compile(r"[^\w\- ]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,1000}?)(?:\\?\|([^\[\]\n]{0,1000}))?\]\]")
 
 LineOf = Callable[[int], int]
-"""From a line of the text that is rendered, from 0, to the line of the source."""
+"""Maps a line of the rendered text, from 0, to the line of the source."""
 
 
 def render(text: str, line_of: LineOf, links: Links) -> str:
@@ -89,7 +89,7 @@ def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    """Take a wikilink that the index knows. Two brackets may mean anything else, so all others stay text."""
+    """Read a wikilink that is in the index. Two brackets may mean anything else, so all others stay text."""
     match = _WIKILINK.match(state.src, state.pos)
     link = state.env["wikilinks"].get(match[1].strip()) if match else None
     if match is None or link is None:

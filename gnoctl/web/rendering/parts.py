@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-# A part ends at the first good place after so many lines or characters, and at any place after twice as many.
+# A part ends at the first good place after this many lines or characters, and at any place after twice as many.
 PART_LINES = 400
 PART_CHARACTERS = 40_000
 
@@ -40,7 +40,7 @@ class _Fences:
         self._mark = ""
 
     def take(self, line: str) -> bool:
-        """Return whether the line belongs to a fence."""
+        """Return whether the line is a part of a fence."""
         match = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if self.opening is None:
             if match is None or (match["mark"][0] == "`" and "`" in match["info"]):
@@ -57,7 +57,7 @@ def split(lines: Sequence[str], *, markdown: bool) -> Iterator[Part]:
     start, characters = 0, 0
     lead: tuple[str, ...] = ()
     for number, line in enumerate(lines):
-        # Before this line is taken: the fence that is open here is the one that a new part continues.
+        # Before this line is taken, note the fence that is open here: a new part continues it.
         fullness = max((number - start) / PART_LINES, characters / PART_CHARACTERS)
         if fullness >= 1 and (fullness >= 2 or _is_good_end(lines, number, fences, markdown=markdown)):
             yield Part(start, number, lead)

@@ -229,7 +229,7 @@ function endpoints(all) {
 }
 
 function unused(each) {
-  return each.unused_model ? h("p.hint.warn", {}, `The vectors of ${each.unused_model} are kept, and answer no query: index.yml does not name that server.`) : null;
+  return each.unused_model ? h("p.hint.warn", {}, `The vectors of ${each.unused_model} are kept, but not searched: index.yml does not name that server.`) : null;
 }
 
 function endpoint(each) {

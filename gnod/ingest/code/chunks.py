@@ -1,8 +1,8 @@
-"""Chunks of source code: each function, class or method in one piece if it fits, with what belongs to it above. Pure.
+"""Chunks of source code: each function, class or method in one piece if it fits, with its comments above. Pure.
 
 A definition of more than a few lines is a chunk of its own; smaller ones, and the lines between definitions, are put
-together. What does not fit is divided into what it contains, and at last between statements, as `gnod.ingest.chunking`
-does it: by content, so that an edit moves only the cuts around it.
+together. A definition that does not fit is divided into the definitions inside it, and then between statements, by
+content as in `gnod.ingest.chunking`, so that an edit moves only the cuts around it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnod.ingest.code.structure import Definition, Structure
 
 # A smaller definition shares its chunk with its neighbours.
 _OWN_CHUNK = 600
-# Less between two chunks is put to one of them.
+# If there is less between two chunks, it becomes part of one of them.
 _FEW = 200
 
 
@@ -55,17 +55,17 @@ def cut(text: str, module: str, structure: Structure) -> list[Passage]:
 
 
 def _tree(definitions: Sequence[Definition]) -> list[_Node]:
-    """Return the definitions as a tree, none of which overlaps its neighbours."""
+    """Return the definitions as a tree. Neighbours do not overlap."""
     roots: list[_Node] = []
     around: list[_Node] = []
-    for each in definitions:
-        while around and around[-1].end < each.end:
+    for definition in definitions:
+        while around and around[-1].end < definition.end:
             around.pop()
         siblings = around[-1].children if around else roots
         least = siblings[-1].end if siblings else around[-1].start if around else 0
-        start = max(each.lead if each.end - each.lead <= MAX_CHARACTERS else each.start, least)
-        if start < each.end:
-            node = _Node(start, each.end, (*each.path, each.name), [])
+        start = max(definition.lead if definition.end - definition.lead <= MAX_CHARACTERS else definition.start, least)
+        if start < definition.end:
+            node = _Node(start, definition.end, (*definition.path, definition.name), [])
             siblings.append(node)
             around.append(node)
     return roots
@@ -110,7 +110,7 @@ def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node])
 
 
 def _joined(blocks: Sequence[_Block]) -> list[_Block]:
-    """Put runs of a few characters to the block behind them, or to the one before."""
+    """Add runs of a few characters to the next block, or else to the previous one."""
     found: list[_Block] = []
     for block in reversed(blocks):
         behind = found[-1] if found else None

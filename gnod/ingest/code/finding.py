@@ -48,7 +48,7 @@ def declared(kind: str) -> Find:
             if inner is None or inner.type in _NAMES:
                 break
             found = inner.child_by_field_name("declarator")
-            # A reference has no such field.
+            # A reference does not have this field.
             inner = found or (inner.named_children[-1] if inner is not node and inner.named_children else None)
         return Found(kind, inner) if inner is not None and inner.type in _NAMES else None
 
@@ -88,7 +88,7 @@ def method_of_receiver(node: Node) -> Found | None:
 
 
 def implementation(node: Node) -> Found | None:
-    """What Rust implements for a type."""
+    """Return the type for which Rust implements something."""
     of = node.child_by_field_name("type")
     name = None if of is None else _innermost_type(of)
     return None if name is None else Found("implementation", name)

@@ -18,10 +18,10 @@ from gnod.ingest.code.finding import (
 
 class Language(NamedTuple):
     """`name` is that of `text/x-…`. `extensions` and `file_names` are separated by spaces. `grammar`: the module and
-    the function that returns it. `definitions`: the nodes that define something, and how their names are found;
-    `scope` and `implementation` are kinds that only contain definitions. `leads`: nodes besides comments that belong to
-    the definition below them. `docstrings`: strings that are statements are prose. `otherwise`: the language to try for
-    a text with errors."""
+    the function that returns it. `definitions`: the nodes that define something, and how their names are found; `scope`
+    and `implementation` are kinds that only contain definitions. `leads`: nodes besides comments that are a part of the
+    definition below them. `docstrings`: strings that are statements are prose. `otherwise`: the language to try for a
+    text with errors."""
 
     name: str
     extensions: str

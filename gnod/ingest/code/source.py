@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gnod.ingest.code import structure
 
 _LINE = re.compile(r"\n")
-# Files with these names are named by their folder.
+# Files with these names are named after their folder.
 _OF_FOLDER = frozenset({"__init__", "index", "mod"})
 
 
@@ -64,15 +64,15 @@ def _records(text: str, definitions: Iterable[structure.Definition]) -> list[Def
 
     return [
         Definition(
-            each.start,
-            each.end,
-            line_of(each.lead),
-            line_of(each.start),
-            line_of(max(each.end - 1, each.start)),
-            each.kind,
-            each.name,
-            " > ".join(each.path),
+            definition.start,
+            definition.end,
+            line_of(definition.lead),
+            line_of(definition.start),
+            line_of(max(definition.end - 1, definition.start)),
+            definition.kind,
+            definition.name,
+            " > ".join(definition.path),
         )
-        for each in definitions
-        if not each.is_scope
+        for definition in definitions
+        if not definition.is_scope
     ]

@@ -1,4 +1,4 @@
-"""What a source code defines, and where: functions, classes, methods. Parses with tree-sitter. Pure.
+"""Find the definitions in source code: functions, classes, methods. Parses with tree-sitter. Pure.
 
 A text that does not look like source code written by people, or that has more errors than code, has no structure: it is
 treated as any other text. Time and size are bounded, whatever the text is (docs/adr/0046-code.md).
@@ -25,7 +25,7 @@ MAX_CHARACTERS = 500_000
 MAX_DEFINITIONS = 10_000
 MAX_DEPTH = 8
 MAX_NAME = 200
-# Of the processor: a file must not become another text because the machine is busy.
+# The limit is on processor time: the result must not change because the machine is busy.
 TIME_LIMIT_S = 2.0
 # Minified and generated files have longer lines, at most or on average.
 _LONGEST_LINE = 4000
@@ -35,7 +35,7 @@ _MOST_ERRORS = 0.5
 _LONG_STATEMENT = 2000
 _MAX_STATEMENTS = 50_000
 _PROSE_CHARACTERS = 4000
-# The language of fewer comments is not certain.
+# With fewer characters of comments, the language is uncertain.
 _LEAST_PROSE = 200
 _PART = 1 << 16
 
@@ -80,7 +80,8 @@ class Structure(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """What a walk through the tree finds. `leads`: comments, and what else belongs to the definition below it."""
+    """What a walk through the tree finds. `leads`: comments and other nodes that are a part of the definition below
+    them."""
 
     definitions: list[tuple[Node, Found]]
     leads: list[Node]
@@ -97,7 +98,7 @@ def structure(text: str, language: Language) -> Structure | None:
     """Return the structure of a canonical text; None for one that is not to be treated as code."""
     if not _is_written_by_people(text):
         return None
-    # One byte for each character, so that places in bytes are places in the text. Names are read from the text.
+    # Use one byte for each character, so that places in bytes are places in the text. Names are read from the text.
     source = _NOT_ASCII.sub("x", text).encode()
     deadline = time.process_time() + TIME_LIMIT_S
     found = _parsed(text, source, language, deadline)
@@ -143,7 +144,7 @@ def _parse(source: bytes, grammar: str, deadline: float) -> Tree | None:
     """Return the tree; None if that takes too long."""
     steps = count()
     parser = _parser(grammar)
-    parser.reset()  # after one that took too long
+    parser.reset()  # the previous text may have taken too long
     try:
         return parser.parse(
             lambda start, _: source[start : start + _PART],
@@ -268,7 +269,7 @@ def _errors(nodes: Iterable[Node], definitions: Iterable[Definition]) -> int:
             last = end
     total = sum(end - start for start, end in outermost)
     if outermost:
-        total -= sum(_within(outermost, each) for each in definitions if not each.path)
+        total -= sum(_within(outermost, definition) for definition in definitions if not definition.path)
     return max(total, 0)
 
 

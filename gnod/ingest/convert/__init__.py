@@ -1,4 +1,4 @@
-"""From the bytes of a file to Markdown. Knows no paths, no storage and no index; runs in the converter workers.
+"""From the bytes of a file to Markdown. Must not depend on paths, storage or the index; runs in the converter workers.
 
     result      what a converter returns: `Converted`, or `ConversionFailed` with a stable kind
     converter   what a converter declares, and the content that it reads

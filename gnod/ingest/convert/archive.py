@@ -12,7 +12,7 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import ConversionFailed, Converted, Member
 from gnod.ingest.convert.unpacking import LARGEST_MEMBER, check_depth, check_unpacked, unpack
 
-# What macOS adds to each file.
+# macOS adds this to each file.
 _RESOURCE_FORKS = "__MACOSX/"
 _TAR_MAGIC = slice(257, 262)
 _DAMAGED_TAR = (tarfile.TarError, EOFError, OSError, ValueError)
@@ -23,13 +23,13 @@ def _read_zip(content: FileContent) -> Converted:
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
     files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
-    return _listing([each.filename for each in files], "zip/3", partial(_zip_members, content, files))
+    return _listing([file.filename for file in files], "zip/3", partial(_zip_members, content, files))
 
 
 def _zip_members(content: FileContent, files: Sequence[zipfile.ZipInfo]) -> Iterator[Member]:
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        for each in files:
-            yield Member(each.filename, partial(_unzipped, content, archive, each))
+        for file in files:
+            yield Member(file.filename, partial(_unzipped, content, archive, file))
 
 
 def _unzipped(content: FileContent, archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> FileContent:
@@ -39,7 +39,7 @@ def _unzipped(content: FileContent, archive: zipfile.ZipFile, found: zipfile.Zip
 def _read_tar(content: FileContent) -> Converted:
     check_depth(content)
     files = _tar_files(content)
-    return _listing([each.name for each in files], "tar/1", partial(_tar_members, content, files))
+    return _listing([file.name for file in files], "tar/1", partial(_tar_members, content, files))
 
 
 def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
@@ -48,13 +48,13 @@ def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
         with _open_tar(content) as archive:
             return [each for each in archive if each.isreg() and not each.issparse() and _is_shown(each.name)]
     except _DAMAGED_TAR as error:
-        raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is no complete archive.") from error
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is not a complete archive.") from error
 
 
 def _tar_members(content: FileContent, files: Sequence[tarfile.TarInfo]) -> Iterator[Member]:
     with _open_tar(content) as archive:
-        for each in files:
-            yield Member(each.name, partial(_untarred, content, archive, each))
+        for file in files:
+            yield Member(file.name, partial(_untarred, content, archive, file))
 
 
 def _untarred(content: FileContent, archive: tarfile.TarFile, found: tarfile.TarInfo) -> FileContent:
@@ -90,7 +90,7 @@ ZIP = Converter(
     is_container=True,
     signature=lambda content: content.is_zip,
     read=_read_zip,
-    remark="each file in it is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
+    remark="each file inside is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
 )
 TAR = Converter(
     label="a tar archive",

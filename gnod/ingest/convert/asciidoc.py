@@ -30,7 +30,7 @@ _INLINE = re.compile(
     r"|\{(?P<attribute>[\w-]{1,60})\}"
 )
 _PROGRAM_ATTRIBUTES = {"nbsp": " ", "empty": "", "sp": " ", "plus": "+", "asterisk": "*", "vbar": "|", "tilde": "~"}
-_LONGEST_VALUE = 200  # a longer one could make a small file large
+_LONGEST_VALUE = 200  # a longer value could make a small file large
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""The only module that knows markitdown: calls one of its converters and translates its exceptions.
+"""The only module that uses markitdown: calls one of its converters and translates its exceptions.
 
 Its converters are called directly, not through the MarkItDown class: that loads a neural network to guess
 file types, opens an HTTP session, and has converters that ask YouTube for transcripts or start other
@@ -20,7 +20,7 @@ from gnod.ingest.convert.converter import password_protected
 from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.convert.result import ConversionFailed, Converted
 
-# The callers fall back to a simpler reader; both together have 60 s.
+# The callers fall back to a simpler reader. Both together have 60 s.
 _LIMIT_S = 15.0
 _PASSWORD_ERRORS = frozenset({"PDFPasswordIncorrect", "PDFEncryptionError", "PasswordError"})
 

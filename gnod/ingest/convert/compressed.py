@@ -34,7 +34,7 @@ def _unpacked(content: FileContent, opened: _Open) -> bytes:
         raise
     except EOFError as error:
         raise ConversionFailed("corrupt", f"The {content.label} is cut off: its end is missing.") from error
-    except Exception as error:  # each format has an exception of its own
+    except Exception as error:  # each format has its own exception
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it cannot be unpacked.") from error
 
 

@@ -1,4 +1,4 @@
-"""What a converter declares, and the content that it reads. Knows no particular format.
+"""What a converter declares, and the content that it reads. Must not depend on particular formats.
 
 A converter is a module that makes a `Converter`; `registry` lists them.
 """
@@ -28,7 +28,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Allowance:
-    """What may still be unpacked for one file, however archives are nested in it."""
+    """The amount that may still be unpacked for one file, however deeply archives are nested."""
 
     def __init__(self) -> None:
         self.unpacked_bytes = UNPACKED_BYTES
@@ -41,7 +41,7 @@ class Allowance:
 
     def take_member(self) -> None:
         if self.members <= 0:
-            raise ConversionFailed("too_large", f"Of a file, {UNPACKED_MEMBERS:,} files in it are read at most.")
+            raise ConversionFailed("too_large", f"At most {UNPACKED_MEMBERS:,} of the files inside it are read.")
         self.members -= 1
 
     def take_bytes(self, size: int) -> None:
@@ -64,16 +64,16 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def extension(self) -> str:
-        """The last suffix in lower case without its dot; empty where there is none."""
+        """Return the last suffix in lower case without its dot; "" if there is none."""
         name = self.name.rpartition("/")[2]
-        if name in ("", "."):  # no file has such a name, but a member of an archive may
+        if name in ("", "."):  # a file on disk cannot have such a name, but a member of an archive can
             name = PurePosixPath(self.name).name
         stem, _, suffix = name.rpartition(".")
         return suffix.lower() if stem else ""
 
     @property
     def label(self) -> str:
-        """How messages call a file of this name."""
+        """Return how messages call a file of this name."""
         return f".{self.extension} file" if self.extension else "file without an extension"
 
     @property
@@ -101,7 +101,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             name=name,
             max_characters=max_characters,
             depth=self.depth + 1,
-            scans=Scans(refusal="OCR does not read files in other files"),
+            scans=Scans(refusal="OCR does not read files inside other files"),
         )
 
     def text(self, charset: re.Pattern[bytes] | None = None) -> str:
@@ -122,8 +122,8 @@ Test = Callable[[FileContent], bool]
 class Converter(msgspec.Struct, frozen=True, kw_only=True):
     """One format: how to recognise a file, and how to read it.
 
-    `label` names such a file in messages. `extensions`, in lower case without dots, `shared_extensions`, which other
-    formats use too, so that the content decides, and `file_names` are separated by spaces. `signature` recognises a
+    `label` names such a file in messages. `extensions`, in lower case without dots, `shared_extensions` (which other
+    formats also use, so that the content decides) and `file_names` are separated by spaces. `signature` recognises a
     binary format, whatever the file is called; `resembles` a text format, where the name does not decide. A
     `is_container` format is the base of many others: files with their extensions are not read as it.
 
@@ -171,7 +171,7 @@ def zip_with(*members: str) -> Test:
 
 def ole_with(*streams: str) -> Test:
     """Recognise an OLE file (Office until 2003) that has one of these streams."""
-    names = [stream.encode("utf-16-le") for stream in streams]  # as its directory holds them
+    names = [stream.encode("utf-16-le") for stream in streams]  # this is how its directory stores them
     return lambda content: content.data.startswith(_OLE) and any(name in content.data for name in names)
 
 

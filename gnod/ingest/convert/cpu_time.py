@@ -1,7 +1,7 @@
 """Limit the CPU time of one way to read a file, so that another can be tried within the file's own limit.
 
-A few kilobytes can keep a library busy for hours. The limit holds in Python code and in regular expressions; C code
-that does not return is ended with its process, by the pool.
+A few kilobytes can keep a library busy for hours. The limit holds in Python code and in regular expressions; If C code
+does not return, the pool ends the process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def limit_cpu_time(seconds: float) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _raise_exceeded)
-    # Repeated, because it may be caught after all.
+    # Repeat it, because the library may catch the exception.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _REPEAT_S)
     try:
         yield

@@ -10,7 +10,7 @@ import codecs
 from gnod.ingest.convert.legacy import legacy_encoding
 from gnod.ingest.convert.result import ConversionFailed
 
-_MARKS = (  # UTF-32 LE begins like UTF-16 LE: longest first
+_MARKS = (  # UTF-32 LE begins like UTF-16 LE, so the longest mark comes first
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -40,7 +40,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
         raise NotText
     declared = _codec(declared)
     if declared and declared.startswith(("iso2022", "hz")) and (b"\x1b" in data or b"~{" in data):
-        return data.decode(declared, "replace")  # seven bits: UTF-8 would accept it
+        return data.decode(declared, "replace")  # the text has seven bits, and UTF-8 would accept it
     return _utf8(data) or _other(data, declared)
 
 

@@ -43,12 +43,12 @@ def _convert(content: FileContent) -> Converted:
         raise ConversionFailed("corrupt", "The file is nested too deeply to be read.") from None
     except NotText:
         named = REGISTRY.by_extension(content.extension)
-        if named and not named.is_text:  # a binary format that has no signature
+        if named and not named.is_text:  # this is a binary format that has no signature
             raise _no_converter(content, named) from None
         raise
     except (ConversionFailed, MemoryError, OSError):  # an OSError is a limit of the process
         raise
-    except Exception as error:  # a library's, for damage that it does not detect
+    except Exception as error:  # a library raises it for damage that it does not detect
         message = f"The {content.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if len(converted.markdown) > content.max_characters:
@@ -64,7 +64,7 @@ def _convert(content: FileContent) -> Converted:
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates, which escapes in JSON and mail headers can make: neither msgpack nor SQLite takes
+    """Replace lone surrogates, which come from escapes in JSON and mail headers: msgpack and SQLite do not accept
     them."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 

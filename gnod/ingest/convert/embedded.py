@@ -12,7 +12,7 @@ from gnod.ingest.convert.converter import FileContent
 from gnod.ingest.convert.result import ConversionFailed
 from gnod.ingest.convert.scans import MAX_PAGES
 
-# Not previews of the whole file.
+# Previews of the whole file do not match.
 _PICTURE = re.compile(r"(?!docProps/|Thumbnails/).*\.(?:png|jpe?g|tiff?|webp|bmp)", re.I)
 _MAX_BYTES = 100_000_000
 # Smaller files are bullets and logos.

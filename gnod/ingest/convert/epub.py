@@ -24,7 +24,7 @@ from gnod.locations import Locations
 _CONTAINER = "META-INF/container.xml"
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
 _MAX_NAME = 80
-# What the package may say of the book (Dublin Core), and how the text calls it.
+# Metadata of the book (Dublin Core), and how the text calls it.
 _LABELS = {
     "title": "Title",
     "creator": "Authors",
@@ -34,7 +34,7 @@ _LABELS = {
     "description": "Description",
     "identifier": "Identifier",
 }
-# What libraries raise for a damaged package; markitdown then reads what it can.
+# Libraries raise these for a damaged package. markitdown then reads what it can.
 _DAMAGE = (KeyError, ValueError, SyntaxError, IndexError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 
@@ -84,7 +84,7 @@ def _chapters(archive: zipfile.ZipFile, package: _Package, content: FileContent)
     for number, member in enumerate(package.chapters, start=1):
         try:
             data = unpack(archive, archive.getinfo(member), content)
-            # Whatever the member is called, it is a web page.
+            # It is a web page, whatever the name of the member is.
             page = msgspec.structs.replace(
                 content, data=data, name="chapter.html", max_characters=left, depth=content.depth + 1
             )
@@ -92,7 +92,7 @@ def _chapters(archive: zipfile.ZipFile, package: _Package, content: FileContent)
         except ConversionFailed as failure:
             if failure.kind in ("too_long", "too_large"):
                 raise
-            continue  # a cover has no text, and an unreadable chapter does not fail the book
+            continue  # a cover has no text, and an unreadable chapter must not fail the book
         left -= len(text)
         yield number, text
 
@@ -119,7 +119,7 @@ def _package(archive: zipfile.ZipFile) -> _Package:
 
 
 def _xml(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
-    # Entities that expand to more than a hundred times the file are refused by expat, and the worker has its limits.
+    # expat refuses entities that expand to more than a hundred times the file, and the worker has its limits.
     return ElementTree.fromstring(archive.read(member))
 
 
@@ -129,6 +129,6 @@ def _texts(root: ElementTree.Element, name: str) -> list[str]:
 
 
 def _member(folder: str, reference: str, members: set[str]) -> str | None:
-    """Return the member that a reference names: percent-encoded, as it should be, or as it is."""
+    """Return the member that a reference names. The reference should be percent-encoded, but may be plain."""
     paths = (posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(reference), reference))
     return next((path for path in paths if path in members), None)

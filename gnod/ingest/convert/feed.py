@@ -36,7 +36,7 @@ def _read(content: FileContent) -> Converted:
 XML = Converter(
     label="an XML text",
     mime="text/xml",
-    # Shared with XHTML.
+    # XHTML also has these.
     shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom",
     is_text=True,
     read=_read,

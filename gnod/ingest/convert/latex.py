@@ -22,7 +22,7 @@ _LISTINGS = frozenset({"verbatim", "verbatim*", "Verbatim", "lstlisting", "minte
 _FORMULAS = frozenset(
     {"equation", "align", "gather", "multline", "eqnarray", "displaymath", "math", "flalign", "alignat"}
 )
-# Commands with one argument, and with two, that are not text.
+# Commands with one argument, and with two, whose arguments are not text.
 _ONE = """
     addbibresource autocite autoref bibitem bibliography bibliographystyle cite citep citet color cref Cref
     documentclass eqref fontsize graphicspath hspace hypersetup include includegraphics index input label lstset nocite
@@ -45,7 +45,7 @@ _LETTER_ACCENTS = {"c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "
 _OPTIONS = re.compile(r"[ \t]*\[[^\[\]\n]{0,500}\]")
 _ACCENTED = re.compile(r"\{?\\?([A-Za-z])\}?")
 _LANGUAGE = re.compile(r"language\s*=\s*\{?(\w[\w+#-]*)")
-_LONGEST_ARGUMENT = 1000  # of those that are read ahead: the search for their end must not make nested ones slow
+_LONGEST_ARGUMENT = 1000  # limits arguments that are read ahead, so that nested ones are not slow
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
 
@@ -174,7 +174,7 @@ class _Reader:
             self._wrap(name)
 
     def _wrap(self, name: str) -> None:
-        """Write what stands for a command, and note what stands for the end of its argument."""
+        """Write the Markdown for a command, and note the Markdown for the end of its argument."""
         before, after = "", ""
         if name in _LEVELS:
             before = "#" * (self._levels.index(name) + 2) + " " if name in self._levels else ""

@@ -12,8 +12,8 @@ WESTERN = "cp1252"
 _KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
 _WIDE_CHARACTER = re.compile("[^\x00-\x7f]")
 _RUN = re.compile(rb"[\x80-\xff]{3,}")
-# Bytes between two letters that in cp1252 are symbols or undefined: letters of another alphabet. Apostrophes, dashes,
-# dots and ordinals are left out, because they are written inside words.
+# Bytes between two letters that are symbols or undefined in cp1252, so they are letters of another alphabet.
+# Apostrophes, dashes, dots and ordinals are left out, because they occur inside words.
 _MISFIT = re.compile(
     rb"(?<=[A-Za-z\xc0-\xff])"
     rb"[\x81\x82\x84\x86-\x89\x8b\x8d\x8f\x90\x9b\x9d\xa1-\xa9\xab\xac\xae-\xb3\xb5\xb6\xb8\xb9\xbb-\xbf]"
@@ -49,7 +49,7 @@ def _kana_share(sample: bytes, encoding: str) -> float:
 
 
 def _statistical(sample: bytes, candidates: list[str]) -> str | None:
-    from charset_normalizer import from_bytes  # 30 ms, and most files are UTF-8
+    from charset_normalizer import from_bytes  # the import takes 30 ms, and most files are UTF-8
 
     best = from_bytes(sample, cp_isolation=candidates, preemptive_behaviour=False).best()
     return best.encoding if best else None

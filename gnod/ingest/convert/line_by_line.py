@@ -1,6 +1,6 @@
 """Markups that become Markdown line by line: each line of the file stays one line, so that hits name lines of the file.
 
-What is not prose (options, comments, targets) becomes an empty line. A file in which nothing is prose stays as it is.
+A line that is not prose (options, comments, targets) becomes an empty line. A file without prose stays unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Translation:
         self.fence = "~~~~" if any(line.lstrip().startswith("```") for line in self.source) else "```"
 
     def prose(self, at: int, line: str) -> None:
-        """Set a line whose inline markup is translated, too."""
+        """Set a line, and translate its inline markup."""
         self.lines[at] = line
         self._prose.add(at)
 

@@ -18,7 +18,7 @@ from gnod.ingest.convert.result import ConversionFailed, Converted, Member, unch
 from gnod.ingest.convert.webpage import page_text
 
 _ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
-# Possessive groups: each beginning is tried in one way only, so that none takes exponential time.
+# Possessive groups: each beginning is tried in only one way, so that none takes exponential time.
 _HEADER = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
 _MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
 _SHOWN = ("From", "To", "Cc", "Date")
@@ -59,7 +59,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _attachments(content: FileContent, found: Sequence[bytes]) -> Iterator[Member]:
-    """In a mailbox, those of each message are in a folder with its number."""
+    """Yield the attachments. In a mailbox, those of each message are in a folder with its number."""
     for number, message in enumerate(map(email.message_from_bytes, found), start=1):
         for part in message.walk():
             if not part.is_multipart() and (name := _attachment(part)):
@@ -100,7 +100,7 @@ def _message(message: Message) -> str:
 
 
 def _body(message: Message) -> str:
-    """Return the plain texts, or the web pages where there is no plain text."""
+    """Return the plain texts; if there are none, the web pages."""
     plain: list[str] = []
     pages: list[str] = []
     for part in message.walk():
@@ -138,7 +138,7 @@ def _field(message: Message | None, name: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """Decode a header; many break the rules, and what cannot be decoded is shown as it is."""
+    """Decode a header. Many headers break the rules, and those that cannot be decoded are shown unchanged."""
     raw = value.encode("ascii", "surrogateescape") if not value.isascii() and _escaped(value) else None
     if raw is not None:
         try:

@@ -14,7 +14,7 @@ _FENCE = re.compile("```+")
 
 
 def _read(content: FileContent) -> Converted:
-    """Other JSON is stored as it is."""
+    """Read a notebook. Other JSON is stored unchanged."""
     text = content.text()
     try:
         notebook = json.loads(text)

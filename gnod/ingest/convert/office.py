@@ -14,11 +14,11 @@ from gnod.ingest.convert.parts import Parts
 from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.unpacking import check_unpacked, damage
 
-# markitdown reads 250 KB of XML a second (measured): more than this would end at the time limit.
+# markitdown reads 250 KB of XML a second (measured), so a larger file would reach the time limit.
 _FULL_LIMIT = 4_000_000
 _DOCX_PARTS = re.compile(r"word/(document|footnotes|header\d*)\.xml")
 _PPTX_PARTS = re.compile(r"ppt/slides/slide\d+\.xml")
-# markitdown begins each slide so.
+# markitdown begins each slide like this.
 _SLIDE = re.compile(r"^<!-- Slide number: (\d+) -->$", re.MULTILINE)
 
 
@@ -49,7 +49,7 @@ def _read_pptx(content: FileContent) -> Converted:
     converted = _read_open_xml(content, "PptxConverter", "pptx", _PPTX_PARTS)
     pictures = embedded.texts(content)
     numbers = _SLIDE.split(converted.markdown)
-    if len(numbers) < 3:  # bare text
+    if len(numbers) < 3:  # it is bare text
         return converted
     members = embedded.slides(content) if pictures else []
     slides = Parts("slide", content.max_characters)

@@ -33,7 +33,7 @@ _FLAT = re.compile(rb"<office:document\s[^<>]*office:mimetype=\"application/vnd\
 _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", "graphics": "page"}
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
-# Deleted text, what is generated from headings, numbers of notes, comments, forms, pictures.
+# Deleted text, text generated from headings, numbers of notes, comments, forms, pictures.
 _HIDDEN = frozenset(
     [
         "text:tracked-changes",
@@ -99,7 +99,7 @@ class _Reader:
         self._out: list[str] = []
         self._paragraphs: list[list[str]] = []
         self._tables: list[_Table] = []
-        self._items: list[bool] = []  # for each open list, whether its item has a mark already
+        self._items: list[bool] = []  # for each open list, whether its item already has a mark
         self._links: list[str] = []
         self._hidden = 0
         self._notes = 0
@@ -271,7 +271,7 @@ class _Reader:
 
     def _end_table(self) -> None:
         table = self._tables.pop()
-        if self._tables:  # a table in a cell
+        if self._tables:  # this is a table in a cell
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
         elif not self._is_workbook and (text := markdown_table(table.rows, self._max_characters).markdown):
             self._out += ["\n\n", text]
@@ -302,7 +302,7 @@ class _Reader:
         self._block("### Notes:")
 
     def _end_notes(self) -> None:
-        if len(self._out) == self._before_notes + 2:  # only their heading
+        if len(self._out) == self._before_notes + 2:  # they have only their heading
             del self._out[self._before_notes :]
 
     def _end_page(self) -> None:
@@ -315,7 +315,7 @@ def _refuse_entities(*_: object) -> None:
 
 
 def _number(text: str | None) -> int:
-    """Return a positive number; 1 where there is none."""
+    """Return a positive number; 1 if there is none."""
     return max(1, int(text)) if text and text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 

@@ -1,4 +1,5 @@
-"""Pages of PDF files and pictures as pictures for a screen, encoded anew: no byte of the file itself is passed on."""
+"""Pages of PDF files and pictures as images for a screen. They are encoded again, so no byte of the file itself is
+passed on."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:
         page = document[number - 1]
         shown_width, shown_height = (max(side, 1.0) for side in page.get_size())
         ratio = shown_height / shown_width
-        # No larger than what a screen shows, however long the page is.
+        # The image is not larger than a screen, however long the page is.
         width_px = min(width, _MAX_HEIGHT / ratio, (_MAX_PIXELS / ratio) ** 0.5)
         image: Image = page.render(scale=width_px / shown_width, draw_annots=True).to_pil()
         return image, len(document)

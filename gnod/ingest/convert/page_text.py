@@ -1,4 +1,4 @@
-"""The characters of one PDF page with their boxes, through PDFium. Knows no query."""
+"""The characters of one PDF page with their boxes, through PDFium. Must not depend on queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gnod.ingest.convert.result import ConversionFailed
 
 _HEADER = b"%PDF-"
-# A page of a book has 3,000.
+# A page of a book has 3,000 characters.
 _MAX_CHARACTERS = 200_000
 _NO_BOX = (0.0, 0.0, 0.0, 0.0)
 _LIGATURES = range(0xFB00, 0xFB07)
@@ -21,15 +21,15 @@ _LIGATURES = range(0xFB00, 0xFB07)
 Rect = tuple[float, float, float, float]
 
 
-# Characters that are looked at to see how the text of a page runs.
+# The number of characters that show the direction of the text on a page.
 _SAMPLED = 100
 _UPRIGHT_DEGREES = 10
 
 
 class PageText(NamedTuple):
     """`boxes`: four numbers for each character of `text`: left, top, right and bottom, in points from the upper left
-    corner of the page as it is shown. All are 0 for line ends, and for spaces that only a gap stands for. A hyphen at
-    the end of a line is followed by the line end, also inside a word."""
+    corner of the page as it is shown. All are 0 for line ends, and for spaces that are only a gap on the page. A hyphen
+    at the end of a line is followed by the line end, even inside a word."""
 
     width: float
     height: float
@@ -54,7 +54,7 @@ def opened(data: bytes, number: int) -> Iterator[Any]:
         raise ConversionFailed("corrupt", "The PDF is damaged, or protected by a password.") from error
     try:
         if not 0 < number <= len(document):
-            raise ConversionFailed("corrupt", f"The PDF has {len(document):,} pages, and not page {number:,}.")
+            raise ConversionFailed("corrupt", f"The PDF has {len(document):,} pages, so it has no page {number:,}.")
         yield document
     except pypdfium2.PdfiumError as error:
         raise ConversionFailed("corrupt", f"Page {number:,} of the PDF is damaged.") from error
@@ -99,7 +99,7 @@ def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
 
     count = raw.FPDFText_CountChars(text_page)
     if count > _MAX_CHARACTERS:
-        raise ConversionFailed("too_long", f"The page has {count:,} characters: {_MAX_CHARACTERS:,} are read.")
+        raise ConversionFailed("too_long", f"The page has {count:,} characters: at most {_MAX_CHARACTERS:,} are read.")
     rect = raw.FS_RECTF()
     for index in range(count):
         code = raw.FPDFText_GetUnicode(text_page, index)

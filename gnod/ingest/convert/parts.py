@@ -47,5 +47,5 @@ class Parts:
 
     @property
     def locations(self) -> Locations:
-        """With the lines of `markdown`."""
+        """Return the locations with the lines of `markdown`."""
         return Locations(self._kind, self._starts)

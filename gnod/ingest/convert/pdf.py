@@ -24,15 +24,15 @@ _HEADER = b"%PDF-"
 _LONG_PAGES = 60
 # After this much processor time, the remaining pages go through PDFium.
 _TABLES_LIMIT_S = 20.0
-# Pages that PDFium cannot load, one after the other: files can claim a million.
+# Stop after this many pages in a row that PDFium cannot load: a file can claim a million.
 _MAX_LOST_PAGES = 200
-# Of 134 real pages, 12 had 0.49 to 0.89 of the words that PDFium finds, all run together; the others 0.94 and more.
+# In 134 real pages, 12 had 0.49 to 0.89 of the words that PDFium finds, all run together. The others had 0.94 and more.
 _FEWEST_WORDS = 0.92
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _TRAILER = b"%%EOF"
 _TRAILER_REACH = 2048
 _PASSWORD = re.compile(r"password|security", re.I)
-# What word processors write there: the name of the file, not the title of the document.
+# Word processors write these titles: they are the name of the file, not the title of the document.
 _NO_TITLE = re.compile(
     r"(?:untitled|microsoft (?:word|powerpoint)|.*\.(?:docx?|pptx?|dvi|tex|indd|pdf|qxd|html?)\Z)", re.I
 )
@@ -109,7 +109,7 @@ def _add_pages(data: bytes, parts: Parts, scans: Scans, *, with_tables: bool) ->
 
 
 def _turned_text(document: object, number: int) -> str | None:
-    """Return the text of a page of which markitdown would read the letters in the wrong order."""
+    """Return the text of a page whose letters markitdown would read in the wrong order."""
     import pypdfium2
 
     try:
@@ -147,7 +147,7 @@ def _page_with_tables(document: object, number: int) -> str | None:
 def _nothing_found(
     data: bytes, opened: _Opened | None, failure: ConversionFailed | None, refusal: str | None = None
 ) -> ConversionFailed:
-    """Say why there is no text."""
+    """Return why there is no text."""
     if failure and failure.kind not in ("corrupt", "timeout"):
         return failure
     if _TRAILER not in data[-_TRAILER_REACH:] and (failure or not opened):
@@ -161,14 +161,13 @@ def _nothing_found(
     if not opened.readable:
         return ConversionFailed("corrupt", f"The PDF is damaged: none of its {opened.pages:,} pages can be read.")
     if refusal is None:
-        return ConversionFailed("empty", "There is no text in the PDF, and nothing that could be recognised.")
-    return ConversionFailed("empty", f"There is no text in the PDF. It may be a scan: {refusal}.")
+        return ConversionFailed("empty", "The PDF has no text, and nothing that could be recognised.")
+    return ConversionFailed("empty", f"The PDF has no text. It may be a scan: {refusal}.")
 
 
 def _open(data: bytes) -> _Opened | None:
-    """Return what PDFium knows before it reads a page; None where it cannot open the file.
-
-    Raises ConversionFailed (encrypted).
+    """Return what PDFium can say before it reads a page; None if it cannot open the file. Raises ConversionFailed
+    (encrypted).
     """
     import pypdfium2
 

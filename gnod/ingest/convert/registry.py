@@ -94,7 +94,7 @@ REGISTRY = Registry(
         *opendocument.FORMATS,
         archive.ZIP,
         archive.TAR,
-        # Files of these formats may contain each other: the outermost comes first.
+        # Files of these formats may contain each other, so the outermost comes first.
         office.ENCRYPTED,
         office.MSG,
         unsupported.DOC,
@@ -104,7 +104,7 @@ REGISTRY = Registry(
         richtext.RTF,
         image.IMAGE,
         *unsupported.FORMATS,
-        pdf.PDF,  # its signature may be anywhere in the first bytes, so also inside another format
+        pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,

@@ -51,8 +51,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversionFailed(Exception):
-    """A file that gives no text. `kind` is one of `gnod.ingest.jobs.Failure`'s; `message` is one sentence for
-    the person whose file it is."""
+    """A file has no text that can be read. `kind` is one of `gnod.ingest.jobs.Failure`'s; `message` is one sentence for
+    the owner of the file."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -61,7 +61,7 @@ class ConversionFailed(Exception):
 
 
 def unchanged(text: str, mime: str = "", *, converter: str = "text/1", markup: Markup = "plain") -> Converted:
-    """Return a text that is stored as it is."""
+    """Return a text that is stored unchanged."""
     return Converted(markdown=text, mime=mime, converter=converter, markup=markup, keeps_lines=True)
 
 

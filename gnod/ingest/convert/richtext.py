@@ -22,7 +22,8 @@ def _read(content: FileContent) -> Converted:
         return unchanged(content.text(), "text/plain")
     metadata: dict[str, object] = {"author": author} if (author := _property(content, _AUTHOR)) else {}
     return Converted(
-        markdown=_paragraphs(_text(content.data.decode("latin-1"), content)),  # ASCII; other characters are escaped
+        # The text is ASCII; other characters are escaped.
+        markdown=_paragraphs(_text(content.data.decode("latin-1"), content)),
         converter="rtf/1",
         title=_property(content, _TITLE) or None,
         metadata=metadata,
@@ -42,7 +43,7 @@ def _text(source: str, content: FileContent) -> str:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
     # Characters beyond the first 65,536 are written as two halves.
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\xad", "")  # where a word may be hyphenated
+    return text.replace("\xad", "")  # it marks where a word may be hyphenated
 
 
 def _paragraphs(text: str) -> str:

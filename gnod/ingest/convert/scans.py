@@ -1,17 +1,17 @@
 """The pages of a file that have no text, as converters see them: what was recognised of a page, or a note that it must
-be. Knows nothing of recognition itself, which comes later and one page at a time (docs/adr/0039-ocr.md)."""
+be. Must not depend on recognition itself, which comes later and one page at a time (docs/adr/0039-ocr.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Of one file. A book has 500 pages; recognising 2,000 takes two hours.
+# The maximum for one file. A book has 500 pages; recognising 2,000 takes two hours.
 MAX_PAGES = 2_000
 
 
 class Scans:
-    """The pages of one file. `recognised`: what is known, by number from 1; "" where a page has no text. `refusal`: why
-    nothing is recognised; None: something can be."""
+    """The pages of one file. `recognised`: the texts so far, by number from 1; "" if a page has no text. `refusal`: why
+    nothing is recognised; None if pages can be recognised."""
 
     def __init__(self, recognised: Mapping[int, str] | None = None, refusal: str | None = "OCR is off") -> None:
         self.refusal = refusal
@@ -31,7 +31,7 @@ class Scans:
 
     @property
     def note(self) -> str | None:
-        """What of the file is not recognised, for its owner."""
+        """Return which parts of the file are not recognised, for its owner."""
         if self.pages <= MAX_PAGES:
             return None
         return f"{self.pages:,} of its pages or pictures have no text; OCR reads the first {MAX_PAGES:,}"

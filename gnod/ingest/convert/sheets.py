@@ -20,7 +20,7 @@ from gnod.ingest.convert.result import ConversionFailed, Converted
 from gnod.ingest.convert.table import markdown_table
 from gnod.ingest.convert.unpacking import check_unpacked
 
-# Where the text is when no cell has any: text boxes, diagrams, and the strict variant of the format.
+# Text may be in these parts if no cell has any: text boxes, diagrams, and the strict variant of the format.
 _TEXT_PARTS = re.compile(r"xl/(?:sharedStrings|drawings/drawing\d+|diagrams/data\d+)\.xml")
 Sheet = tuple[str, Iterable[list[str]]]
 
@@ -126,7 +126,7 @@ XLSX = Converter(
 XLS = Converter(
     label="a workbook",
     mime="application/vnd.ms-excel",
-    shared_extensions="xls xlt",  # web sites give it to HTML and to tab-separated text
+    shared_extensions="xls xlt",  # web sites give this name to HTML and to tab-separated text
     signature=_is_xls,
     read=_read_xls,
     headings=True,

@@ -24,7 +24,7 @@ def _read_tsv(content: FileContent) -> Converted:
 
 
 def _read(text: str, delimiter: str, max_characters: int) -> Converted:
-    """A file that the csv module cannot read is stored as it is."""
+    """Read a table. A file that the csv module cannot read is stored unchanged."""
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

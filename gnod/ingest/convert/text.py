@@ -9,7 +9,7 @@ from gnod.ingest.convert.converter import Converter, FileContent
 from gnod.ingest.convert.result import Converted, unchanged
 from gnod.ingest.outline import Markup
 
-# Languages that are not parsed: a language's name in `text/x-…`, its extensions, and after "/" whole file names.
+# Languages that are not parsed: the name in `text/x-…`, the extensions, and after "/" whole file names.
 _LANGUAGES = """
     ada adb ads; asm asm s; astro astro; awk awk; basic vb; batch bat cmd; clojure clj cljs; cmake cmake; cobol cob;
     coffee coffee; css css scss sass less; cython pyx; d d; dart dart; dockerfile dockerfile / dockerfile containerfile;
@@ -56,7 +56,7 @@ def _unparsed(entry: str) -> Converter:
 
 
 def _parsed(language: Language) -> Converter:
-    """Return the converter of a language whose definitions `gnod.ingest.code` knows."""
+    """Return the converter of a language whose definitions `gnod.ingest.code` finds."""
     converter = _text(
         language.extensions, language.mime, converter="code/2", label="source code", file_names=language.file_names
     )

@@ -12,7 +12,7 @@ import zlib
 from gnod.ingest.convert.converter import FileContent, password_protected
 from gnod.ingest.convert.result import ConversionFailed
 
-# No text compresses to 1/500 of its size; the maximum of deflate is 1:1032.
+# No text compresses to 1/500 of its size. The maximum of deflate is 1:1032.
 _RATIO_LIMIT = 500
 _DEPTH_LIMIT = 3
 _BIG_MEMBER = 10_000_000
@@ -25,7 +25,7 @@ _UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImpl
 def check_depth(content: FileContent) -> None:
     """Raise ConversionFailed for an archive that lies too deep in others: an archive may contain itself."""
     if content.depth >= _DEPTH_LIMIT:
-        raise ConversionFailed("too_large", f"The archive lies in {_DEPTH_LIMIT} others, which is as deep as is read.")
+        raise ConversionFailed("too_large", f"The archive is inside {_DEPTH_LIMIT} others; deeper ones are not read.")
 
 
 def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
@@ -37,7 +37,7 @@ def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
         content.allowance.unpacked_bytes -= len(data)
         return data
     if limit == ratio_limit:
-        message = f"The file is a bomb: {len(content.data):,} bytes unpack to more than {limit:,}."
+        message = f"The file is a decompression bomb: {len(content.data):,} bytes unpack to more than {limit:,}."
     else:
         message = f"Unpacked, the file has more than {limit // 1_000_000} MB."
     raise ConversionFailed("too_large", message)
@@ -77,7 +77,7 @@ def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: FileConte
     try:
         return archive.read(member)
     except _UNREADABLE_MEMBER as error:
-        message = f"The archive is damaged: {_shown(member)} in it cannot be unpacked."
+        message = f"The archive is damaged: {_shown(member)} inside it cannot be unpacked."
         raise ConversionFailed("corrupt", message) from error
 
 
@@ -91,7 +91,7 @@ def damage(content: FileContent) -> ConversionFailed | None:
                         while part.read(1 << 20):
                             pass
                 except _UNREADABLE_MEMBER:
-                    message = f"The {content.label} is damaged: {_shown(member)} in it cannot be unpacked."
+                    message = f"The {content.label} is damaged: {_shown(member)} inside it cannot be unpacked."
                     return ConversionFailed("corrupt", message)
     except _UNREADABLE_MEMBER:
         return ConversionFailed("corrupt", _without_contents(content))

@@ -1,4 +1,4 @@
-"""Formats that are known and not read, so that messages can name them."""
+"""Formats that gnod recognises but does not read, so that messages can name them."""
 
 from __future__ import annotations
 

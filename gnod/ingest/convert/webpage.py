@@ -15,7 +15,7 @@ from gnod.ingest.convert.result import ConversionFailed, Converted
 _FULL_LIMIT = 8_000_000
 _LIMIT_S = 15.0
 _HEAD = 64 * 1024
-# Possessive and atomic groups: each beginning is tried in one way only, so that none takes exponential time.
+# Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
 _CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _ANY_TAG = re.compile(r"<[^<>]*>?")
@@ -33,7 +33,7 @@ _BREAKS = re.compile(
 
 
 def _read(content: FileContent) -> Converted:
-    """Where markitdown fails, the text is still found."""
+    """Read a page. If markitdown fails, the text is still found."""
     text = content.text(_CHARSET)
     if len(text) > _FULL_LIMIT:
         return _plain(text)

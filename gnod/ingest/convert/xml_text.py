@@ -1,6 +1,6 @@
 """The text of XML, line by line and without a parser, so that nothing expands its entities.
 
-Names of elements are left out. Attributes are kept where they hold words: in some formats the text is there.
+Names of elements are left out. Attributes that have words are kept, because some formats have their text there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 def _attributes(name: str, attributes: str) -> str:
     values = {key: double or single for key, double, single in _ATTRIBUTE.findall(attributes)}
-    if name == "outline":  # OPML
+    if name == "outline":  # this is an element of OPML
         shown = [values[key] for key in _OUTLINE if values.get(key)]
         return f"- {', '.join(dict.fromkeys(shown))} " if shown else ""
     shown = [value for value in values.values() if "://" not in value and _WORDS.search(value)]

@@ -31,7 +31,7 @@ def find(text: str) -> Iterator[Found]:
 
 
 def _not_text(text: str) -> Iterator[tuple[int, int]]:
-    """Yield comments and the blocks of code between two equal lines. An include inside of code is a link, too."""
+    """Yield comments and the blocks of code between two equal lines. An include inside code is also a link."""
     opened: re.Match[str] | None = None
     for match in _LINE.finditer(text):
         fence = match["fence"]
@@ -60,7 +60,7 @@ def _macros(text: str) -> Iterator[Found]:
         name, target = match["name"], (match["passed"] or match["target"]).strip()
         if " " in target and name not in _SPACES_IN_TARGET:
             continue
-        if "{" in target:  # an attribute, which only the processor knows
+        if "{" in target:  # it has an attribute, whose value only the processor can tell
             continue
         kind = {"link": "asciidoc", "xref": "reference"}.get(name, "include" if name == "include" else "image")
         if name == "xref":
@@ -76,7 +76,8 @@ def _cross_references(text: str) -> Iterator[Found]:
 
 
 def _reference(span: tuple[int, int], target: str, addressing: Addressing = "file") -> Found:
-    """Without an extension and `#`, a target is a place in the same file; before `#`, the extension may be left out."""
+    """Read a target. Without an extension and `#`, it is a place in the same file. Before `#`, the extension may be
+    left out."""
     path, sharp, place = target.partition("#")
     if not sharp and not _EXTENSION.search(path):
         return Found(*span, "reference", f"#{path}", "file")

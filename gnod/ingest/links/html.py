@@ -1,4 +1,4 @@
-"""Links of HTML: `<a href>` and `<img src>`, also those in Markdown."""
+"""Links of HTML, including HTML inside Markdown: `<a href>` and `<img src>`."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from gnod.ingest.links.masking import masked
 from gnod.ingest.links.targets import Found
 from gnod.ingest.outline import Outline
 
-# Without one of these, a text has no link.
+# A text without any of these has no link.
 _SIGNS = ("](", "]:", "[[", "://", "<")
-# Most brackets have no others in them, and are taken in pairs; most destinations are simple, and are taken with them.
+# Most brackets contain no others, and are matched in pairs. Most destinations are simple, and are matched with them.
 _BRACKET = re.compile(r"\\.|\[[^\[\]\\]{0,1000}\](?:\((?P<simple>[^\s()<>\\\0]{1,2000})\))?|[\[\]]", re.DOTALL)
 _CHARACTER = r"(?:\\[!-/:-@\[-`{-~]|[^\s()\0])"
 _DESTINATION = (
@@ -31,9 +31,9 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
-_BEFORE_DESTINATION = ("](", "]: ")  # what is in angle brackets is the destination
+_BEFORE_DESTINATION = ("](", "]: ")  # text in angle brackets is the destination
 _ANYTHING = re.compile("")
-# Code without one of these is not taken for a link, or for a part of one.
+# Code without any of these cannot be read as a link, or as a part of one.
 _MARKUP = re.compile(r"[\[\]<>:]")
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
@@ -91,7 +91,7 @@ def _bracketed(text: str) -> Iterator[Found]:
             if found:
                 yield found
                 resume = found.end
-                # A link contains no other link: the brackets around it count no more.
+                # A link contains no other link, so the brackets around it do not count.
                 if opened and found.kind != "image":
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
@@ -101,7 +101,7 @@ def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, st
     is_image = _is_image(text, start)
     end, target, kind = closing.end(), closing["simple"], "markdown"
     if target is not None:
-        pass  # nearly all
+        pass  # this is true of nearly all
     elif match := _INLINE.match(text, end):
         end, target = match.end(), match["angle"] if match["angle"] is not None else match["bare"] or ""
     elif addresses:
@@ -146,7 +146,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _indented(text: str) -> Iterator[tuple[int, int]]:
-    """Yield indented blocks that belong to no item of a list."""
+    """Yield indented blocks that are not in an item of a list."""
     for match in _INDENTED.finditer(text):
         before = (
             text[: match.start()].rstrip("\n") if match.start() < 200 else text[match.start() - 200 : match.start()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-HIDDEN = "\0"  # no canonical text has it
+HIDDEN = "\0"  # canonical text never contains it
 
 
 def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:

@@ -1,6 +1,6 @@
-"""Mentions: where a text has the name of a document without a link. Pure; knows no index.
+"""Mentions: where a text has the name of a document without a link. Pure; must not depend on the index.
 
-A name is found as whole words, without regard to case; a hyphen, an underscore and a space are the same.
+A name is found as whole words, ignoring case; a hyphen, an underscore and a space are the same.
 """
 
 from __future__ import annotations

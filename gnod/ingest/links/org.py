@@ -78,8 +78,8 @@ def _found(span: tuple[int, int], target: str) -> Found:
     if _PATH.match(target):
         return Found(*span, "org", _with_fragment(target), "file")
     if ":" in target.partition(" ")[0]:
-        return Found(*span, "url", target)  # of any other protocol
-    return Found(*span, "org", "#" + target.removeprefix("#"), "file")  # a place in the same file
+        return Found(*span, "url", target)  # it has another protocol
+    return Found(*span, "org", "#" + target.removeprefix("#"), "file")  # it is a place in the same file
 
 
 def _with_fragment(target: str) -> str:

@@ -30,7 +30,7 @@ class Places:
             number = 0
             while slug in self._slugs and number < len(headings):
                 number += 1
-                slug = f"{base}-{number}"  # as GitHub numbers headings with equal text
+                slug = f"{base}-{number}"  # GitHub numbers headings with equal text like this
             self._slugs[slug] = heading.start
 
     def has(self, fragment: str) -> bool:
@@ -39,7 +39,8 @@ class Places:
     def line_of(self, fragment: str) -> int | None:
         """Return the line of a place, from 1; None if there is no such place.
 
-        Of `#A#B`, as Obsidian writes a heading below another one, B counts."""
+        In `#A#B`, as Obsidian writes a heading below another one, only B counts.
+        """
         last = fragment.strip("#").rpartition("#")[2]
         if last.startswith("^"):
             start = self._blocks.get(last[1:])

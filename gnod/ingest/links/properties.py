@@ -19,7 +19,7 @@ def find(text: str, metadata: Metadata, end: int) -> Iterator[Found]:
     for name, value in metadata.items():
         for target in _targets(value, is_link=name.lower() in _LINKS):
             place = text.find(target.target, at, end)
-            if place < 0:  # YAML folds lines, and orders nothing
+            if place < 0:  # YAML may fold lines, and does not keep the order
                 place = max(text.find(target.target, 0, end), 0)
             at = place + len(target.target)
             yield target._replace(start=place, end=min(at, end))
@@ -38,7 +38,7 @@ def names(metadata: Metadata) -> list[str]:
 
 
 def _targets(value: object, *, is_link: bool) -> Iterator[Found]:
-    # `up: [[Note]]` without quotation marks is a list in a list for YAML.
+    # YAML reads `up: [[Note]]` without quotation marks as a list in a list.
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
         value = f"[[{value[0][0]}]]"
     for each in _flat(value):

@@ -12,9 +12,9 @@ from gnod.ingest.links.targets import Addressing, Found
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
 _WITH_TEXT = re.compile(r"[^<>]*<(?P<target>[^<>]{1,1000})>\s*\Z")
-_INSIDE = re.compile(r"[\w:`\\]")  # before a phrase, it is something else
+_INSIDE = re.compile(r"[\w:`\\]")  # after one of these, it is not the start of a phrase
 _PHRASE = re.compile(r"`(?P<content>[^`\0]{1,1000})`__?(?!\w)")
-# To begin with a literal is much faster: the word is looked for before its end.
+# A pattern that begins with a literal is much faster: it finds the end of the word first.
 _END_OF_WORD = re.compile(r"_(?=[\s.,;:!?)'\"\]]|\Z)")
 _MOST_LETTERS = 62
 _WORD = re.compile(rf"(?<![\w`:./|\\-])[A-Za-z0-9](?:[\w.+-]{{0,{_MOST_LETTERS - 2}}}[A-Za-z0-9])?\Z")
@@ -74,7 +74,7 @@ def _directives(text: str) -> Iterator[Found]:
     for match in _DIRECTIVE.finditer(text):
         is_text = match["name"] in _TEXT_DIRECTIVES
         path = match["path"].strip()
-        if path.startswith("<"):  # a file of the installation
+        if path.startswith("<"):  # this is a file of the installation
             continue
         kind = "include" if is_text else "image"
         yield Found(*match.span(), kind, path, "document" if path.startswith("/") else "file")
@@ -106,7 +106,7 @@ def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
             if target and target.endswith("_"):
                 target = addresses.get(target[:-1].casefold())
         else:
-            target = addresses.get(content.casefold(), f"#{content}")  # or a heading
+            target = addresses.get(content.casefold(), f"#{content}")  # it may also be a heading
         if target:
             yield Found(*match.span(), "rst", target)
     for match in _END_OF_WORD.finditer(text) if addresses else ():

@@ -1,4 +1,5 @@
-"""What the target of a link means: an address on the web, a path, or a name to look for. Knows no syntax of links."""
+"""What the target of a link means: an address on the web, a path, or a name to look for. Must not depend on the syntax
+of links."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ label of Sphinx, as an id of Org, or as a resource of Antora."""
 
 MAX_TARGET = 2000
 
-_MOST = ("https://", "http://")  # nearly all addresses
+_MOST = ("https://", "http://")  # nearly all addresses begin like this
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
 _WEB = re.compile(r"(?:[a-z][a-z0-9+.-]{1,30}:)?//|(?:mailto|tel|data|javascript|doi|urn|gno):", re.I)
 # The layout of Antora: `modules/NAME/pages/…` below the folder of a component.
@@ -112,7 +113,7 @@ def _at(where: str, fragment: str, path: str) -> Target | None:
     """Return the target at a path, relative to the document, or with `/` to the root of the collection."""
     if not where:
         return Target(key(path), PATH, fragment) if fragment else None
-    # The root of a file in an archive is the archive: no member leads out of it.
+    # The root of a file in an archive is the archive, so a member cannot lead out of it.
     outer, separator, inner = path.rpartition(SEPARATOR)
     folder = "" if where.startswith("/") else inner.rpartition("/")[0]
     inside = _within(folder, where)

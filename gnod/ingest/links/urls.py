@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gnod.ingest.links.targets import MAX_TARGET, Found
 
-# To begin with a literal is much faster.
+# A pattern that begins with a literal is much faster.
 _REST = re.compile(rf"://[^\s<>\"`\0|\\^{{}}]{{1,{MAX_TARGET}}}")
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)\Z", re.I)
 _TRAILING = "?!.,:*_~'\";”’»"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gnod.ingest.links.targets import Found
 
-# In a table, the bar is written `\|`.
+# In a table, the bar is written as `\|`.
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
 
 

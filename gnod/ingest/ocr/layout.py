@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-# In heights of a line: the least space between paragraphs and between columns, and the least width of a column's lines:
-# the columns of a table are narrower, and are read row by row.
+# In heights of a line: the minimum space between paragraphs and between columns, and the minimum width of a column's
+# lines. The columns of a table are narrower, and are read row by row.
 _PARAGRAPH = 0.9
 _GUTTER = 0.8
 _COLUMN = 9

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ZIP = b"PK\x03\x04"
 # Boxes are stored as shares of the page's sides.
 _WHOLE = 10_000
-_NO_SCRIPT = "Its script cannot be read: tesseract, where it is installed, reads more languages (docs/ocr.md)."
+_NO_SCRIPT = "Its script cannot be read: install tesseract, which reads more languages (docs/ocr.md)."
 
 
 def recognise(data: bytes, number: int, reader: Reader) -> RecognisedPage:
@@ -50,7 +50,7 @@ def _packed(boxes: Sequence[Box], size: tuple[int, int], turns: int) -> bytes:
     `turns`; the numbers are for the page as it lies."""
     width, height = size
     for turned in range(turns, 0, -1):
-        right = width if turned % 2 else height  # of the picture before this turn
+        right = width if turned % 2 else height  # the sides of the picture before this turn
         boxes = [Box(right - box.bottom, box.left, right - box.top, box.right) for box in boxes]
     shares = [
         min(max(round(value * _WHOLE / side), 0), _WHOLE)

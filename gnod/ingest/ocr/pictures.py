@@ -1,4 +1,4 @@
-"""From the bytes of a file to the picture of one of its pages, within limits. Knows nothing of recognition."""
+"""From the bytes of a file to the picture of one of its pages, within limits. Must not depend on recognition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 # A page of A3 at 600 dpi has 70 megapixels.
 MAX_PIXELS = 120_000_000
-# One more than are read, so that its owner is told.
+# Count one more than are read, so that the owner of the file is told.
 MAX_FRAMES = MAX_PAGES + 1
 # Smaller pictures are symbols.
 _MIN_WIDTH, _MIN_HEIGHT = 40, 16
-# Of the longer side: A4 at 200 dpi. More costs time and makes nothing readable.
+# The maximum length of the longer side: A4 at 200 dpi. More takes longer, and does not make text more readable.
 _LONGEST = 2_400
 _DPI = 150
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF")
@@ -29,7 +29,7 @@ _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexErro
 
 _PDF = b"%PDF-"
 _SIGNATURES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"RIFF", b"BM")
-_ORIENTATION = 0x0112  # of EXIF
+_ORIENTATION = 0x0112  # a tag of EXIF
 _ON_ITS_SIDE = range(5, 9)
 
 
@@ -111,7 +111,7 @@ def _opened(data: bytes) -> Iterator[Image]:
     """Open a picture, without decoding it."""
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # it warns at 90 megapixels; here is a limit of our own
+    Image.MAX_IMAGE_PIXELS = None  # it warns at 90 megapixels; the limit here is MAX_PIXELS
     _register_heif()
     try:
         image = Image.open(io.BytesIO(data), formats=[name for name in _FORMATS if name in _known()])
@@ -142,7 +142,7 @@ def _known() -> set[str]:
 def _check_size(image: Image) -> None:
     pixels = image.width * image.height
     if pixels > MAX_PIXELS:
-        message = f"The image has {pixels / 1e6:,.0f} megapixels; images up to {MAX_PIXELS / 1e6:,.0f} are read."
+        message = f"The image has {pixels / 1e6:,.0f} megapixels; at most {MAX_PIXELS / 1e6:,.0f} are read."
         raise ConversionFailed("too_large", message)
 
 
@@ -166,11 +166,11 @@ def _plain(image: Image) -> Image:
 
     image.load()
     if image.mode == "1":
-        image = image.convert("L")  # otherwise it is scaled without greys, and letters break
+        image = image.convert("L")  # otherwise it would be scaled without greys, and letters would break
     elif image.mode in ("P", "PA"):
         image = image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")
     image.thumbnail((_LONGEST, _LONGEST))
-    if image.mode.startswith("I") or image.mode == "F":  # 16 bits
+    if image.mode.startswith("I") or image.mode == "F":  # it has 16 bits
         low, high = image.getextrema()
         scale = 255 / max(float(high) - float(low), 1.0)  # type: ignore[arg-type]
         image = image.point(lambda value: (value - low) * scale).convert("L")

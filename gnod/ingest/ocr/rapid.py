@@ -1,6 +1,6 @@
 """The recogniser that comes as a wheel: RapidOCR with the models of PP-OCR, through onnxruntime.
 
-The only module that knows rapidocr. The models are those of the wheel, by their paths: it never downloads.
+The only module that uses rapidocr. The models are those of the wheel, by their paths: it never downloads.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gnod.ingest.ocr.layout import Line
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Lines below are noise. Of a page that is the right way up, real lines have .9 and more.
+# Lines below this confidence are noise. On a page that is the right way up, real lines have .9 and more.
 _CONFIDENCE_FLOOR = 0.6
-# A page whose lines are doubtful may be upside down.
+# A page whose lines have less confidence may be upside down.
 _DOUBTFUL = 0.8
-# Of the longer side in pixels, for finding the lines; they are read from the full picture.
+# The length of the longer side in pixels, for finding the lines. They are read from the full picture.
 _DETECTION_SIDE = 960
 # The recogniser scales a line to a height of 48 pixels, and its time is in proportion to the width. Most lines are
 # smaller: their own width, and a little less, is enough. Measured in docs/BENCHMARKS.md.
@@ -37,10 +37,10 @@ class Reading(NamedTuple):
 
 
 def read(image: Image) -> Reading:
-    """Return the lines of a page; none where there is no text. A page on its side or on its head is turned."""
+    """Return the lines of a page; an empty list if it has no text. A page on its side or upside down is turned."""
     import numpy as np
 
-    pixels = np.asarray(image)[:, :, ::-1]  # as OpenCV has them
+    pixels = np.asarray(image)[:, :, ::-1]  # OpenCV expects this order
     readings = [Reading(_read(pixels), 0)]
     for turns in _turns(readings[0].lines):
         readings.append(Reading(_read(np.rot90(pixels, turns)), turns))
@@ -97,13 +97,13 @@ def _recogniser() -> Any:
         params={
             "Global.log_level": "critical",
             "Global.text_score": 0.0,
-            "Global.max_side_len": 4000,  # the picture has its size already
+            "Global.max_side_len": 4000,  # the picture already has its size
             "Det.model_path": _model("det"),
             "Det.limit_side_len": _DETECTION_SIDE,
             "Det.limit_type": "max",
             "Global.use_cls": False,
             "Rec.model_path": _model("rec"),
-            # More lines at a time are no faster, and take more memory.
+            # More lines at a time are not faster, and take more memory.
             "Rec.rec_batch_num": 2,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,

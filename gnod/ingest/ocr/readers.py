@@ -25,7 +25,7 @@ _READ_BY_RAPIDOCR = """
     cs:ces da:dan de:deu el:ell en:eng es:spa et:est fi:fin fr:fra hr:hrv hu:hun it:ita ja:jpn lt:lit lv:lav
     nl:nld no:nor pl:pol pt:por ro:ron sk:slk sl:slv sv:swe tr:tur vi:vie zh:chi_sim
 """
-# Each language that tesseract tries takes as long again.
+# Each further language takes tesseract the same time again.
 _MAX_LANGUAGES = 3
 _TESSDATA = (
     "/usr/share/tesseract-ocr/*/tessdata /usr/share/tessdata /opt/homebrew/share/tessdata /usr/local/share/tessdata"

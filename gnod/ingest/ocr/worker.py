@@ -12,7 +12,7 @@ _LOWEST = 19
 
 
 def main(arguments: list[str]) -> int:
-    # Not SCHED_IDLE: on a machine that is always busy, it would not even start.
+    # Do not use SCHED_IDLE: on a machine that is always busy, the worker would not even start.
     with contextlib.suppress(OSError):
         os.nice(_LOWEST)
     return worker.main(arguments)

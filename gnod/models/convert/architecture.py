@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.convert.gguf_file import Value
 
-# llama.cpp's LLAMA_MAX_LAYERS: beyond it the library aborts the process.
+# llama.cpp's LLAMA_MAX_LAYERS. With more layers, the library aborts the process.
 MAX_LAYERS = 512
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
@@ -69,7 +69,7 @@ class Architecture(msgspec.Struct, frozen=True):
     def head_size(self) -> int:
         if self.hidden_size % self.num_attention_heads:
             raise ModelCorrupt(
-                f"config.json: {self.hidden_size} dimensions cannot be shared by {self.num_attention_heads} heads"
+                f"config.json: {self.hidden_size} dimensions cannot be divided among {self.num_attention_heads} heads"
             )
         return self.hidden_size // self.num_attention_heads
 

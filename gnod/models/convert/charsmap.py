@@ -14,7 +14,7 @@ _RULE_ENDS = 1 << 8
 _VALUE = 1 << 31
 _OFFSET_SHIFT = 10
 _BLOCK = 256
-# How far back to search for a gap: further saves little.
+# How far back to search for a gap. Searching further saves little.
 _REACH = 2 * _BLOCK
 
 _Node = dict[int, "_Node"]
@@ -57,7 +57,7 @@ def _units(values: Mapping[bytes, int]) -> list[int]:
             else:
                 units[base ^ byte] = byte
                 waiting.append((base ^ byte, child))
-    # An unused unit has a label that is no byte, so that no walk goes on there.
+    # An unused unit has a label that is not a byte, so that a walk never continues there.
     return [_VALUE if unit is None else unit for unit in units]
 
 

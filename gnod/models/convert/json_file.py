@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def read_json(path: Path, shape: type[_T]) -> _T:
-    """Return the validated content. Raises ModelCorrupt, also for a missing file."""
+    """Return the validated content. Raises ModelCorrupt, including for a missing file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=shape)
     except OSError as error:

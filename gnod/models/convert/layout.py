@@ -94,12 +94,12 @@ def weight_files(folder: Path, module: str = "") -> list[str]:
 
     names = sorted(set(read_json(index, Index).weight_map.values()))
     if not names or any("/" in name or not name.endswith(".safetensors") for name in names):
-        raise ModelCorrupt(f"{INDEX} names files that are no weights")
+        raise ModelCorrupt(f"{INDEX} names files that are not weights")
     return [_inside(module, name) for name in names]
 
 
 def read_modules(folder: Path) -> list[Module]:
-    """Return the modules of sentence-transformers in their order; none for a plain model."""
+    """Return the modules of sentence-transformers in their order; empty for a plain model."""
     path = folder / "modules.json"
     modules = read_json(path, list[Module]) if path.exists() else []
     for module in modules:
@@ -125,14 +125,16 @@ def _inside(module: str, name: str) -> str:
 
 
 def pooling(path: Path) -> gguf.PoolingType:
-    import gguf  # 0.1 s, which asking for the size of a model need not take
+    import gguf  # the import takes 0.1 s, which is not needed to ask for the size of a model
 
     settings = read_json(path, _Pooling)
     known = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
     modes = settings.modes()
     if len(modes) != 1 or modes[0] not in known or not settings.include_prompt:
         text = ", ".join(modes) or "none"
-        raise ModelRejected(f"its pooling is {text}; gnod knows the mean, the first and the last token, with prompts")
+        raise ModelRejected(
+            f"its pooling is {text}; gnod supports the mean, the first and the last token, with prompts"
+        )
     return known[modes[0]]
 
 
@@ -144,5 +146,5 @@ def activation(dense: DenseFile) -> str:
 
 
 def optional(path: Path, shape: type[_T]) -> _T:
-    """Return the content of a file, or the defaults without one. Raises ModelCorrupt."""
+    """Return the content of a file, or the defaults if it is missing. Raises ModelCorrupt."""
     return read_json(path, shape) if path.exists() else shape()

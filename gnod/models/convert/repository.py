@@ -30,7 +30,7 @@ from gnod.models.profiles import Profile
 WeightsType = Literal["f32", "f16", "bf16", "q8_0"]
 
 _CLASSIFIER = "ForSequenceClassification"
-# Models with short windows were trained on a few sentences; gnod embeds texts of that length (docs/adr/0013).
+# Models with short windows were trained on a few sentences, and gnod embeds texts of that length (docs/adr/0013).
 _SHORT_WINDOW = 512
 _PASSED = ("Dropout",)
 
@@ -146,7 +146,7 @@ class Plan:
 
         def read_bias() -> NDArray[np.float32]:
             """Return the output's bias with that of the norm before it, which llama.cpp lacks."""
-            parts = [each.read() for each in bias] + [output.read() @ each.read() for each in shift]
+            parts = [bia.read() for bia in bias] + [output.read() @ each.read() for each in shift]
             total: NDArray[np.float32] = np.sum([np.zeros(1, np.float32), *parts], axis=0, dtype=np.float32)
             return total
 
@@ -204,7 +204,7 @@ class Plan:
                     bias=stored.read("linear.bias", (rows,)).astype("<f4").tobytes() if dense.bias else b"",
                 )
             )
-        # gnod scales every vector to length 1 in the end.
+        # gnod scales every vector to length 1 at the end.
         while layers and isinstance(layers[-1], Normalize):
             layers.pop()
         return {gguf_keys.OUTPUT_LAYERS: msgspec.json.encode(layers).decode()} if layers else {}

@@ -44,7 +44,7 @@ class _Rotary(Architecture, frozen=True):
         if self.layer_types:
             if len(self.layer_types) != self.num_hidden_layers:
                 raise ModelCorrupt("config.json names more or fewer types of layers than layers")
-            return [each == "sliding_attention" for each in self.layer_types]
+            return [layer_type == "sliding_attention" for layer_type in self.layer_types]
         return [(layer if global_first else layer + 1) % every != 0 for layer in range(self.num_hidden_layers)]
 
 
@@ -101,7 +101,7 @@ class ModernBert(_Rotary, frozen=True):
                 ("ffn_up", "mlp.Wi", 2 * inner, wide),
                 ("ffn_down", "mlp.Wo", wide, inner),
             ):
-                if layer or name != "attn_norm":  # the first layer has none
+                if layer or name != "attn_norm":  # the first layer has no such norm
                     yield one(f"blk.{layer}.{name}.weight", f"layers.{layer}.{source}.weight", *shape)
 
     def head(self) -> list[Tensor]:
@@ -126,14 +126,14 @@ class _Decoder(_Rotary, frozen=True, kw_only=True):
     num_key_value_heads: Positive
     head_dim: Positive
     rms_norm_eps: Epsilon = 1e-6
-    # Hugging Face's names of the norms of a layer, and what is added to the weights of all norms.
+    # Hugging Face's names of the norms of a layer, and the number that is added to the weights of all norms.
     _norms: ClassVar[Mapping[str, str]]
     _added: ClassVar[float] = 0.0
 
     @property
     def head_size(self) -> int:
         if self.num_attention_heads % self.num_key_value_heads:
-            raise ModelCorrupt("config.json: the heads cannot be shared by the heads of keys and values")
+            raise ModelCorrupt("config.json: the heads cannot be divided among the heads of keys and values")
         return self.head_dim
 
     def fields(self) -> dict[str, Value]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gnod.errors import ModelCorrupt
 
 LENGTH_BYTES = 8
-# The format's own limit.
+# This is the format's own limit.
 _MAX_HEADER_BYTES = 100_000_000
 _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
@@ -32,7 +32,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 class _Stored(NamedTuple):
     path: Path
-    start: int  # of the tensors' data
+    start: int  # an offset in the data of the tensors
     entry: _Entry
 
 

@@ -20,7 +20,7 @@ _SPECIALS = {"cls": "[CLS]", "sep": "[SEP]", "unk": "[UNK]", "pad": "[PAD]", "ma
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """`tokenizer_config.json`. `model_max_length` is a huge number where there is no limit."""
+    """The file `tokenizer_config.json`. `model_max_length` is a huge number if there is no limit."""
 
     do_lower_case: bool = True
     strip_accents: bool | None = None
@@ -49,7 +49,7 @@ def read(folder: Path, vocabulary: int, *, lowercase: bool = False) -> str:
     elif (folder / "vocab.txt").exists():
         tokenizer = _word_pieces(folder)
     else:
-        raise ModelRejected("the repository has no tokenizer.json, and gnod reads no other form of its tokenizer")
+        raise ModelRejected("the repository has no tokenizer.json, and gnod cannot read its tokenizer in another form")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
@@ -67,7 +67,7 @@ def settings(folder: Path) -> Settings:
 
 
 def _from_json(path: Path) -> Tokenizer:
-    text = read_json(path, msgspec.Raw)  # checked: it is JSON
+    text = read_json(path, msgspec.Raw)  # this checks that it is JSON
     try:
         return Tokenizer.from_str(bytes(text).decode())
     except Exception as error:  # the library raises nothing more specific
@@ -80,11 +80,11 @@ def _word_pieces(folder: Path) -> Tokenizer:
         text = (folder / "vocab.txt").read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ModelCorrupt(f"vocab.txt cannot be read: {error}") from None
-    # Not splitlines(): some pieces are line separators in Unicode.
+    # Do not use splitlines(): some pieces are line separators in Unicode.
     words = [word.removesuffix("\r") for word in text.removesuffix("\n").split("\n")]
     ids = {word: number for number, word in enumerate(words)}
     if len(ids) != len(words):
-        raise ModelCorrupt("the vocabulary names a piece twice")
+        raise ModelCorrupt("the vocabulary contains a piece twice")
     path = folder / "special_tokens_map.json"
     named = read_json(path, _SpecialTokens) if path.exists() else _SpecialTokens()
     specials = {role: _text(getattr(named, f"{role}_token")) for role in _SPECIALS}

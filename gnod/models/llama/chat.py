@@ -17,7 +17,7 @@ from gnod.models.llama.tokenization import MarkedText
 if TYPE_CHECKING:
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-# A role and a content.
+# Each message is a role and a content.
 Messages = Sequence[tuple[str, str]]
 
 _OPEN_THOUGHT = "<think>"
@@ -25,7 +25,10 @@ _CLOSED_THOUGHT = "\n</think>\n\n"
 
 
 class Chat:
-    """`template`: Jinja, from the model's file. A model without one gets `role: content`."""
+    """The form of a conversation for one model.
+
+    `template`: Jinja, from the model's file. A model without a template gets `role: content`.
+    """
 
     def __init__(self, model: llama_cpp.llama_model_p, template: bytes | None) -> None:
         self._vocabulary = llama_cpp.llama_model_get_vocab(model)
@@ -37,7 +40,7 @@ class Chat:
         marks = _Marks()
         prompt = self._apply_template(messages, marks) or self._apply_template(_without_system(messages), marks)
         prompt = prompt or _plain(messages, marks)
-        if prompt.rstrip().endswith(_OPEN_THOUGHT):  # models that always think: begin with the answer
+        if prompt.rstrip().endswith(_OPEN_THOUGHT):  # this model always thinks: begin with the answer
             prompt = prompt.rstrip() + _CLOSED_THOUGHT
         tokens = self._text.tokens(prompt, marks.texts)
         first = llama_cpp.llama_vocab_bos(self._vocabulary)
@@ -52,15 +55,15 @@ class Chat:
         marked = [{"role": role, "content": marks.add(content)} for role, content in messages]
         try:
             prompt = self._template(messages=marked, enable_thinking=False).prompt  # type: ignore[arg-type]
-        except Exception:  # a template is a foreign program, and may refuse roles in any way
+        except Exception:  # a template is foreign code, and may refuse roles in any way
             return None
-        # Some templates silently omit the roles that they do not know.
+        # Some templates silently omit roles that they do not support.
         return prompt if all(message["content"] in prompt for message in marked) else None
 
     def _compile(self, template: bytes) -> Jinja2ChatFormatter | None:
         first = self._special(llama_cpp.llama_vocab_bos(self._vocabulary))
         last = self._special(llama_cpp.llama_vocab_eos(self._vocabulary))
-        # Imported for a conversation only: it takes longer than all other imports together.
+        # Import it only for a conversation: it takes longer than all other imports together.
         from jinja2 import TemplateError
         from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
@@ -71,7 +74,7 @@ class Chat:
             return None
 
     def _special(self, token: int) -> str:
-        """Return the text of a special token; "" when the model has no such token."""
+        """Return the text of a special token; "" if the model does not have it."""
         return llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8", "replace") if token >= 0 else ""
 
 
@@ -89,7 +92,7 @@ class _Marks:
 
 
 def _without_system(messages: Messages) -> list[tuple[str, str]]:
-    """Put the system messages before the first user message: some models have no system role."""
+    """Put the system messages before the first user message, because some models have no system role."""
     system = [content for role, content in messages if role == "system"]
     others = [message for message in messages if message[0] != "system"]
     for number, (role, content) in enumerate(others):

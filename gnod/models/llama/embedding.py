@@ -26,9 +26,9 @@ from gnod.models.output_layers import OutputLayers, unit
 
 # A context is sized to the work: a model that takes 32,768 tokens at once would need gigabytes for it.
 MAX_WINDOW = 2048
-# Decoders keep keys and values of every token; queries are short.
+# Decoders keep keys and values of every token, and queries are short.
 _INTERACTIVE_TOKENS = 512
-# With fewer, llama.cpp's flash attention computes row by row.
+# With fewer tokens, llama.cpp's flash attention computes row by row.
 _SHORT_TOKENS = 64
 
 
@@ -41,8 +41,8 @@ class EngineVectors(NamedTuple):
 
 
 class EmbeddingEngine:
-    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it gives no sensible
-    vectors."""
+    """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it does not
+    return useful vectors."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
@@ -88,7 +88,7 @@ class EmbeddingEngine:
         """Return the vector of each part, of length 1."""
         lanes = self._interactive_lanes(parts) if interactive else self._background
         steps: SimpleQueue[list[int]] = SimpleQueue()
-        # Similar lengths together: the attention of a step costs the square of its longest part.
+        # Put similar lengths together: the attention of a step costs the square of its longest part.
         longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
         for numbers in packed(longest_first, lambda number: len(parts[number])):
             steps.put(numbers)
@@ -103,7 +103,7 @@ class EmbeddingEngine:
                 vectors[numbers] = lane.run([parts[number] for number in numbers])
 
         done = [lane.submit(partial(work, lane)) for lane in lanes]
-        wait(done)  # all of them: none may write into an array that is released
+        wait(done)  # wait for all of them: none may write into an array that is released
         for future in done:
             future.result()
         return unit(self._output(vectors))

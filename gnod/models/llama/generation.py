@@ -16,8 +16,8 @@ from gnod.models.llama.library import Stop
 from gnod.models.llama.sampling import Sampler
 from gnod.models.messages import GENERATION_WINDOW, ModelSpec
 
-# Tokens of the prompt in one step; larger steps are not faster on a processor. The result of a step depends a little on
-# its length, so only whole steps are kept for the next request: no answer depends on the requests before it.
+# The tokens of the prompt in one step. Larger steps are not faster on a processor. The result of a step depends a
+# little on its length, so only whole steps are kept for the next request: an answer never depends on earlier requests.
 _STEP_TOKENS = 64
 _THINK, _END_THINK = "<think>", "</think>"
 
@@ -33,7 +33,8 @@ class GeneratedPiece(NamedTuple):
 
 
 class GenerationEngine:
-    """For one thread. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it cannot generate."""
+    """Only one thread may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it cannot
+    generate."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
@@ -62,7 +63,7 @@ class GenerationEngine:
         except BaseException:
             self.close()
             raise
-        # The prompt's tokens in the context's memory. Requests begin alike; what they share is not read twice.
+        # The prompt's tokens in the context's memory. Requests begin alike, and the common part is not read twice.
         self._cached: list[int] = []
         self._stop = Stop()
 
@@ -91,7 +92,8 @@ class GenerationEngine:
                 yield from self._write(sampler, len(prompt), max_tokens, VisibleText(may_think=grammar is None))
 
     def _read(self, prompt: list[int]) -> Iterator[GeneratedPiece]:
-        shared = _shared_length(self._cached, prompt[:-1])  # the last token is always read: its output is needed
+        # The last token is always read, because its output is needed.
+        shared = _shared_length(self._cached, prompt[:-1])
         self._forget_after(shared - shared % _STEP_TOKENS)
         for at in range(len(self._cached), len(prompt), _STEP_TOKENS):
             tokens = prompt[at : at + _STEP_TOKENS]
@@ -175,7 +177,7 @@ class VisibleText:
                 return ""
             self._held_back = beginning
         elif _THINK.startswith(beginning):
-            return ""  # it may become one
+            return ""  # the bytes may become a character
         return self._release()
 
     def rest(self) -> str:

@@ -1,4 +1,4 @@
-"""One llama.cpp context for whole texts with the thread that it belongs to: only one thread may use a context."""
+"""One llama.cpp context for whole texts, with its thread: only one thread may use a context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Matrix = NDArray[np.float32]
 
 _Numbers = ctypes.POINTER(ctypes.c_int32)
 
-# Multiplications of a short step: 47 tokens of MiniLM, about 25 ms on one core.
+# The multiplications of a short step: 47 tokens of MiniLM, about 25 ms on one core.
 _SHORT_STEP = 500_000_000
 
 
@@ -46,7 +46,7 @@ class Lane:
         flash_attention: bool = True,
     ) -> None:
         self.tokens = tokens
-        # llama-cpp-python reads as many numbers as a vector has, also where a head gives one.
+        # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
         self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
         self._context = library.new_context(
             model,
@@ -64,13 +64,15 @@ class Lane:
         )
         if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
             llama_cpp.llama_free(self._context)
-            raise ModelRejected("the model is a reranker, it scores pairs and gives no vectors: use it as `rerank`")
+            raise ModelRejected(
+                "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
+            )
         self._batch = _Batch(tokens)
         self._threads = threads
         dimensions = llama_cpp.llama_model_n_embd(model)
-        # Of the weights of a layer: four matrices of attention, two four times as large.
+        # The weights of a layer: four matrices of attention, and two that are four times as large.
         self._token_work = 12 * dimensions * dimensions * llama_cpp.llama_model_n_layer(model)
-        self._stop: Stop | None = None  # kept: llama.cpp reads it
+        self._stop: Stop | None = None  # keep it, because llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
@@ -84,8 +86,8 @@ class Lane:
         llama_cpp.llama_free(self._context)
 
     def run(self, parts: Sequence[Sequence[int]], stop: Stop | None = None) -> Matrix:
-        """Return the output of each part: a vector, or one number. On the lane's thread only. Raises InferenceFailed;
-        Stopped if `stop` was set, also in the middle of the step."""
+        """Return the output of each part: a vector, or one number. Runs on the lane's thread only. Raises
+        InferenceFailed, and Stopped if `stop` was set, even in the middle of the step."""
         if stop:
             if stop():
                 raise Stopped
@@ -94,7 +96,7 @@ class Lane:
         batch = self._batch.holding(parts)
         threads = threads_for(batch.n_tokens * self._token_work, self._threads)
         llama_cpp.llama_set_n_threads(self._context, threads, threads)
-        if memory := llama_cpp.llama_get_memory(self._context):  # decoders have one
+        if memory := llama_cpp.llama_get_memory(self._context):  # only decoders have a memory
             llama_cpp.llama_memory_clear(memory, True)
             status = llama_cpp.llama_decode(self._context, batch)
         else:
@@ -108,7 +110,7 @@ class Lane:
     def _pooled(self, sequence: int) -> Matrix:
         vector = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
         if not vector:
-            raise ModelRejected("the model gives nothing for a text: it is no model for this role")
+            raise ModelRejected("the model returns nothing for a text: it cannot be used for this role")
         return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
 
 

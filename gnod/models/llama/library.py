@@ -11,12 +11,12 @@ from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.llama.bindings import libggml, llama_cpp
 from gnod.models.messages import ModelSpec
 
-# Self-test: two questions with their answers, which a model for retrieval must match correctly.
+# The self-test: two questions with their answers, which a model for retrieval must match correctly.
 KNOWN_PAIRS = (
     ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
     ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
 )
-# llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
+# Values of llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
 _WIDE = ("0", "1", "32")
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
@@ -25,7 +25,7 @@ def _ignore(_level: int, _text: bytes, _data: object) -> None:
     """llama.cpp prints pages while it loads."""
 
 
-_IGNORE = llama_cpp.llama_log_callback(_ignore)  # kept: llama.cpp calls it as long as the process lives
+_IGNORE = llama_cpp.llama_log_callback(_ignore)  # keep it, because llama.cpp calls it as long as the process lives
 
 
 def ignore_log() -> None:
@@ -37,7 +37,7 @@ ignore_log()
 llama_cpp.llama_backend_init()
 
 # llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the
-# interpreter's lock each time. C's `strlen` needs none: it returns 0 for the flag as long as that is empty.
+# interpreter's lock each time. C's `strlen` does not: it returns 0 for the flag as long as that is empty.
 _IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0)
 
 
@@ -126,7 +126,7 @@ def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
 
 
 class _GgufParams(ctypes.Structure):
-    """gguf.h's gguf_init_params: with neither, no weights are read."""
+    """gguf.h's gguf_init_params. If both are unset, no weights are read."""
 
     _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
 

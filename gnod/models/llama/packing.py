@@ -7,9 +7,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# Tokens in one step of the model; larger steps are not faster.
+# The tokens in one step of the model. Larger steps are not faster.
 STEP_TOKENS = 256
-# Sequences in one step.
+# The sequences in one step.
 MAX_PARTS = 64
 
 

@@ -1,4 +1,4 @@
-"""From a query and a document to the tokens that a reranker reads. Knows vocabularies, computes nothing.
+"""From a query and a document to the tokens that a reranker reads. Uses vocabularies, but computes nothing.
 
 Cross-encoders were trained on two texts between special tokens, language models on a prompt. In both, a text never
 becomes a special token, and a text that is too long is cut at its end, so that the prompt stays complete.
@@ -12,7 +12,8 @@ from gnod.errors import ModelRejected
 from gnod.models.llama.bindings import llama_cpp
 from gnod.models.llama.tokenization import MarkedText, Tokenization
 
-# Of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it into a file.
+# The template of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it
+# into a file.
 QWEN3_TEMPLATE = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n'
@@ -61,7 +62,7 @@ class TemplatePrompts:
         if not separator or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
             raise ModelRejected("gnod cannot use the model's prompt for reranking")
         self._text = MarkedText(model)
-        # A space belongs to the tokens of the word after it: here, of the document.
+        # A space is a part of the tokens of the next word, which is the document's.
         self._space = " " if before.endswith(" ") else ""
         self._before = before.removesuffix(" ")
         self._closing = self._text.tokens(after, {})
@@ -83,7 +84,7 @@ class TemplatePrompts:
         return tokens[0]
 
     def _shortened(self, query: str) -> str:
-        # The text, not its tokens: the last tokens depend on the text that follows.
+        # Shorten the text, not its tokens: the last tokens depend on the text that follows.
         while (length := len(self._text.plain(query))) > self._most:
             query = query[: len(query) * self._most // length]
         return query

@@ -20,25 +20,25 @@ from gnod.models.llama.reading import DecoderReading, EncoderReading, Reading
 from gnod.models.llama.tokenization import tokenization
 from gnod.models.messages import ModelSpec
 
-# Query and document together. A context is sized to the work: what a model can take at most would cost gigabytes, and
-# on a processor minutes.
+# The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
+# gigabytes, and on a processor minutes.
 MAX_WINDOW = 2048
 MAX_WINDOW_ON_GPU = 32_768
-# llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, and never uses them: a
-# gigabyte at most, so 1,073 tokens for a vocabulary of 250,000.
+# llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, but never uses them.
+# This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
 # A small model is an eighth faster with two passages of 160 tokens in a step. A large one is not, and would often be
-# stopped within a step, whose documents are lost then.
+# stopped within a step, whose documents are then lost.
 _SMALL_WEIGHTS = 40_000_000
 _LARGE_STEP_TOKENS, _LARGE_STEP_LOGITS = 384, 1 << 25
-# Long enough to measure a speed; short texts are slower by the token.
+# Long enough to measure a speed. Short texts are slower per token.
 _MEASURED_S, _MEASURED_TOKENS = 0.03, 64
 _HEADS = ("cls.weight", "cls.output.weight")
 
 
 class RankingEngine:
-    """For several threads. Raises ModelCorrupt when the file cannot be loaded, ModelRejected when it is not a
-    reranker, or fails the self-test."""
+    """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it is not a
+    reranker or fails the self-test."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)

@@ -21,7 +21,7 @@ from gnod.models.llama.packing import STEP_TOKENS, packed
 
 
 class Reading(Protocol):
-    """For several threads."""
+    """Several threads may use it."""
 
     def scores(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:
         """Yield the score of each document, in [0, 1], and the number of its tokens, in order, until `stop` is set. A
@@ -71,14 +71,15 @@ class DecoderReading:
             n_seq_max=1,
             n_outputs_max=1,
             pooling_type=llama_cpp.LLAMA_POOLING_TYPE_RANK if has_head else llama_cpp.LLAMA_POOLING_TYPE_NONE,
-            # Flash attention sums up in 16 bits where memory is in 16 bits: ten times the error in a score.
+            # Flash attention sums in 16 bits if memory is in 16 bits, which makes the error in a score ten times as
+            # large.
             flash_attn_type=llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
         )
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._yes, self._no = answers
         self._has_head = has_head
         self._opening: list[int] = []
-        self._stop = Stop()  # kept: llama.cpp reads it
+        self._stop = Stop()  # keep it, because llama.cpp reads it
         self._one_at_a_time = Lock()
 
     def close(self) -> None:
@@ -98,7 +99,7 @@ class DecoderReading:
         """Return the score of a document; None when it was stopped."""
         if not self._open(list(opening)) or not self._read(rest[:-1]):
             return None
-        # While llama.cpp gives embeddings, it computes all logits for what it reads: gigabytes for a document.
+        # While llama.cpp returns embeddings, it computes all logits for what it reads: gigabytes for a document.
         llama_cpp.llama_set_embeddings(self._context, self._has_head)
         is_read = self._read(rest[-1:])
         llama_cpp.llama_set_embeddings(self._context, False)
@@ -117,27 +118,28 @@ class DecoderReading:
         return True
 
     def _read(self, tokens: Sequence[int]) -> bool:
-        # The flag first: elsewhere than on the processor a step cannot be stopped.
+        # Check the flag first: on a card, a step cannot be stopped.
         steps = range(0, len(tokens), self._step_tokens)
         return all(not self._stop() and self._step(tokens[at : at + self._step_tokens]) for at in steps)
 
     def _step(self, tokens: Sequence[int]) -> bool:
         """Compute one step, of tokens that follow those in memory; False when it was stopped. Raises
         InferenceFailed."""
-        numbers = (llama_cpp.llama_token * len(tokens))(*tokens)  # kept until it is done: the batch only points there
+        # Keep it until the step is done, because the batch only points to it.
+        numbers = (llama_cpp.llama_token * len(tokens))(*tokens)
         status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(numbers, len(tokens)))
         if status not in (0, library.ABORTED):
             raise InferenceFailed(f"the model failed on a text (llama.cpp's status {status})")
         return bool(status == 0)
 
     def _answer(self) -> float:
-        if self._has_head:  # probabilities already
+        if self._has_head:  # these are already probabilities
             values = llama_cpp.llama_get_embeddings_seq(self._context, 0)
             if not values:
                 raise InferenceFailed("the model gave no score for a text")
             return float(values[self._yes])
         logits = llama_cpp.llama_get_logits_ith(self._context, -1)
-        return _sigmoid(logits[self._yes] - logits[self._no])  # the softmax of the two
+        return _sigmoid(logits[self._yes] - logits[self._no])  # this is the softmax of the two
 
 
 def _sigmoid(value: float) -> float:

@@ -11,12 +11,12 @@ from gnod.errors import InferenceFailed
 from gnod.models.llama.bindings import llama_cpp
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-# With a temperature: tokens less likely than this share of the most likely one are excluded.
+# With a temperature, tokens less likely than this share of the most likely one are excluded.
 _MIN_SHARE = 0.05
 
 
 class Sampler:
-    """For one request. Raises InferenceFailed for an invalid grammar."""
+    """Serves one request. Raises InferenceFailed for an invalid grammar."""
 
     def __init__(
         self, vocabulary: llama_cpp.llama_vocab_p, *, grammar: str | None, temperature: float, seed: int

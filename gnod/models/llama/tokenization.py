@@ -56,7 +56,7 @@ def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     if original := library.metadata(model, gguf_keys.TOKENIZER):
         return _Original(original, int(library.metadata(model, gguf_keys.SECOND_TEXT) or 0))
     is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
-    # As their tokenizers join two texts: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
+    # Tokenizers join two texts like this: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
     has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
     specials = _specials(vocabulary, separators=1 if has_one else 2)
     return _WordPieces(vocabulary, specials) if is_bert else _Native(model, specials)
@@ -88,7 +88,7 @@ class _HuggingFace:
         self.unknown = unknown
 
     def tokens(self, text: str) -> Sequence[int]:
-        # Through bytes: the library accepts no lone surrogates.
+        # Convert it through bytes, because the library does not accept lone surrogates.
         clean = text.encode("utf-8", "replace").decode()
         ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
@@ -100,7 +100,7 @@ class _TokenizerModel(msgspec.Struct, frozen=True):
 
 
 class _TokenizerFile(msgspec.Struct, frozen=True):
-    """What the library does not tell of a `tokenizer.json`."""
+    """Facts about a `tokenizer.json` that the library does not tell."""
 
     model: _TokenizerModel
 
@@ -113,12 +113,12 @@ class _Original(_HuggingFace):
             tokenizer = Tokenizer.from_str(text)
         except Exception:  # the library raises nothing more specific
             raise ModelRejected("the tokenizer in the model's file is damaged; pull the model again") from None
-        tokenizer.encode_special_tokens = True  # in a text, their names are plain text
+        tokenizer.encode_special_tokens = True  # the names of special tokens are plain text inside a text
         model = msgspec.json.decode(text, type=_TokenizerFile).model
         unknown = tokenizer.token_to_id(model.unk_token) if model.unk_token else model.unk_id
         (plain,) = tokenizer.encode("a", add_special_tokens=False).ids[:1] or [-1]
         one, two = tokenizer.encode("a"), tokenizer.encode("a", "a")
-        # Where the text stands, among the special tokens of one text and of two.
+        # The places of the texts among the special tokens, for one text and for two.
         places = [at for at, special in enumerate(two.special_tokens_mask) if not special]
         if plain < 0 or two.ids[places[0]] != plain:
             raise ModelRejected("gnod cannot use the model's tokenizer")
@@ -185,7 +185,7 @@ class MarkedText:
         found: list[int] = []
         at = 0
         for match in self._added.finditer(text):
-            # In two parts, so that llama.cpp does not recognise it.
+            # Pass it in two parts, so that llama.cpp does not recognise it.
             found += _native_tokens(self._vocabulary, text[at : match.start() + 1], with_specials=False)
             at = match.start() + 1
         return found + _native_tokens(self._vocabulary, text[at:], with_specials=False)

@@ -1,4 +1,5 @@
-"""Models that a server runs: HTTP requests, within the scope that `egress` allows. Knows no store and no collection.
+"""Models that a server runs: HTTP requests, within the scope that `egress` allows. Must not depend on the store or
+collections.
 
-Nothing outside this package knows HTTP. Every connection is made in `connection.py`, after the check of its address.
+Only this package uses HTTP. Every connection is made in `connection.py`, after the check of its address.
 """

@@ -14,13 +14,16 @@ from gnod.errors import EgressForbidden
 
 _RESOLVE_S = 5.0
 
-# From a name and a port to its IP addresses. Raises OSError.
+# Returns the IP addresses of a name and a port. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Place(NamedTuple):
-    """Where an endpoint is. `addresses` by preference, each with its scope; a Unix socket has none. `scope`: the
-    narrowest in which it can be reached."""
+    """Where an endpoint is.
+
+    `addresses`: in order of preference, each with its scope; a Unix socket has none. `scope`: the narrowest one in
+    which it can be reached.
+    """
 
     addresses: list[tuple[str, Scope]]
     scope: Scope
@@ -40,7 +43,7 @@ class Addresses:
         self._scope_of = scope_of
 
     async def find(self, endpoint: Endpoint) -> Place:
-        """Raises OSError when the name has no address, and TimeoutError."""
+        """Find the endpoint. Raises OSError if the name has no address, and TimeoutError."""
         return Place([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
 
     async def locate(self, host: str, port: int) -> Place:
@@ -62,11 +65,11 @@ def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> EgressForbidd
     details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
     if egress.allows(place.scope):
         return EgressForbidden(
-            f"the model server {endpoint.base} is outside of the local network, and http: is not encrypted, so nothing"
+            f"the model server {endpoint.base} is outside the local network, and http: is not encrypted, so nothing"
             " was sent: use https: in index.yml",
             details,
         )
-    where = {"lan": "in the local network", "any": "outside of the local network"}[place.scope]
+    where = {"lan": "in the local network", "any": "outside the local network"}[place.scope]
     return EgressForbidden(
         f"`egress: {egress.scope}` of {egress.owner} keeps texts from {endpoint.base}, which is {where}: nothing was"
         f" sent; allow it with `egress: {place.scope}` in index.yml, or choose another model",

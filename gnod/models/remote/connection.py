@@ -1,8 +1,8 @@
 """HTTP to one endpoint: limits, retries with back-off, and errors in words.
 
-The gate (gnod/egress.py) is asked before a name is resolved, and again before each write to a socket: also on a
-connection that was kept, and when a request is tried again. No proxy of the environment is used and no redirect is
-followed: both would take the texts elsewhere. Only this module knows the exceptions of httpcore.
+The gate (gnod/egress.py) is asked before a name is resolved, and again before each write to a socket: this includes
+kept connections and repeated requests. Proxies of the environment and redirects are ignored, because both would take
+the texts elsewhere. Only this module handles the exceptions of httpcore.
 
     EndpointFailed      the server, the network or the key
       Refused           the server refuses this request; others may succeed
@@ -37,7 +37,7 @@ _ATTEMPTS = 3
 _LONGEST_WAIT_S = 5.0
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _KEPT_S = 60.0
-# Requests that were given up, one after the other, until the next ones are refused for a while.
+# After this many requests in a row were given up, the next ones are refused for a while.
 _GIVEN_UP = 2
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _MAX_ERROR_BYTES = 64 * 1024
@@ -140,7 +140,7 @@ class _Network(httpcore.AsyncNetworkBackend):
             raise forbidden(self._endpoint, place, egress)
         for number, (address, scope) in enumerate(within, 1):
             try:
-                # By its address: the name could have another one by now.
+                # Connect by address: the name could have another one by now.
                 stream = await self._backend.connect_tcp(address, port, timeout, None, socket_options)
                 return _Stream(stream, self._endpoint, scope)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -168,7 +168,7 @@ class Connection:
         self.limits = limits
         self._gate = gate
         self._addresses = addresses
-        # By scope, so that a request never waits for a connection that goes too far for it.
+        # Pools by scope, so that a request never waits for a connection whose scope is too wide for it.
         self._pools: dict[Scope, httpcore.AsyncConnectionPool] = {}
         self.key: Key | None = keys.from_environment(endpoint)
         self._given_up = 0
@@ -179,12 +179,12 @@ class Connection:
         waits for it. Raises EgressForbidden and EndpointFailed."""
         left_s = self._paused_until - time.monotonic()
         if interactive and left_s > 0:
-            raise self._failed(f"did not answer a moment ago: it is asked again in {left_s:.0f} s")
+            raise self._failed(f"did not answer a moment ago: gnod asks it again in {left_s:.0f} s")
         started = time.monotonic()
         try:
             answer = await self._post(path, body, purpose, interactive=interactive)
         except asyncio.CancelledError:
-            # A search while somebody types is cancelled early, and says nothing of the server.
+            # A search while the user types is cancelled early, which says nothing about the server.
             if interactive and time.monotonic() - started >= self.limits.patience_s:
                 self._give_up()
             raise
@@ -265,7 +265,7 @@ class Connection:
                 return
         self.key = await keys.from_keyring(self.endpoint)
         if self.key is None:
-            raise self._failed(f"wants a key ({response.status}): {keys.remedy(self.endpoint)}")
+            raise self._failed(f"requires a key ({response.status}): {keys.remedy(self.endpoint)}")
         async with self._send(path, content, limit_s, purpose) as response:
             await self._check(response)
             yield response
@@ -314,20 +314,20 @@ class Connection:
         if status == 200:
             return
         if 300 <= status < 400:
-            raise self._failed("redirects to another address, which gnod does not follow: name that one in index.yml")
+            raise self._failed(
+                "redirects to another address, which gnod does not follow: enter that address in index.yml"
+            )
         said = await self._said(response)
         if status in (401, 403):
             if self.key and self.key.source == "keyring":
-                self.key = None  # it may be replaced there
+                self.key = None  # the user may replace it there
             raise self._failed(f"refused the key ({status}{said}): {keys.remedy(self.endpoint)}")
         if status in (404, 405):
             text = (
                 f"has no such path or model ({status}{said}): check both in index.yml, as in https://host:port/v1#model"
             )
             raise NotThere(self._sentence(text), self._details())
-        error = Refused(
-            self._sentence(f"refused the request ({status}{said}): see the log of the server"), self._details()
-        )
+        error = Refused(self._sentence(f"refused the request ({status}{said}): see the server's log"), self._details())
         error.status = status
         if status in _TEMPORARY:
             raise _Temporary(error, _seconds(_header(response, b"retry-after")))
@@ -364,7 +364,7 @@ class Connection:
             decoded = next((decoded[name] for name in ("error", "message", "detail") if decoded.get(name)), "")
         said = str(decoded)
         if self.key:
-            said = said.replace(self.key.value, "…")  # some servers repeat it
+            said = said.replace(self.key.value, "…")  # some servers repeat the key
         return f": {_plain(said)}" if said else ""
 
     def unreadable(self, content: bytes, reason: str) -> EndpointFailed:
@@ -375,7 +375,7 @@ class Connection:
 
     def _too_long(self) -> EndpointFailed:
         limit = f"{self.limits.answer_bytes / 1024 / 1024:.0f} MB"
-        return self._failed(f"sent more than {limit} in one answer, which is no sensible result: check the address")
+        return self._failed(f"sent more than {limit} in one answer, which cannot be a valid result: check the address")
 
     def _failed(self, text: str) -> EndpointFailed:
         return EndpointFailed(self._sentence(text), self._details())

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 from gnod.config.model_uris import Endpoint
 
-# `keyring set gnod-endpoint https://host:port` stores one.
+# `keyring set gnod-endpoint https://host:port` stores a key.
 SERVICE = "gnod-endpoint"
-# The keyring may ask its owner, who may be away.
+# The keyring may ask the user, who may be away.
 _KEYRING_S = 30.0
 
 
@@ -52,10 +52,10 @@ async def secret(service: str, name: str) -> str | None:
             import keyring
 
             result.set_result(keyring.get_password(service, name))
-        except BaseException as error:  # backends raise what the systems behind them raise
+        except BaseException as error:  # backends raise any error of the system behind them
             result.set_exception(error)
 
-    # A thread that does not keep the daemon from ending.
+    # Use a thread that does not keep the daemon from ending.
     threading.Thread(target=read, name="gnod-keyring", daemon=True).start()
     try:
         async with asyncio.timeout(_KEYRING_S):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FingerprintsInMemory:
-    """For a process that keeps no vectors."""
+    """Keeps fingerprints for a process that does not store vectors."""
 
     def __init__(self) -> None:
         self._known: dict[str, Vector] = {}

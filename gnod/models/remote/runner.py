@@ -33,14 +33,14 @@ from gnod.models.remote import wire
 from gnod.models.remote.connection import NotThere, Refused
 from gnod.models.remote.server import FIXED_TEXT, Server
 
-# What the servers accept at once by default is a few thousand tokens.
+# By default, servers accept a few thousand tokens at once.
 _BATCH_CHARACTERS = 24_000
-# Documents of one reranking request: those of the last one are lost when the time is up.
+# The documents of one reranking request. When the time is up, those of the last request are lost.
 _RANK_TEXTS = 8
-# Tokens of query and document together: the batch size of llama-server, which refuses more.
+# The tokens of query and document together: the batch size of llama-server, which refuses more.
 _ROOM = 512
 _SHORTEST_CUT = 500
-# A query, a passage that answers it, and others that do not: what a reranker is measured with.
+# To measure a reranker: a query, a passage that answers it, and others that do not.
 _PROBE = "when do the herons come back to the harbour"
 _PASSAGES = (
     f"{FIXED_TEXT} They come back in March, when the ice has gone, and stay until the first storms of October.",
@@ -48,7 +48,7 @@ _PASSAGES = (
     "Knead flour, water and yeast for ten minutes, let the dough rest for an hour, and bake it in a hot oven.",
     "The parser reads one token at a time and reports the line and the column of the first one it cannot use.",
 )
-# Constrains the output of servers that know it; others refuse it, and are asked again without it.
+# These fields constrain the output if the server supports them. A server that refuses them is asked again without them.
 _OPTIONAL = ("grammar", "stream_options", "seed")
 
 OnChunk = Callable[[ResultChunk], None]
@@ -187,8 +187,8 @@ class RemoteRunner:
         )
 
     async def _ask_for_scores(self, query: str, documents: Sequence[str]) -> bytes:
-        """Ask as llama-server, vLLM and Infinity are asked, then as TEI is: at the root of the server, with other
-        names. What the server knows is remembered."""
+        """Ask in the way of llama-server, vLLM and Infinity, then in that of TEI: at the root of the server, with other
+        names. The way that works is remembered."""
         server = self._server
         try:
             return await self._rerank_request(query, documents)
@@ -261,7 +261,7 @@ class RemoteRunner:
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 raise self._connection.unreadable(data, "did not stream an answer") from None
             if bytes(chunk.error) not in (b"", b"null"):
-                raise self._connection.unreadable(b"", "stopped with an error, which its log describes")
+                raise self._connection.unreadable(b"", "stopped with an error: see its log")
             for choice in chunk.choices:
                 finish = _finish(choice.finish_reason) or finish
                 tokens += bool(choice.delta.content)

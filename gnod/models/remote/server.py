@@ -23,12 +23,12 @@ from gnod.models.remote.connection import Connection
 from gnod.models.remote.limits import Limits
 
 FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
-# Other threads, cards and quantisations of the same model differ by less.
+# With other threads, cards and quantisations, the same model differs by less.
 SAME = 0.98
-# Requests for documents at the same time: one is computed while the other travels.
+# Requests for documents at the same time: one is computed while the other is on its way.
 _AT_A_TIME = 2
-# Texts of one request: with the fixed one, at most 32, which TEI accepts by default. A query may have to wait for one
-# request, so a slow server gets fewer; with still fewer, the fixed text would cost more than a twentieth.
+# The texts of one request: with the fixed one at most 32, which TEI accepts by default. A query may have to wait for
+# one request, so a slow server gets fewer. With still fewer, the fixed text would cost more than a twentieth.
 _FEWEST, _MOST = 16, 31
 _QUICK_S, _SLOW_S = 0.3, 1.0
 
@@ -103,8 +103,8 @@ class Server:
                 self._fingerprint = fingerprint
         known = self._fingerprint
         remedy = (
-            "the vectors of before are kept, and nothing is mixed with them: let the server run the model of before, or"
-            f" take the new one with `gnoctl models pull --force {uri}`, which embeds everything again"
+            "the old vectors are kept, and no others are mixed with them: let the server run the old model, or"
+            f" accept the new one with `gnoctl models pull --force {uri}`, which embeds everything again"
         )
         if len(known) != len(fingerprint):
             dimensions = f"{len(fingerprint)} dimensions, and sent {len(known)} before"
@@ -112,7 +112,7 @@ class Server:
                 f"the model server {self.endpoint.base} sends vectors of {dimensions}; {remedy}", {"uri": uri}
             )
         if (cosine := float(known @ fingerprint)) < SAME:
-            changed = f"has another model than before (cosine {cosine:.2f} for the same text)"
+            changed = f"runs another model than before (cosine {cosine:.2f} for the same text)"
             raise EndpointChanged(f"the model server {self.endpoint.base} {changed}; {remedy}", {"uri": uri})
 
     def forget(self) -> None:

@@ -14,7 +14,7 @@ from gnod.models import network
 from gnod.models.sizing.messages import AllAsked, Size, SizesReply, SizesRequest, Started
 
 LIMIT_S = 2.5
-# Nobody waits for this on a quiet machine. A busy one needs seconds for the imports, which are not the hub's.
+# On a quiet machine, nobody waits for this. A busy one needs seconds for the imports, which are not the hub's fault.
 _START_LIMIT_S = 30.0
 
 OnProgress = Callable[[int, int], None]
@@ -64,7 +64,7 @@ async def _ask(
                     on_progress(len(found), len(uris))
             assert reply is None or isinstance(reply, AllAsked)
     except (TimeoutError, frames.FrameError, msgspec.DecodeError, ConnectionError):
-        pass  # what has not answered until now is missing
+        pass  # models without an answer by now are missing
     finally:
         child.kill()
         await asyncio.shield(child.ended())

@@ -48,7 +48,7 @@ def size_of(uri: WheelFile) -> int | None:
 
 
 def _settings() -> dict[str, list[str]]:
-    """Return pip's addresses: from the environment, else from its files, of which the last counts."""
+    """Return pip's addresses: from the environment, or else from its files, of which the last counts."""
     given: Mapping[str, str] = environment(os.environ)
     parser = configparser.RawConfigParser()
     parser.read(_files(given), encoding="utf-8")
@@ -116,7 +116,7 @@ def _listed(body: bytes, name: str, version: str) -> int | None:
     start = f"{name.replace('-', '_')}-{version}-"
     try:
         files = json.loads(body)["files"]
-        wheels = [each for each in files if each["filename"].startswith(start) and each["filename"].endswith(".whl")]
+        wheels = [file for file in files if file["filename"].startswith(start) and file["filename"].endswith(".whl")]
         return int(wheels[0].get("size") or 0) if wheels else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return 0 if f"{start}".encode() in body else None

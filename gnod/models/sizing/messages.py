@@ -14,7 +14,8 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True, tag="size"):
-    """Of a download: its `bytes` if the hub or the index says so. `problem`: why the model cannot be downloaded now."""
+    """The size of a download. `bytes`: if the hub or the index says so. `problem`: why the model cannot be downloaded
+    now."""
 
     uri: str
     bytes: int | None = None

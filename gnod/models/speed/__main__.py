@@ -13,7 +13,7 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.models.speed.messages import Devices, Finished, Measured, MeasureReply, MeasureRequest, Skipped
 
-# A large model may use the processor so much better than a small one.
+# A large model may use the processor better than a small one by at most this factor.
 _MARGIN = 3
 
 
@@ -34,9 +34,9 @@ def _measure(request: MeasureRequest, channel: socket.socket) -> Finished:
 
         cards = gpus() if request.gpu else []
         _send(channel, Devices(gpus=cards))
-        rate = math.inf  # weights a second, of the fastest so far
+        rate = math.inf  # weights per second, of the fastest so far
         for shape in request.shapes:
-            # A card may do large models much better than small ones.
+            # A card may be much faster with large models than with small ones.
             if not (cards or shape.is_small) and rate * _MARGIN < shape.parameters * request.least_tokens_per_s:
                 _send(channel, Skipped(shape=shape))
                 continue

@@ -8,7 +8,7 @@ from gnod.models.llama import library
 from gnod.models.llama.bindings import libggml
 from gnod.models.speed.messages import Gpu
 
-# ggml-backend.h's ggml_backend_dev_type: a card with memory of its own, and one that shares the computer's.
+# ggml-backend.h's ggml_backend_dev_type: a card with its own memory, and one that shares the computer's.
 _CARDS = (1, 2)
 
 libggml.ggml_backend_dev_count.restype = ctypes.c_size_t
@@ -27,7 +27,7 @@ libggml.ggml_backend_dev_memory.argtypes = [
 
 
 def gpus() -> list[Gpu]:
-    """Return the cards; none if this llama.cpp was built without support for them. Loads their drivers."""
+    """Return the cards; empty if this llama.cpp was built without support for them. Loads their drivers."""
     if not library.has_graphics_card():
         return []
     devices = [libggml.ggml_backend_dev_get(number) for number in range(libggml.ggml_backend_dev_count())]

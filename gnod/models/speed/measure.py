@@ -18,7 +18,7 @@ from gnod.models.messages import ModelSpec
 from gnod.models.speed.random_model import VOCABULARY, write_random_model
 from gnod.models.speed.shapes import Shape
 
-# Of the steps that count, after one that does not.
+# The time of the steps that count, after one that does not.
 MEASURE_S = 0.15
 
 
@@ -33,7 +33,7 @@ def tokens_per_s(shape: Shape, folder: Path, *, threads: int, gpu: bool) -> floa
         path.unlink(missing_ok=True)
     lanes: list[Lane] = []
     try:
-        # As `EmbeddingEngine` embeds documents: encoders on one lane for each core.
+        # Like `EmbeddingEngine` with documents: encoders use one lane for each core.
         count, each = (1, threads) if library.is_causal(model) else (threads, 1)
         for _ in range(count):
             lanes.append(Lane(model, tokens=STEP_TOKENS, threads=each, background=False))
@@ -45,7 +45,7 @@ def tokens_per_s(shape: Shape, folder: Path, *, threads: int, gpu: bool) -> floa
 
 
 def _speed(lanes: Sequence[Lane], shape: Shape) -> float:
-    # By the clock: on virtual machines, the time of the processor leaves out what others take.
+    # Use the clock: on virtual machines, processor time leaves out what others take.
     parts = np.random.default_rng(7).integers(1, VOCABULARY, (STEP_TOKENS // shape.passage, shape.passage)).tolist()
     _run(lanes, parts, 0)
     started = time.monotonic()
@@ -54,7 +54,7 @@ def _speed(lanes: Sequence[Lane], shape: Shape) -> float:
 
 
 def _run(lanes: Sequence[Lane], parts: list[list[int]], least_s: float) -> int:
-    """Let every lane repeat the step for so long, at least once; return the tokens of all."""
+    """Let every lane repeat the step for this time, at least once; return the tokens of all."""
     until = time.monotonic() + least_s
 
     def repeat(lane: Lane) -> int:
@@ -65,5 +65,5 @@ def _run(lanes: Sequence[Lane], parts: list[list[int]], least_s: float) -> int:
         return done
 
     running = [lane.submit(partial(repeat, lane)) for lane in lanes]
-    wait(running)  # all of them, before a lane is closed
+    wait(running)  # wait for all of them before a lane is closed
     return sum(each.result() for each in running)

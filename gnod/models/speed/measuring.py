@@ -69,7 +69,7 @@ async def measure(
 
 
 class _Heard(NamedTuple):
-    """What the child has reported so far. `speeds` and `skipped`: of samples."""
+    """The reports of the child so far. `speeds` and `skipped` are about samples."""
 
     gpus: list[Gpu]
     speeds: dict[Shape, float]

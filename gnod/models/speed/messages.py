@@ -44,7 +44,7 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True, tag="skipped"):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """The end, also after a failure."""
+    """The last message, sent even after a failure."""
 
     failure: str | None = None
 

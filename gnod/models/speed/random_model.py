@@ -1,6 +1,6 @@
 """Write a model of a given shape with random weights: some of its layers, and a vocabulary of a few words.
 
-What a step costs depends on the number and the type of the weights, not on their values.
+The cost of a step depends on the number and type of the weights, not on their values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPES = {
     "q4_0": WeightType.Q4_0,
     "q4_k": WeightType.Q4_K,
 }
-# How many numbers of 16 bits a block begins with: its scales.
+# A block begins with this many numbers of 16 bits, its scales.
 _SCALES = {"q8_0": 1, "q4_0": 1, "q4_k": 2}
 
 

@@ -7,9 +7,10 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-# Weights of the layers that are measured: few enough to be written in a tenth of a second, and more than a cache holds.
+# The weights of the layers that are measured: few enough to be written in a tenth of a second, and more than a cache
+# holds.
 _MEASURED_PARAMETERS = 12_000_000
-# granite-embedding-97m has 28 million in its layers, the next larger model ten times as many.
+# granite-embedding-97m has 28 million in its layers, and the next larger model ten times as many.
 _SMALL_PARAMETERS = 40_000_000
 
 Weights = Literal["f16", "q8_0", "q4_0", "q4_k"]
@@ -58,7 +59,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def measured_layers(self) -> int:
-        """How many layers are measured; all layers cost the same.
+        """Return how many layers to measure; all layers cost the same.
 
         >>> MINILM.measured_layers, QWEN3_600M.measured_layers
         (6, 1)

@@ -2,8 +2,8 @@
 
 A citation is `[1]`, `[1, 3]` or `[1][3]`. It is valid if the source contains all figures, dates and names of the
 sentence (`claims`) and at least half of its words. A sentence without a valid citation gets the source that clearly
-contains it, if there is one; else it is removed. A sentence that is one word, or has no content word, or says nothing
-that the question does not say, is supported by nothing.
+contains it, if there is one; else it is removed. No source supports a sentence that is one word, has no content word,
+or only repeats the question.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARK = rf"\[(?:{_NUMBERS}|{_RANGE})\](?!\()"
 _CITATION = re.compile(rf"[ \t]*(?:`[^`\n]*`|{_MARK})")
 _SENTENCE = re.compile(rf".+?(?:(?:[.!?…]+[\"'”’)]*(?=\s|\[|$)|[。！？]+)(?:[ \t]*{_MARK})*|$)")
 _ORDINAL = re.compile(r"(?<!\d)\d\d?\.\Z")
-_HEADING = re.compile(r"\s*#{1,6}\s")  # names what follows, and says nothing
+_HEADING = re.compile(r"\s*#{1,6}\s")  # a heading names what follows, and does not state anything
 _END = re.compile(r"[.!?…。！？:;,]*[\"'”’)]*\s*\Z")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FENCE = re.compile(rf"(?:\s|{_MARK})*(```|~~~)")
@@ -38,7 +38,7 @@ _DECLINE = re.compile(
     re.I,
 )
 
-# Words about an answer, which say nothing themselves: "The answer is [1]."
+# Words about an answer, which do not state anything themselves: "The answer is [1]."
 _ABOUT_ANSWERS = frozenset(
     [
         "answer",
@@ -66,7 +66,8 @@ _ABOUT_ANSWERS = frozenset(
     ]
 )
 
-# Shares of a sentence's words that its source must contain: a source that the model cited, and one that the check adds.
+# The share of a sentence's words that its source must contain: a source that the model cited, and one that the check
+# adds.
 _CITED_SHARE = 0.5
 _FOUND_SHARE = 0.6
 
@@ -97,13 +98,13 @@ def check(answer: str, question: str, sources: Sequence[CitedText], analyzer: An
     """Return the answer with valid citations only. `analyzer`: of the answer's language."""
     checker = _Checker(question, sources, analyzer)
     lines: list[str] = []
-    code: list[str] | None = None  # lines of an open code block
+    code: list[str] | None = None  # the lines of an open code block
     for line in [*answer.strip().split("\n"), None]:
         if code is not None and (line is None or _FENCE.match(line)):
             lines += [*code, code[0].strip()[:3]] if any(each.strip() for each in code[1:]) else []
             code = None
         elif line is not None and (fence := _FENCE.match(line)):
-            code = [line[fence.start(1) :] if "[" in fence[0] else line]  # drop a citation before the fence
+            code = [line[fence.start(1) :] if "[" in fence[0] else line]  # remove a citation before the fence
         elif code is not None and line is not None:
             code += [line] if checker.quotes(line) and line != code[-1] else []
         elif line is not None and not _HEADING.match(line):
@@ -174,7 +175,7 @@ class _Checker:
         self._analyzer = analyzer
         self._question = self._terms(question)
         self._code = "\n".join(_unspaced(source.text) for source in sources)
-        # Small models repeat sentences.
+        # Remember sentences, because small models repeat them.
         self._seen: set[str] = set()
         self._sources = {source.number: Evidence(source.text, source.language, analyzer) for source in sources}
         self._names = frozenset(name for each in self._sources.values() for name in each.capitalised)
@@ -202,7 +203,7 @@ class _Checker:
             return ""
         self.cited.update(valid)
         end = _END.search(bare)
-        assert end  # it may be empty
+        assert end  # the match may be empty
         return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in valid)}{bare[end.start() :]}"
 
     def _valid(self, sentence: str, numbers: Collection[int]) -> list[int]:
@@ -217,7 +218,7 @@ class _Checker:
 
     def _supports(self, source: Evidence, terms: frozenset[str], claimed: Claims) -> bool:
         shared = terms & source.terms
-        if source.is_foreign:  # it uses other words
+        if source.is_foreign:  # the source is in another language, so its words differ
             return bool(shared) or any(claimed)
         return len(shared) >= _CITED_SHARE * len(terms)
 

@@ -1,5 +1,5 @@
 """What in a sentence can be checked word for word: figures, dates, names, identifiers; and whether a source has them.
-Pure; an Analyzer belongs to one thread.
+Pure; only one thread may use an Analyzer.
 
 A name is a capitalised word within a sentence, in languages that capitalise names only. In German, which capitalises
 all nouns, it is two such words in a row. In Japanese it is a word in katakana, or kanji before a word such as 氏 or 駅.
@@ -32,7 +32,8 @@ class Claims(NamedTuple):
 _WITH_CAPITAL_NOUNS = frozenset({"de", "lb"})
 
 _CODE = re.compile(r"`([^`\n]+)`")
-# F28, v1.2.3, DEC-0057; snake_case, foo::bar, camelCase; net.core.rmem_max; ada@example.org, https://example.org/a
+# Identifiers such as F28, v1.2.3, DEC-0057; snake_case, foo::bar, camelCase; net.core.rmem_max; ada@example.org,
+# https://example.org/a
 _IDENTIFIER = re.compile(
     r"(?<![\w/])(?:"
     r"[a-z][a-z+.-]*://[^\s<>\"”)\]]+[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -41,7 +42,8 @@ _IDENTIFIER = re.compile(
     r")"
 )
 _WORD = re.compile(r"[^\W\d_](?:[\w'’]|-(?=\w))*(?:\+\+|#(?!\w))?")
-# What begins anew, with a capital letter for that reason: after a colon, a dash, a bracket, in a quotation, in a list.
+# Places where a new sentence or phrase begins, so a capital letter says nothing: after a colon, a dash, a bracket, in a
+# quotation, in a list.
 _BEGINS = re.compile(r"(?:^|[.!?:…–—|(\[\"“„«‘*>\n]|\s-)\W*\Z")
 _KATAKANA = re.compile(r"[ァ-ヶー・]{3,}")
 _TITLED = re.compile(
@@ -53,8 +55,8 @@ _CAPITAL = re.compile(r"[^\W\d_a-zß-ÿ]")
 
 
 def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ()) -> Claims:
-    """Return what can be checked in a sentence. `analyzer`: of its language. `known_names`: in lower case; they
-    count at the beginning of a sentence, too."""
+    """Return what can be checked in a sentence. `analyzer`: of its language. `known_names`: in lower case; they also
+    count at the beginning of a sentence."""
     exact = [match[1] for match in _CODE.finditer(sentence)]
     rest = _CODE.sub(" ; ", sentence)
     exact += [match[0] for match in _IDENTIFIER.finditer(rest)]
@@ -92,10 +94,10 @@ class Evidence:
     def missing(self, claimed: Claims) -> list[str]:
         """Return what of the claims the source does not have."""
         return [
-            *("/".join(sorted(each.readings)) for each in claimed.figures if not self._has_figure(each)),
-            *(str(each[0]) for each in claimed.dates if not any(map(self._has_date, each))),
+            *("/".join(sorted(figure.readings)) for figure in claimed.figures if not self._has_figure(figure)),
+            *(str(date[0]) for date in claimed.dates if not any(map(self._has_date, date))),
             *(f"weekday {each}" for each in claimed.weekdays - self._weekdays),
-            *(each for each in claimed.names if not self._has_name(each)),
+            *(name for name in claimed.names if not self._has_name(name)),
             *(each for each in claimed.exact if _plain(each) not in self._text),
         ]
 
@@ -113,14 +115,14 @@ class Evidence:
 
     def _has_name(self, name: str) -> bool:
         if self.is_foreign and (not self._has_capitals or self._analyzer.language in _WITH_CAPITAL_NOUNS):
-            return True  # another script, or a noun of another language
+            return True  # the word is in another script, or a noun of another language
         return name.casefold() in self._words or self.terms.issuperset(
             terms_of(compounds(visible(name)), self._analyzer)
         )
 
 
 def _digits(text: str) -> list[Figure]:
-    """Return the figures of a text as they stand, also those within dates and identifiers."""
+    """Return the figures of a text as they are written, including those within dates and identifiers."""
     return [Figure(frozenset({match.lstrip("0") or "0"})) for match in re.findall(r"\d+", text)]
 
 

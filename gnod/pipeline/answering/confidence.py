@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 from gnod.pipeline.answering.quotes import Scored
 
-# From here on, the documents answer the question. Chosen on development collections.
+# At this confidence or more, the documents answer the question. Chosen on development collections.
 THRESHOLD = 0.6
-# No weight is negative: more of anything is never less confidence.
+# No weight is negative, so more evidence never lowers the confidence.
 WEIGHTS = {"words": 3.0, "matched": 2.0, "sentence": 3.0, "piece": 1.0, "lead": 2.5}
 BIAS = -5.4
-# The sum of the weights of matched words that is as good as any more: about four rare words.
+# A larger sum of the weights of matched words does not count more. This is about four rare words.
 _AMPLE = 20.0
-# A lead that is as good as any more: where no other document is near, it is not more sure that this one answers.
+# A larger lead does not count more: if no other document is near, that does not make this one a better answer.
 _CLEAR = 0.3
-# A cross-encoder reads question and sentence together: it counts as much as all the rest.
+# A cross-encoder reads question and sentence together, so it counts as much as everything else.
 _RERANKED = 0.5
 
 

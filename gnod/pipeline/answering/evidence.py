@@ -26,10 +26,10 @@ from gnod.store.documents.documents import Document
 from gnod.store.documents.fulltext import Term
 from gnod.types import format_uri, source_line
 
-# Documents that are read unless the caller wants another number, and units of them that may become passages.
+# The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
-# For finding sentences in these documents, and the models: twice that of quotes, which read half as many.
+# The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
 
@@ -55,8 +55,8 @@ class EvidencePassage(NamedTuple):
 
 
 class EvidenceLeftOut(NamedTuple):
-    """So many `passages` were left out for this reason; `place`, `score`, `tokens` are of the best one, and `repeats`
-    is the number of the passage in the packet with the same text, from 0."""
+    """Passages that were left out for one reason.¶`passages`: their number. `place`, `score`, `tokens`: those of the
+    best one. `repeats`: the number of the passage in the packet with the same text, from 0."""
 
     reason: packet.Reason
     passages: int
@@ -104,7 +104,7 @@ async def gather(
 def _gather(
     connection: Connection, question: str, found: HybridResult, scored: ScoredUnits, max_tokens: int
 ) -> Evidence:
-    read = {each.candidate.document.id: each.candidate.document for each in scored.units}
+    read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
     sources = {
         id_: Source(id_, scored.collected.texts[id_].text, f"{document.title}\n{_uri(document)}")
         for id_, document in read.items()
@@ -112,7 +112,9 @@ def _gather(
     words = _QuestionWords(connection, question)
     options = _options(scored.units, scored.collected.texts, words)
     chosen = packet.choose(options, sources, words.weights, max_tokens)
-    passages = [_passage(read[each.document], sources[each.document].text, each) for each in chosen.passages]
+    passages = [
+        _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
+    ]
     left_out = [
         *_summed(chosen, read, sources),
         *_copies(connection, found, chosen, read, passages),
@@ -129,7 +131,7 @@ class _QuestionWords:
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in words]
         weights = [each.weight for each in fulltext.weigh(connection, terms)]
         self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
-        self._finders = {each.language: WordFinder(words, each) for each in analyzers}
+        self._finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
 
     def find(self, text: str, document: Document) -> frozenset[int]:
         return self._finders[stemming_language(document.language)].find(text)

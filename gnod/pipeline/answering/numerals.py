@@ -62,7 +62,7 @@ _WEEKDAYS = {
     "ja": "月曜 火曜 水曜 木曜 金曜 土曜 日曜",
     "zh": "星期一 星期二 星期三 星期四 星期五 星期六 星期日",
 }
-# From two on: "one" is often no number.
+# Begin with two: "one" is often not a number.
 _WORDS = {
     "en": "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen twenty",
@@ -86,12 +86,12 @@ def _numbered(lists: dict[str, str], first: int, step: int = 1) -> dict[str, int
 
 _MONTH_NUMBERS = _numbered(_MONTHS, 1)
 _WEEKDAY_NUMBERS = _numbered(_WEEKDAYS, 0) | {"sonnabend": 5}
-# A word counts in its own language only: "once" is eleven in Spanish.
+# A word counts only in its own language: "once" is eleven in Spanish.
 _WORD_NUMBERS = {
     language: _numbered({language: words}, 2) | _numbered({language: _TENS.get(language, "")}, 30, 10)
     for language, words in _WORDS.items()
 }
-# Ordinary words, too: without a day or a year beside them, they are no months.
+# These are also ordinary words: they are months only beside a day or a year.
 _AMBIGUOUS = frozenset(["may", "march", "mars", "mai", "marzo", "mar", "jan", "dec", "sep", "mei", "maj", "mär"])
 
 
@@ -118,7 +118,7 @@ _DATES = tuple(
 _BARE_MONTH = re.compile(rf"\b{_MONTH}(?!\w)", re.I)
 _WEEKDAY = re.compile(rf"\b({_any(_WEEKDAY_NUMBERS)})s?\b|([月火水木金土日]曜|星期[一二三四五六日])", re.I)
 
-# A blank separates thousands, or two numbers; the others, thousands or decimals.
+# A blank separates thousands, or two numbers. The other characters separate thousands or decimals.
 _FIGURE = re.compile(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*")
 _BLANK = re.compile(r"[ \u00a0\u2009\u202f'’]")
 _LETTERS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
@@ -158,7 +158,7 @@ def _with_ascii_digits(text: str) -> str:
 
 
 def _dates(match: re.Match[str]) -> tuple[Date, ...]:
-    """Return the possible dates; none for an impossible one, such as the version 2026.40.1."""
+    """Return the possible dates; empty for an impossible one, such as the version 2026.40.1."""
     found = match.groupdict()
     year, day = int(found.get("year") or 0), int(found.get("day") or 0)
     if "either" in found:
@@ -201,7 +201,7 @@ def _readings(figure: str) -> frozenset[str]:
         readings.add(_plain("".join(parts)))
     if len(signs) == 1 or (len(set(signs)) == 2 and signs.count(signs[-1]) == 1):
         readings.add(_plain("".join(parts[:-1]), parts[-1]))
-    return frozenset(readings or {figure})  # a version, such as 1.2.3
+    return frozenset(readings or {figure})  # a version, such as 1.2.3, has no readings
 
 
 def _plain(digits: str, decimals: str = "") -> str:

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 from gnod.pipeline.answering.sources import estimated_tokens
 
-# A passage with less than this share of the first one's value adds nothing.
+# A passage with less than this share of the first one's value is not worth adding.
 WORTHWHILE = 0.5
-# Value of all words of the question together, as a share of the first passage's score.
+# The value of all words of the question together, as a share of the first passage's score.
 COVERAGE = 0.25
-# A passage is a repetition if a chosen one has this share of its sequences of so many characters, and all its figures.
+# A passage repeats a chosen one if that has this share of its character sequences of this length, and all its figures.
 COPIED = 0.9
 _CHARACTERS = 5
 
@@ -37,9 +37,9 @@ class Source(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A passage that may be chosen: a range of a document's text. `lead`: range of the table's header or the line above
-    a list, which belongs to it. `words`: numbers of the question's words in it. `short`: the same without its
-    surroundings, for a small budget; None: it is that already."""
+    """A passage that may be chosen: a range of a document's text. `lead`: the range of the table's header, or of the
+    line above the list. `words`: numbers of the question's words in it. `short`: the same without its surroundings, for
+    a small budget; None: it is that already."""
 
     document: int
     start: int
@@ -166,8 +166,8 @@ class _Selection:
         return _in_order([*(each for each in self._chosen if each.document != option.document), *_with_leads(joined)])
 
     def _cost(self, passages: Sequence[Chosen]) -> int:
-        heads = dict.fromkeys(each.document for each in passages)
-        return sum(estimated_tokens(self._sources[each].head) for each in heads) + sum(map(self._tokens, passages))
+        heads = dict.fromkeys(passage.document for passage in passages)
+        return sum(estimated_tokens(self._sources[head].head) for head in heads) + sum(map(self._tokens, passages))
 
     def _tokens(self, place: Option | Chosen) -> int:
         text = self._sources[place.document].text
@@ -209,16 +209,16 @@ def _with_leads(passages: Sequence[Chosen]) -> list[Chosen]:
     """Leave out the leads that are in a passage, or above an earlier one."""
     seen: set[tuple[int, int]] = set()
     kept = []
-    for each in passages:
-        low, high = each.lead
-        is_shown = each.lead in seen or any(other.start <= low and high <= other.end for other in passages)
-        seen.add(each.lead)
-        kept.append(each._replace(lead=(0, 0)) if is_shown else each)
+    for passage in passages:
+        low, high = passage.lead
+        is_shown = passage.lead in seen or any(other.start <= low and high <= other.end for other in passages)
+        seen.add(passage.lead)
+        kept.append(passage._replace(lead=(0, 0)) if is_shown else passage)
     return kept
 
 
 class _Text:
-    """What tells whether a text repeats another one."""
+    """The parts of a text that tell whether another text repeats it."""
 
     def __init__(self, text: str) -> None:
         self._plain = _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()

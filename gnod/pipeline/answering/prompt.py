@@ -16,7 +16,7 @@ from hashlib import sha256
 from gnod.models.generator import Message
 from gnod.pipeline.answering.sources import SourcePassage
 
-# Upper limit for the tokens of the rules and of the text around the sources.
+# An upper limit for the tokens of the rules and of the text around the sources.
 TOKENS = 450
 
 _RULES = {

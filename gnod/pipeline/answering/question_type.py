@@ -20,7 +20,10 @@ class AnswerType(Enum):
 
 
 class Expected(NamedTuple):
-    """`type`: None, if the question does not say. `question`: in lower case; what it mentions is no answer."""
+    """What a question asks for.
+
+    `type`: None if the question does not say. `question`: in lower case, because its own words are not an answer.
+    """
 
     type: AnswerType | None
     question: str
@@ -31,11 +34,12 @@ def _either(lines: str) -> str:
 
 
 def _question_words(spaced: str, others: str) -> re.Pattern[str]:
-    """`spaced`: patterns of whole words; `others`: of scripts in which words have no boundaries that `re` knows."""
+    """Return the question words of one type. `spaced`: patterns of whole words; `others`: words of scripts in which
+    words have no boundaries that `re` detects."""
     return re.compile(rf"\b(?:{_either(spaced)})\b|{_either(others)}", re.I)
 
 
-# The question words of the languages with lists of function words, and of Chinese, Japanese and Korean.
+# Question words of the languages with lists of function words, and of Chinese, Japanese and Korean.
 _QUESTIONS = {
     AnswerType.NUMBER: _question_words(
         r"""how (?:many|much|old|tall|high|long|large|big|far|deep|wide|fast|heavy|hot|often|frequently)

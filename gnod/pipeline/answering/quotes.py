@@ -37,29 +37,29 @@ from gnod.store.vectors.embedded_pieces import EmbeddedPiece
 from gnod.types import format_uri, source_line
 
 MAX_QUOTES = 3
-# The answer is nearly always in one of the first documents; a further one costs time.
+# The answer is nearly always in one of the first documents, and a further one costs time.
 DOCUMENTS = 10
-# How many sentences are embedded, or read by a cross-encoder; on squad-en, 6 give the same quotes as all. Some of them
-# are of another document than the first.
+# This many sentences are embedded, or read by a cross-encoder. On squad-en, 6 give the same quotes as all. Some of them
+# are from another document than the first.
 PRESELECTED = 8
 _OF_ONE_DOCUMENT = 4
 # Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
-# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark promises an answer and is none.
+# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark only promises an answer.
 WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
-# A word of the question counts less outside of the sentence: in the sentence before ("It opened in 1901."), in title,
+# A word of the question counts less outside the sentence: in the sentence before ("It opened in 1901."), in title,
 # headings and the header of a table, and in earlier sentences of the paragraph.
 _BEFORE = 0.5
 _ABOVE = 0.5
 _EARLIER = 0.3
 # A further quote with less than this share of the best score is left out.
 _WORTHWHILE = 0.5
-# Of a longer text, only the surroundings of its best places are read.
+# In a longer text, only the surroundings of its best places are read.
 _LONG = 24_000
 _REACH = 1_500
 _PLACES = 4
-# Forms of a word that a stemmer does not unite share most sequences of so many letters: "deploy", "deployment".
+# Forms of a word that a stemmer does not unite share most character sequences of this length: "deploy", "deployment".
 _LETTERS = 4
-# Where words are not written apart, a question has pairs of characters, which overlap: about three for a word.
+# Text without spaces yields overlapping pairs of characters, about three for a word.
 _PAIR = 1 / 3
 
 _WORD = re.compile(r"\w+")
@@ -153,8 +153,9 @@ def collect(
     read: int = DOCUMENTS,
     preselected: int = PRESELECTED,
 ) -> Collected:
-    """Return the units that are most probably an answer; none without a word of the question, unless it is nearer to it
-    than nonsense is. `scores`: of the documents in the search, by document id, best first; so many are `read`."""
+    """Return the units that are most probably an answer. A unit without a word of the question must be nearer to it
+    than nonsense is.¶`scores`: of the documents in the search, by document id, best first. `read`: the number of
+    documents to read."""
     analyzers = lexical.analyzers_of_index(connection)
     reader = _Reader(connection, question, analyzers)
     by_id = documents.by_ids(connection, list(scores))
@@ -164,9 +165,9 @@ def collect(
             reader.read(document, score)
     base, limits = reader.base(), reader.limits()
     relevant = [
-        each
-        for each in reader.candidates
-        if each.has_word or (each.piece is not None and each.piece >= limits.get(each.uri, 1.0))
+        candidate
+        for candidate in reader.candidates
+        if candidate.has_word or (candidate.piece is not None and candidate.piece >= limits.get(candidate.uri, 1.0))
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
@@ -184,7 +185,7 @@ def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
 
 
 def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
-    """Blend in what a cross-encoder says of the first candidates, in [0, 1], as for documents."""
+    """Blend in the scores that a cross-encoder gives the first candidates, in [0, 1], as for documents."""
     blended = reranking.blend([each.score for each in scored], scores)
     with_scores = [
         each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
@@ -214,7 +215,7 @@ class _Reader:
         self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
         self._analyzers = analyzers
         self._seen: set[str] = set()
-        # By model: the cosines of nonsense with all pieces, one row each.
+        # The cosines of nonsense with all pieces, one row each, by model
         self._nonsense: dict[str, list[Floats]] = {}
 
     @property
@@ -240,7 +241,7 @@ class _Reader:
         self.texts[document.id] = ReadText(text, units)
         for unit in units:
             shown = text[unit.start : unit.end]
-            if shown == document.title:  # in formats without headings, such as PDF
+            if shown == document.title:  # formats such as PDF have no headings
                 continue
             match = self._words.match(shown, document)
             over = (unit.heading, unit.lead[0])
@@ -283,7 +284,7 @@ class _Reader:
         if len(text) <= _LONG:
             return sentences.units(text, document.language, is_code=is_code)
         places = embedded.best(_PLACES)
-        terms = [list(each.variants) for each in self._words.words]
+        terms = [list(word.variants) for word in self._words.words]
         if span := best_span(text, terms, self._analyzers):
             places.append(span)
         found: list[Unit] = []
@@ -304,13 +305,13 @@ class _Reader:
 
 
 class _Match(NamedTuple):
-    """How much of each word of the question a text has, in [0, 1]."""
+    """How much of each word of the question a text contains, in [0, 1]."""
 
     shares: tuple[float, ...]
 
 
 class _Context(NamedTuple):
-    """What a paragraph, list or table has before a unit: the last unit, and the best of all."""
+    """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
 
     before: _Match = _Match(())
     earlier: _Match = _Match(())
@@ -326,7 +327,7 @@ class _Words:
     def __init__(self, connection: Connection, words: Sequence[QuestionWord], analyzers: Sequence[Analyzer]) -> None:
         self.words = words
         variants = [word.variants for word in words]
-        self._finders = {each.language: WordFinder(variants, each) for each in analyzers}
+        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
         weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
         self.weight: float = sum(
@@ -340,7 +341,7 @@ class _Words:
         padded = f" {' '.join(_WORD.findall(text.casefold()))} "
         return _Match(
             tuple(
-                1.0 if n in present else sum(each in padded for each in letters) / len(letters) if letters else 0.0
+                1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
                 for n, letters in enumerate(self._letters)
             )
         )
@@ -355,7 +356,7 @@ class _Words:
 
 
 def _sequences(word: str) -> frozenset[str]:
-    """Return the sequences of letters of a word and its ends; none of a short one."""
+    """Return the sequences of letters of a word and its ends; empty for a short one."""
     if len(word) < _LETTERS or not word.isalpha():
         return frozenset()
     padded = f" {word.casefold()} "
@@ -386,9 +387,9 @@ def _mixed(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
     counts: Counter[int] = Counter()
     first: list[Candidate] = []
     others: list[Candidate] = []
-    for each in candidates:
-        counts[each.document.id] += 1
-        (first if counts[each.document.id] <= _OF_ONE_DOCUMENT else others).append(each)
+    for candidate in candidates:
+        counts[candidate.document.id] += 1
+        (first if counts[candidate.document.id] <= _OF_ONE_DOCUMENT else others).append(candidate)
     return (first + others)[:limit]
 
 

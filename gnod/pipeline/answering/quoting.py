@@ -22,7 +22,7 @@ from gnod.pipeline.reranking import rerank_within_budget
 from gnod.store.database import Read
 from gnod.types import Unavailable
 
-# For both models together. Embedding the sentences takes a tenth of it on two cores.
+# The time for both models together. Embedding the sentences takes a tenth of it on two cores.
 LIMIT_S = 0.5
 
 EmbedSentences = Callable[[str, Sequence[EmbeddingText]], Awaitable[Floats]]
@@ -30,7 +30,8 @@ EmbedSentences = Callable[[str, Sequence[EmbeddingText]], Awaitable[Floats]]
 
 
 class QuoteDependencies(NamedTuple):
-    """`read`: as the search had it. `nonsense` of each model that embedded the question, as in `sources.Question`."""
+    """`read`: the read function of the search. `nonsense` of each model that embedded the question, as in
+    `sources.Question`."""
 
     read: Read
     embed: EmbedSentences
@@ -76,7 +77,7 @@ async def score(
     documents: int = quotes.DOCUMENTS,
     preselected: int = quotes.PRESELECTED,
 ) -> ScoredUnits:
-    """Return the units of so many documents that are most probably an answer. Models read the best of them."""
+    """Return the units of the first documents that are most probably an answer. Models read the best of them."""
     budget = Budget(limit_s)
     started = time.monotonic()
     vectors = found.vectors.row(0) if found.vectors else {}
@@ -115,7 +116,7 @@ async def _cosines(
         for n, row in zip(places, rows, strict=True):
             cosines[n] = float(row @ vector)
     if question.vectors:
-        budget.note("embed sentences", started, {}, why=why, ran=any(each is not None for each in cosines))
+        budget.note("embed sentences", started, {}, why=why, ran=any(cosine is not None for cosine in cosines))
     return cosines
 
 

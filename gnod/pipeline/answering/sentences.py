@@ -1,7 +1,7 @@
 """Cut a text into what can be quoted: sentences, table rows, list items, lines of code. Pure.
 
-Each is a range of the text: nothing is changed. Markup around it (a bullet, the bars of a table) is left out where it
-stands at an end. Headings, and the header of a table, are no units: they say what the units below are about.
+Each is a range of the text: nothing is changed. Markup at its ends (a bullet, the bars of a table) is left out.
+Headings and the header of a table are not units: they say what the units below are about.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gnod.models.pieces import cut
 
 Kind = Literal["sentence", "row", "item", "line"]
 
-# A longer sentence is mostly not one: a list without full stops, the remains of a table. It is cut.
+# A longer sentence is usually something else: a list without full stops, the remains of a table. It is cut.
 MAX_CHARACTERS = 500
 # A longer list item is cut into its sentences.
 _WHOLE_ITEM = 300
-# "cf. page 5", "z. B. im", "Dr. No": each stands before a further word of its sentence.
+# In "cf. page 5", "z. B. im" and "Dr. No", the sentence continues after the abbreviation.
 _ABBREVIATIONS = """
     adm approx aug bd bspw bzgl bzw ca capt cf ch chap co col corp dec dept dr ed eds eg etc evtl feb fig figs fr frl ft
     geb gen ggf gov hon hr hrsg inc inkl jan jr lt ltd mio mr mrd mrs ms mt nov nr okt oct op pp prof rep resp rev sen
@@ -37,16 +37,17 @@ _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _WORD = re.compile(r"[^\W_]")
 _DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
-# Nothing but text begins so. Most lines do, and need no further look.
+# Only ordinary text begins like this. Most lines do, and need no further check.
 _PLAIN = re.compile(r"[^\W\d_]{2}")
 
-# Bounded, so that rows of dots take no quadratic time.
+# The repetition is bounded, so that rows of dots do not take quadratic time.
 _SPACED_END = r"(?P<spaced>[.!?…؟۔։።]{1,8}[\"'”’»)\]*_]{0,8})(?=\s)"
 _END = re.compile(
     _SPACED_END + r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
     r"|(?P<danda>[।॥။។]+[\"'”’)]*)"
 )
-# Most texts have no other. Without an alternative, `re` looks for the first character only, which is much faster.
+# Most texts contain no other mark. Without an alternative, `re` looks only for the first character, which is much
+# faster.
 _ONLY_SPACED_END = re.compile(_SPACED_END)
 _OTHER_END = re.compile("[。！？｡।॥။។]")
 _BEFORE_A_WORD = re.compile(r"[\s(\[\"'“„«*_]")
@@ -70,13 +71,13 @@ class Unit(NamedTuple):
 
 
 def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[Unit]:
-    """Return the units in order; they do not overlap. `is_code`: every line stands for itself. `language` decides
+    """Return the units in order; they do not overlap. `is_code`: every line is a separate unit. `language` decides
     whether a full stop follows an ordinal number."""
     return list(cutting(text, language, is_code=is_code))
 
 
 def cutting(text: str, language: str | None = None, *, is_code: bool = False) -> Iterator[Unit]:
-    """As `units`, one by one: who needs no more of them stops."""
+    """Yield the units as `units` does, so that a caller can stop early."""
     return _Cutter(text, language).cut(is_code=is_code)
 
 
@@ -112,10 +113,10 @@ class _Cutter:
         self._heading = ""
         self._block = 0
         self._lead = (0, 0)
-        # The paragraph or item that is being read.
+        # The paragraph or item that is being read
         self._open: tuple[int, Kind] | None = None
         self._end = 0
-        # The last paragraph, which may introduce a list.
+        # The last paragraph, which may introduce a list
         self._introduction = (0, 0)
 
     def cut(self, *, is_code: bool) -> Iterator[Unit]:
@@ -164,7 +165,7 @@ class _Cutter:
         yield from self._flush()
 
     def _go_on(self, line: _Line) -> None:
-        """Add a line to the open paragraph or item; it begins a paragraph if there is none."""
+        """Add a line to the open paragraph or item. If none is open, the line begins a paragraph."""
         if self._open is None:
             quoted = _QUOTE_MARK.match(line.text)
             self._begin(line.start + (quoted.end() if quoted else 0), "sentence")
@@ -180,7 +181,7 @@ class _Cutter:
         self._lead = (0, 0)
 
     def _set_heading(self, level: int, title: str) -> None:
-        self._headings = [each for each in self._headings if each[0] < level]
+        self._headings = [heading for heading in self._headings if heading[0] < level]
         if title.strip():
             self._headings.append((level, title.strip()))
         self._heading = " > ".join(title for _, title in self._headings)
@@ -188,8 +189,8 @@ class _Cutter:
         self._next_block()
 
     def _units(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
-        """Yield the range, in pieces if it is long, without white space at their ends. What has no letter and no digit
-        is left out."""
+        """Yield the range, in pieces if it is long, without white space at their ends. Pieces without a letter or digit
+        are left out."""
         text = self._text[start:end]
         for span in cut(text, MAX_CHARACTERS):
             part = text[span.start : span.end].lstrip(_EDGE)
@@ -242,7 +243,7 @@ class _Cutter:
             yield start, len(paragraph)
 
     def _ends(self, paragraph: str, start: int, match: re.Match[str]) -> bool:
-        """Tell whether a sentence ends at a mark that other uses have, too."""
+        """Tell whether a sentence ends at a mark that also has other uses."""
         follows = _NEXT.match(paragraph, match.end())
         if follows and follows[1].islower():
             return False

@@ -28,13 +28,13 @@ from gnod.types import format_uri, source_line
 
 # More sources confuse small models.
 MAX_SOURCES = 8
-# Without a GPU, a model of 1.7B parameters reads about 100 tokens per second.
+# A model of 1.7B parameters without a GPU reads about 100 tokens per second.
 MAX_TOKENS = 2400
 _BLOCK_CHARACTERS = 600
 _PASSAGE_CHARACTERS = 1200
 # A block with less than this share of the best block's value is not read.
 _WORTHWHILE = 0.6
-# Weight of the document's score in the search: a reranker may have read it.
+# The weight of the document's score in the search, which may come from a reranker.
 _RANK_WEIGHT = 0.25
 _ABOVE_WEIGHT = 0.5
 _GAP = 200
@@ -301,5 +301,5 @@ def _cost(chosen: Mapping[int, Sequence[_Range]], texts: Mapping[int, str]) -> i
 
 
 def _fitting(text: str, tokens: int) -> int:
-    """Return how many characters of `text` fit into so many tokens."""
+    """Return how many characters of `text` fit into this many tokens."""
     return min(len(text), max(1, len(text) * tokens // estimated_tokens(text)))

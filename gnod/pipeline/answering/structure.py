@@ -71,7 +71,7 @@ def _span(units: Sequence[Unit], at: int, belongs: Callable[[int], bool]) -> tup
 
 
 def _reach(units: Sequence[Unit], at: int, step: int, belongs: Callable[[int], bool]) -> int:
-    """Return the last number in this direction up to which all units belong to `units[at]`."""
+    """Return the last number in this direction up to which all units are in the same block as `units[at]`."""
     while 0 <= at + step < len(units) and belongs(at + step):
         at += step
     return at
@@ -82,7 +82,7 @@ def _is_same(one: Unit, other: Unit) -> bool:
 
 
 def _is_same_code(text: str, units: Sequence[Unit], n: int, unit: Unit) -> bool:
-    """Tell whether a line belongs to the same block of code: blank lines may be in it, but nothing else."""
+    """Tell whether a line is in the same block of code. Only blank lines may be in between."""
     one = units[n]
     if (one.kind, one.heading) != (unit.kind, unit.heading):
         return False

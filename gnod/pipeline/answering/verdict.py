@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from gnod.pipeline.answering.citations import CheckedAnswer
 
-# The smallest model that is called without being asked for, in parameters. Models of 0.13 and 0.27 billion were
-# measured, and are far worse than the first quote; larger ones could not be had, so this value is an assumption
+# The smallest model that is called by default, in parameters. Models of 0.13 and 0.27 billion were measured, and are
+# far worse than the first quote. Larger ones were not available, so this value is an assumption
 # (docs/adr/0032-generated-answers.md; `benchmarks/generated.py` revises it).
 MIN_PARAMETERS = 1_000_000_000
 
@@ -25,9 +25,9 @@ class Verdict(NamedTuple):
 
 
 def is_capable(parameters: int | None) -> bool:
-    """Tell whether a model is called without being asked for. None: a server runs it, and the user chose that server.
+    """Tell whether a model is called by default. None: a server runs it, and the user chose that server.
 
-    Names of models are rounded, so the size is, too: a "1B" model may have 999,885,952 parameters.
+    Names of models are rounded, so the size is rounded as well: a "1B" model may have 999,885,952 parameters.
     """
     return parameters is None or round(parameters / 1e9, 2) * 1e9 >= MIN_PARAMETERS
 
@@ -39,14 +39,14 @@ def too_small(name: str, parameters: int) -> str:
     'gemma3-270m has 0.27 billion parameters; answers are written only by models '
     """
     return (
-        f"{name} has {parameters / 1e9:.2f} billion parameters; answers are written only by models with at least "
-        f"{MIN_PARAMETERS / 1e9:g} billion: use --generate to call it anyway"
+        f"{name} has {parameters / 1e9:.2f} billion parameters; only models with at least "
+        f"{MIN_PARAMETERS / 1e9:g} billion write answers: use --generate to call it anyway"
     )
 
 
 def decide(not_called: NotCalled | None, sources: int, checked: CheckedAnswer | None, *, quoted: bool) -> Verdict:
     """Return whether the question is answered: by a generated text of which a source supports a part, or by quotes with
-    enough confidence (`quoted`). `not_called`: why no model was. `sources`: how many it could read."""
+    enough confidence (`quoted`). `not_called`: why no model was called. `sources`: how many it could read."""
     if checked is not None and checked.reason is None:
         return Verdict(True, None)
     if not quoted:

@@ -1,4 +1,4 @@
-"""The content words of a question, and which of them a text contains. Pure; an Analyzer belongs to one thread."""
+"""The content words of a question, and which of them a text contains. Pure; only one thread may use an Analyzer."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 from gnod.analysis.terms import Analyzer, compounds, visible
 
-# Function words of a question. The English list does not contain them, because commands and code need them.
+# These are function words in a question. The English list does not contain them, because commands and code need them.
 _PREPOSITIONS = frozenset({"about", "as", "at", "by", "for", "from", "in", "into", "on", "with"})
 
-# One word of a question: its variants in the languages of the index, each a sequence of terms.
+# One word of a question: its variants in the languages of the index. Each one is a sequence of terms.
 Word = tuple[tuple[str, ...], ...]
 
 
@@ -54,7 +54,7 @@ class WordFinder:
         self._words = words
         self._analyzer = analyzer
         self._terms = frozenset(term for word in words for variant in word for term in variant)
-        # Texts repeat their words, and few of them are in the question.
+        # Words are remembered, because texts repeat them and few of them are in the question.
         self._known: dict[str, frozenset[str]] = {}
 
     def find(self, text: str) -> frozenset[int]:

@@ -2,10 +2,10 @@
 
     word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
 
-A word in a dictionary is no slip, although no document has it: nobody wants "stop" corrected to "step". A candidate is
-likely if its slip is (`edits`), if many documents have it, and above all if they have the other words of
-the query too. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss
-a new word, but never finds one that is gone.
+A word in a dictionary is not a slip, even if no document has it: "stop" must not become "step". A candidate is likely
+if its slip is likely (`edits`), if many documents have it, and above all if they also have the other words of the
+query. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss a new
+word, but never finds one that is gone.
 """
 
 from __future__ import annotations
@@ -31,30 +31,31 @@ from gnod.store.database import Connection
 from gnod.store.documents import vocabulary
 from gnod.store.postings.view import AnyOf
 
-# More corrections would take long.
+# More corrections would take too long.
 MAX_CORRECTIONS = 8
-# A word of so many letters may have two errors.
+# A word with this many letters may have two errors.
 TWO_EDITS = 8
-# Costs, as those of `edits`: words without the space between them, beside each other in a document and not; two edits.
+# Costs, as those of `edits`: two words without the space, beside each other in a document and not; two edits.
 JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
-# What a cost of 1 is worth, as a logarithm of how many documents have the word.
+# A cost of 1 equals this difference in the logarithm of how many documents have the word.
 COST = 4.0
-# For each letter by which documents write the candidate differently, if they only have its stem; and the most letters.
+# The cost of each letter by which documents write the candidate differently, if they only have its stem; and the
+# maximum number of such letters.
 UNSEEN, MAX_UNSEEN = 0.4, 1
-# Words of the query that a candidate is compared with, and the share of them that must be in documents with it.
+# Compare a candidate with this many words of the query. This share of them must be in documents with it.
 MAX_CONTEXT, FITTING = 8, 0.5
-# A query with more words is a sentence: an unknown word in it is not tried inside longer ones.
+# A query with more words is a sentence: an unknown word in it is not searched inside longer words.
 MAX_WORDS_FOR_PARTS = 3
-# How much more frequent one word must be than two that may be parts of it, if neither looks like a part.
+# How much more frequent one word must be than two possible parts of it, if neither looks like a part.
 SPLIT_TIMES = 3
-# Languages that make one word of several.
+# These languages join several words into one.
 COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
 _CANDIDATES = 12
 _NEAR = 8
 
 
 class Knowledge(NamedTuple):
-    """What is known of the words of an index. `languages`: those with many documents."""
+    """The known words of an index. `languages`: those with many documents."""
 
     vocabulary: Vocabulary
     surfaces: Surfaces
@@ -76,7 +77,7 @@ class Corrected(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What is searched from `start` to `end` of the query. `keeps`: the word there, too."""
+    """The text to search from `start` to `end` of the query. `keeps`: also search the word that was written."""
 
     start: int
     end: int
@@ -85,7 +86,7 @@ class _Place(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """`texts`: words with the same terms, the cheapest first. So many `times` documents have a phrase of each of
+    """`texts`: words with the same terms, the cheapest first. `times`: how many documents have a phrase of each of
     `groups`."""
 
     texts: tuple[str, ...]
@@ -99,21 +100,20 @@ class _Candidate(NamedTuple):
 
     @property
     def at_most(self) -> float:
-        """Return what the likelihood and the other words of the query can give together."""
+        """Return the maximum that the likelihood and the other words of the query can give together."""
         return self.likelihood + max(log(self.times + 0.1), 0.0)
 
 
 def needs_correction(
     connection: Connection, text: str, *, unfinished: bool = False, languages: Collection[str] | None = None
 ) -> bool:
-    """Tell whether a query has words that occur in hardly any document. Fast. `languages`: those with many documents;
-    None: not known."""
+    """Tell whether a query has words that very few documents contain. Fast. `languages`: those with many documents;
+    None if that is not known."""
     return Occurrences(connection, text, unfinished=unfinished, languages=languages).needs_correction()
 
 
 def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
-    """Return the query with corrections for what nobody would have written so. `unfinished`: the last word is still
-    being typed."""
+    """Return the query with corrections for probable errors. `unfinished`: the user is still typing the last word."""
     query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
     found = _Correcting(query, knowledge).corrected()
     return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
@@ -172,8 +172,8 @@ class _Correcting:
         return [_Place(word.start, word.end, f"*{written}*")]
 
     def _is_real(self, written: str) -> bool:
-        """Tell whether the language of the query, or one with many documents, has the word. That no document has it is
-        no slip then."""
+        """Tell whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
+        if no document has it."""
         return has_word(written, self._languages)
 
     @cached_property
@@ -199,14 +199,14 @@ class _Correcting:
         if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
             return False
         parts = {part for part in self._query.terms(written) if len(part) >= MIN_LETTERS}
-        # What contains a part contains those inside it.
+        # A word that contains a part also contains the parts inside it.
         shortest = [part for part in parts if not any(other in part for other in parts - {part})]
         longer = {word for part in shortest for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
-        return bool(longer) and self._query.occurs(quoted(longer))  # what is known may be older than the index
+        return bool(longer) and self._query.occurs(quoted(longer))  # the vocabulary may be older than the index
 
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
-        """Tell whether half of the other words are in documents with the candidate too, if little speaks for it; and,
-        where the word that was written does occur, at least as often as in documents with that."""
+        """Tell whether half of the other words are also in documents with the candidate, if little else supports it. If
+        the word as written occurs, they must be there at least as often as in documents with that word."""
         together = self._together(best.groups, word)
         if len(word.text) < MIN_LETTERS:
             return len(best.texts[0]) > len(word.text) and bool(together) and all(together)
@@ -231,7 +231,7 @@ class _Correcting:
     def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
         """Return those of the words that occur. `main`: only in languages with many documents."""
         query, known = self._query, self._knowledge
-        analyzers = [each for each in query.analyzers if not main or each.language in known.languages]
+        analyzers = [analyzer for analyzer in query.analyzers if not main or analyzer.language in known.languages]
         terms = terms_of_many(costs, analyzers)
         real = known.vocabulary.known({term for each in terms.values() for term in each})
         alike: dict[frozenset[str], list[str]] = {}
@@ -239,7 +239,7 @@ class _Correcting:
             if found := terms[each] & real:
                 alike.setdefault(frozenset(found), []).append(each)
         candidates = (self._candidate(texts, costs[texts[0]], query.forms(texts[0])) for texts in alike.values())
-        return [each for each in candidates if each.times]
+        return [candidate for candidate in candidates if candidate.times]
 
     def _candidate(self, texts: Sequence[str], cost: float, *groups: AnyOf) -> _Candidate:
         return _Candidate(tuple(texts), cost, groups, self._query.frequency(*groups))
@@ -324,4 +324,4 @@ def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
 
 
 def _mean_logarithm(times: Sequence[int]) -> float:
-    return sum(log(each + 0.1) for each in times) / max(len(times), 1)
+    return sum(log(time + 0.1) for time in times) / max(len(times), 1)

@@ -24,14 +24,14 @@ from gnod.pipeline.query import Clause, ParsedQuery, with_clauses
 from gnod.store.database import Connection
 from gnod.store.documents import changes, documents, vocabulary
 
-# Reading the words takes longer: it is done beside the searches.
+# Reading the words takes longer than this, so it is done beside the searches.
 AT_ONCE_S = 0.05
-# Of the time, at most this share is spent on reading them.
+# Spend at most this share of the time on reading words.
 SHARE = 0.05
-# Without changes, until they are read; and while changes go on, how old they may become. Longer than between one save
-# and the next while somebody writes.
+# Read the words again after this time without changes, or at this age while changes go on. This is longer than the time
+# between two saves of an author.
 REST_S, OLDEST_S = 5.0, 60.0
-# A language of fewer documents is tried when the others have no word.
+# A language with a smaller share of the documents is tried only when the others have no word.
 _MAIN_LANGUAGE = 0.02
 
 Submit = Callable[[Callable[[Connection], None]], Future[None]]
@@ -55,7 +55,7 @@ class Corrector:
         self._at_once_s = at_once_s
         self._rest_s = rest_s
         self._oldest_s = oldest_s
-        # The clock of the newest change that a search has seen, and when it saw it first.
+        # The clock of the newest change that a search has seen, and the time when it was first seen
         self._changed = (0, 0.0)
         self._state: _State | None = None
         self._lock = threading.Lock()
@@ -75,11 +75,11 @@ class Corrector:
         return self._state.knowledge.languages if self._state else None
 
     def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
-        """Return the clauses with what their wildcards stand for."""
+        """Return the clauses with the words that their wildcards match."""
         return list(map(self._resolver(connection), clauses))
 
     def resolved_query(self, connection: Connection, query: ParsedQuery) -> ParsedQuery:
-        """As `resolved`, for all clauses of a query."""
+        """Do as `resolved`, for all clauses of a query."""
         return with_clauses(query, self._resolver(connection)) if "*" in query.text else query
 
     def _resolver(self, connection: Connection) -> Callable[[Clause], Clause]:
@@ -95,7 +95,8 @@ class Corrector:
     def knowledge(self, connection: Connection) -> Knowledge:
         """Return what is known of the words of the index."""
         clock = changes.present(connection).clock
-        with self._one_reads if self._state is None else nullcontext():  # two at once take twice as long
+        # Reading twice at once would take twice as long.
+        with self._one_reads if self._state is None else nullcontext():
             state = self._state
             if state is None:
                 return self._read(connection)
@@ -132,7 +133,7 @@ class Corrector:
         clock = changes.present(connection).clock
         words = Vocabulary(vocabulary.read(connection))
         knowledge = Knowledge(words, Surfaces(connection), _main_languages(connection))
-        has_word("", knowledge.languages)  # their dictionaries, too
+        has_word("", knowledge.languages)  # load their dictionaries as well
         now = time.monotonic()
         self._state = _State(clock, knowledge, now - started, now)
         return knowledge

@@ -13,14 +13,14 @@ from gnod.analysis.stemming import fold
 
 SWAPPED, DOUBLED, NEIGHBOUR, LOOKALIKE, ACCENT = 0.6, 0.5, 0.7, 0.6, 0.2
 MISSING, ADDED, REPLACED = 0.8, 0.9, 1.0
-# The first letter of a word is rarely wrong.
+# A slip in the first letter costs more, because it is rare.
 AT_START = 0.4
 
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ACCENTS: dict[str, str] = {}
 for _letter in "àáâäãåçèéêëìíîïñòóôöõøùúûüý":
     _ACCENTS[fold(_letter)] = _ACCENTS.get(fold(_letter), "") + _letter
-# Rows of keyboards: the key on the left and right is a neighbour, and those above and below.
+# Rows of keyboards. A key's neighbours are left, right, above and below it.
 _KEYBOARDS = (("qwertyuiop", "asdfghjkl", "zxcvbnm"), ("qwertzuiop", "asdfghjkl", "yxcvbnm"))
 _LOOKALIKES = (
     *(("rn", "m"), ("cl", "d"), ("vv", "w"), ("ii", "u"), ("li", "h"), ("nn", "m")),

@@ -1,4 +1,4 @@
-"""How often the words of a query occur in the index, alone and beside each other. Knows no corrections."""
+"""How often the words of a query occur in the index, alone and beside each other. Must not depend on corrections."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gnod.store.documents import fulltext
 from gnod.store.documents.vocabulary import MAX_LETTERS
 from gnod.store.postings.view import AnyOf
 
-# More words are a text.
+# A longer query is a text, and is not corrected.
 MAX_WORDS = 64
-# A word in so many documents may be an error too, if a word beside it is so many times more frequent.
+# A word in at most this many documents may also be an error, if a word beside it is this many times more frequent.
 RARE, TIMES, RARE_LETTERS = 2, 50, 5
-# Letters that a term is shorter than a word.
+# A term may be this many letters shorter than its word.
 LONGEST_ENDING = 4
-# A word with fewer letters may be a part of another.
+# A word with fewer letters may be a part of another one.
 LETTERS_OF_A_PART = 2
 
 
@@ -36,7 +36,7 @@ class Occurrences:
         self.analyzers = lexical.analyzers_of_index(connection)
         self.words = query_words(text)[:MAX_WORDS]
         self._unfinished = unfinished
-        self._main = [each for each in self.analyzers if languages is None or each.language in languages]
+        self._main = [analyzer for analyzer in self.analyzers if languages is None or analyzer.language in languages]
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
@@ -52,7 +52,7 @@ class Occurrences:
         return bool(joined) and self.occurs(quoted(joined))
 
     def _joined(self, first: str, second: str) -> set[str]:
-        """Return the terms of two words without the space between them; none if they cannot be parts of one."""
+        """Return the terms of two words without the space between them; empty if they cannot be parts of one."""
         is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
         if not is_word or (is_common(first) and is_common(second)):
             return set()
@@ -75,12 +75,13 @@ class Occurrences:
         return self._times[word]
 
     def exact_times(self, word: str) -> int:
-        """As `times`, without the limit."""
+        """Do as `times`, without the limit."""
         times = self.times(word)
         return times if times <= RARE else self.frequency(self.forms(word))
 
     def _count(self, word: str) -> int:
-        """Stems of a language with few documents count there only: elsewhere, `issing` would be a form of `is`."""
+        """Count documents. Stems of a language with few documents count only in that language: elsewhere, `issing`
+        would be a form of `is`."""
         times = fulltext.frequency_up_to(self.connection, quoted(self.terms(word, self._main)), RARE + 1)
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.terms_of(word)[0])

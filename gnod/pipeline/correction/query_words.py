@@ -19,16 +19,16 @@ _MARKS = str.maketrans(dict.fromkeys("“”„«»＂", '"'))
 _QUOTED = re.compile(r'"[^"]*"')
 _TOKEN = re.compile(r"\S+")
 _AROUND = ".,;!?()[]{}<>'’…"
-# Shorter words are abbreviations, or near to too many others. One of SHORT letters may lack a letter.
+# Shorter words are abbreviations, or similar to too many others. A word of SHORT letters may lack one letter.
 MIN_LETTERS, SHORT = 4, 3
-# They are in few documents, and near to other words.
+# Pronouns are in few documents and similar to other words, so they are not corrected.
 _PRONOUNS = frozenset(
     f"{first}{second}"
     for first in ("any", "some", "every", "no")
     for second in ("one", "body", "thing", "where", "how", "time", "times")
 ) | {"else", "elsewhere", "whether", "itself", "himself", "herself", "myself", "yourself", "themselves", "ourselves"}
-# Text recognition takes o for 0, l for 1 and s for 5. With more than two digits, which two corrections cannot replace,
-# it is an identifier.
+# Text recognition reads o for 0, l for 1 and s for 5. A word with more than two digits is an identifier, because two
+# corrections cannot replace them.
 _WITH_DIGITS = re.compile(r"(?=.*[^\W\d_].*[^\W\d_])(?!(?:\D*\d){3})[^\W_]*[015][^\W_]*[^\W\d_]")
 
 

@@ -12,9 +12,9 @@ from gnod.pipeline.folding import fold_in_place
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext, texts
 
-# A sample of the texts has most words; it takes about a third of a second.
+# A sample of this length has most words, and takes about a third of a second.
 SAMPLE_CHARACTERS = 8_000_000
-# A few documents show the usual forms of a term, and their beginnings are enough.
+# The beginnings of a few documents show the usual forms of a term.
 _DOCUMENTS = 4
 _CHARACTERS = 50_000
 
@@ -42,7 +42,7 @@ class Surfaces:
 
 
 def _forms(connection: Connection, term: str, analyzers: Sequence[Analyzer]) -> frozenset[str]:
-    # A stem may end with another letter than its words do: "studi", "study".
+    # A stem may end with another letter than its words: "studi", "study".
     inside = re.compile(rf"(?<![^\W\d_]){re.escape(term[: max(len(term) - 1, 3)])}[^\W\d_]*")
     found: set[str] = set()
     for text in fulltext.texts(connection, fulltext.quote(term), _DOCUMENTS, _CHARACTERS):

@@ -1,4 +1,4 @@
-"""What a wildcard stands for: the words of the index that begin with a part (`part*`), end with it, or contain it."""
+"""Resolve wildcards: the words of the index that begin with a part (`part*`), end with it, or contain it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gnod.pipeline.query import MIN_WILDCARD, Clause
 from gnod.store.database import Connection
 from gnod.store.documents import fulltext
 
-# Wildcards of a query. Others are searched without their asterisks.
+# A query may have this many wildcards. Others are searched without their asterisks.
 MAX_WILDCARDS = 4
 
 
 def resolved(connection: Connection, clause: Clause, knowledge: Knowledge) -> Clause:
-    """Return the clause with its alternatives; as it is, if it is no wildcard or stands for nothing."""
+    """Return the clause with its alternatives. It is unchanged if it is not a wildcard, or if no word matches."""
     part = fold(normalise(clause.without_wildcard))
     if not clause.is_wildcard or len(part) < MIN_WILDCARD or is_unspaced(part):
         return clause
@@ -46,6 +46,6 @@ def _inside(connection: Connection, part: str, knowledge: Knowledge, *, at_end: 
     found: Iterable[str] = knowledge.vocabulary.containing(part, None if at_end else MAX_ALTERNATIVES)
     if at_end:
         found = [term for term in found if term.endswith(part)]
-    # The part may have an ending that terms do not have.
+    # The part may contain an ending that terms do not have.
     more = [term for stem in sorted(stems) for term in knowledge.vocabulary.ending(stem, MAX_ALTERNATIVES)]
     return sorted({*found, *more}, key=lambda term: (len(term), term))[:MAX_ALTERNATIVES]

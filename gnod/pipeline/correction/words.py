@@ -15,9 +15,9 @@ from rapidfuzz.distance import OSA
 from gnod.analysis.word_set import WordSet
 from gnod.store.documents.vocabulary import Words
 
-# With more, those of one document are left out, and then the longest.
+# If there are more words, first those of one document are left out, and then the longest.
 MAX_WORDS = 2_000_000
-# Words that a wildcard or a part of a word stands for: more take long to search, and mean little.
+# The maximum number of words for a wildcard or a part of a word. More would take long to search, and say little.
 MAX_ALTERNATIVES = 50
 
 

@@ -1,7 +1,7 @@
 """Query expansion: a language model writes variants of a query: keywords, questions, a HyDE passage (Gao et al. 2022).
 
-A grammar constrains the form of its output, and the guard drops variants that lose a part of the query. Knows no
-retrieval.
+A grammar constrains the form of its output, and the guard drops variants that lose a part of the query. Must not depend
+on retrieval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gnod.store import llm_cache
 from gnod.store.database import Connection
 
 LIMIT_S = 5.0
-# An expansion that did not finish in time goes on for so long, at low priority.
+# An expansion that did not finish in time continues for this time, at low priority.
 UNFINISHED_LIMIT_S = 120.0
 # If the writer is busy for longer, the expansion is not cached.
 _WRITE_S = 0.25
@@ -60,7 +60,7 @@ class Writing:
 
     def begin(self, work: Coroutine[None, None, str | None]) -> asyncio.Task[str | None]:
         self._task = asyncio.create_task(work, name="expansion")
-        # If nobody waits any more, no one else retrieves the exception.
+        # Retrieve the exception, because nobody may wait for the task any more.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._task
 
@@ -132,7 +132,7 @@ class Expander:
                 await self._write(lambda connection: llm_cache.put(connection, key, text, now))
         except TimeoutError:
             _log.debug("expansion.not_kept")
-        except StorageFailed as error:  # the disk is full: the expansion is still usable
+        except StorageFailed as error:  # if the disk is full, the expansion is still usable
             _log.warning("expansion.not_kept", extra={"fields": {"reason": error.message}})
 
 

@@ -38,15 +38,15 @@ _RUN = re.compile(r"\d+|[^\W\d_]+")
 _HUMP = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _ACRONYM = re.compile(r"([A-Z]{2,})s?\Z")
-_COUNTED = re.compile(r"[\d.:]+-[^\W\d_]")  # 10-year
+_COUNTED = re.compile(r"[\d.:]+-[^\W\d_]")  # such as 10-year
 _SENTENCE_END = re.compile("[.!?…:;][\"'“”„«»()]*\\s+[\"'“”„«»(¿¡]*\\Z")
 _MARKS = " \"'“”„«»‘’(¿¡"
 
-# Not acronyms but operators of other search engines.
+# These are operators of other search engines, not acronyms.
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR", "UND", "ODER", "NICHT"})
 _NO_NAMES = frozenset({"I", "A"}) | _OPERATORS
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
-# A query with so many words of this length, all capitalised, is a title.
+# A query with this many words of this length, all capitalised, is a title.
 _TITLE_WORDS, _TITLE_WORD_LENGTH = 4, 4
 # A query with more words than this, all in capitals, is shouted.
 _SHOUTED_WORDS = 3
@@ -71,7 +71,7 @@ def losses(query: str, variant: Subquery, language: str | None) -> list[str]:
     text = _Text(plain, words, frozenset(map(stem, _words(words))))
     clauses = _parsed(query)
     excluded = [clause for clause in clauses if clause.is_negated]
-    # Without exclusions, the query as written, so that sentence ends remain.
+    # A query without exclusions stays as written, so that sentence ends remain.
     kept = _plain(" ".join(clause.text for clause in clauses if not clause.is_negated) if excluded else query)
     lost = [*_lost_phrases(query, clauses, variant, text), *_lost_exclusions(excluded, variant, text, stem)]
     lost += [f"lost {shown!r}" for shown, is_in in _entities(_spaced(kept), language, stem) if not is_in(text)]

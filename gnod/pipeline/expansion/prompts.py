@@ -13,11 +13,12 @@ from typing import NamedTuple
 from gnod.models.generator import Message
 from gnod.pipeline.query import Kind
 
-# Part of the cache key: raise it with every change in this module.
+# A part of the cache key: increase it with every change in this module.
 VERSION = 1
 
 MAX_QUERY_CHARACTERS = 512
-# Characters of one line. All lines together have about 350 tokens; at most 900 in scripts with one token per character.
+# The maximum length of one line, in characters. All lines together have about 350 tokens, or at most 900 in scripts
+# with one token per character.
 LENGTHS: dict[Kind, int] = {"lex": 80, "vec": 160, "hyde": 400}
 MAX_TOKENS = 512
 

@@ -1,5 +1,5 @@
 """Fields in a query: `tag:work`, `-author:ada`, `year:2020..2024`.
 
-`syntax` finds them in a text, `registry` knows the built-in ones, `frontmatter` those of the documents' own metadata,
-and `reading` turns all of them into conditions of the filters.
+`syntax` finds them in a text. `registry` has the built-in ones, and `frontmatter` those of the documents' own metadata.
+`reading` turns all of them into conditions of the filters.
 """

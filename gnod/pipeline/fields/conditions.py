@@ -1,6 +1,6 @@
 """From the values of a field to conditions on documents: words, texts, numbers and dates, each for an SQL expression.
 
-A text is compared as a whole, without regard to case; `*` stands for any characters.
+A text is compared as a whole, ignoring case; `*` matches any characters.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _GLOB_SYNTAX = re.compile(r"[\[?]")
 def either(conditions: list[Condition]) -> Condition:
     if len(conditions) == 1:
         return conditions[0]
-    where = " OR ".join(f"({each.where})" for each in conditions)
+    where = " OR ".join(f"({condition.where})" for condition in conditions)
     return Condition(f"({where})", tuple(value for each in conditions for value in each.values))
 
 
 def negated(condition: Condition) -> Condition:
-    # What is not known is not true either.
+    # The negation of an unknown value is not true either.
     return Condition(f"NOT coalesce(({condition.where}), 0)", condition.values)
 
 
@@ -46,7 +46,7 @@ def words_in(column: str) -> Build:
 
     def condition(connection: Connection, value: Value) -> Condition:
         if not (phrase := _phrase(connection, value)):
-            raise fault(f"{value.text!r} has no word to search for: write a word, or two in quotation marks")
+            raise fault(f"{value.text!r} has no word to search for: write a word, or several in quotation marks")
         return Condition(
             "d.id IN (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)", (f"{column} : ({phrase})",)
         )
@@ -141,7 +141,7 @@ def _phrase(connection: Connection, value: Value) -> str | None:
 
 
 def folded(expression: str, text: str) -> tuple[str, str]:
-    """Return both in lower case. SQLite's own function is faster, and knows ASCII only."""
+    """Return both in lower case. SQLite's own function is faster, but supports ASCII only."""
     if text.isascii():
         return f"lower({expression})", text.lower()
     return f"folded({expression})", database.folded(text) or ""

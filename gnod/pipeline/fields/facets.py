@@ -15,7 +15,7 @@ from gnod.store import joined
 from gnod.store.database import Connection
 
 MAX_VALUES = 50
-# So many documents are counted.
+# Count at most this many documents.
 MAX_DOCUMENTS = 100_000
 
 

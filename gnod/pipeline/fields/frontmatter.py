@@ -18,14 +18,14 @@ from gnod.pipeline.fields.syntax import Bounds, Value, bounds
 from gnod.store.database import Connection
 from gnod.store.documents.filters import Condition
 
-# Of one name, in upper and lower case.
+# The maximum number of spellings of one name, in upper and lower case.
 _MAX_SPELLINGS = 4
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ][\d:]+)?)?)?", re.ASCII)
 _RELATIVE_DATE = re.compile(r"today|yesterday|\d{1,5}[hdwmy]", re.IGNORECASE | re.ASCII)
 _TRUTH = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 _IS_DATE = "j.type = 'text' AND j.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
-# A number that is written as a text counts, too: `year: "2024"`.
+# A number that is written as a text also counts: `year: "2024"`.
 _AS_NUMBER = (
     "CASE WHEN j.type IN ('integer', 'real') THEN j.value"
     " WHEN j.type = 'text' AND j.value GLOB '[0-9]*' AND j.value NOT GLOB '*[^0-9.]*' THEN CAST(j.value AS REAL) END"
@@ -126,7 +126,7 @@ def _within(limits: Bounds, compared: Callable[[str], tuple[str, object]]) -> Co
 
 def _is_before(high: object, low: object) -> bool:
     if isinstance(high, str) and isinstance(low, str):
-        return high < low[: len(high)]  # 2024 ends after 2024-06
+        return high < low[: len(high)]  # such as 2024, which ends after 2024-06
     return isinstance(high, float) and isinstance(low, float) and high < low
 
 
@@ -149,5 +149,5 @@ def _spellings(connection: Connection) -> dict[str, list[str]]:
     return found
 
 
-# By connection: SQLite's data_version, and the names that the index had then.
+# SQLite's data_version and the names that the index had then, by connection
 _known: WeakKeyDictionary[Connection, tuple[int, dict[str, list[str]]]] = WeakKeyDictionary()

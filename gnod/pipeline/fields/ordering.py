@@ -13,7 +13,7 @@ from gnod.pipeline.ranked import RankedDocument
 from gnod.store import joined
 from gnod.store.database import Connection
 
-# So many of the best documents are sorted.
+# Sort at most this many of the best documents.
 DEPTH = 20_000
 
 Key = tuple[float, str]
@@ -25,7 +25,8 @@ def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str)
     name, is_descending = sort.removeprefix("-").lower(), sort.startswith("-")
     keys = _keys(connection, name, [each.id for each in ranked])
     there = [each for each in ranked if each.id in keys]
-    there.sort(key=lambda each: keys[each.id], reverse=is_descending)  # stable: of equals, the better first
+    # The sort is stable, so the better of two equals stays first.
+    there.sort(key=lambda each: keys[each.id], reverse=is_descending)
     found = there + [each for each in ranked if each.id not in keys]
     return sorted(found, key=lambda each: -each.components.get("every_word", 1.0))
 
@@ -60,7 +61,7 @@ def _advice(name: str, offered: Sequence[str], more: Sequence[str]) -> str:
 
 
 def _key(value: object) -> Key:
-    """Numbers, also those that are written as texts, come before texts."""
+    """Return a key that puts numbers, including those written as texts, before texts."""
     if isinstance(value, int | float):
         return (float(value), "")
     text = str(value)

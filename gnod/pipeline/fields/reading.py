@@ -44,7 +44,7 @@ class FieldedQuery(NamedTuple):
         try:
             return bool(self.conditions) and all(clause.is_negated for clause in self.clauses)
         except QuerySyntaxError:
-            return False  # whoever searches the text says what is wrong
+            return False  # the code that searches the text reports the error
 
     @property
     def clauses(self) -> list[Clause]:
@@ -52,12 +52,12 @@ class FieldedQuery(NamedTuple):
         return clauses_of(self.text)
 
     def hints_for(self, count: int) -> list[str]:
-        """Return the hints for so many results: nothing may be found because ordinary text was read as a field."""
+        """Return the hints for this number of results: there may be none because ordinary text was read as a field."""
         plain = [shown for shown in self.own if '"' not in shown and not count]
         return [
             *self.hints,
             *(
-                f'{shown} is a field here, since documents have it; to search for it as text, write "{shown}"'
+                f'{shown} is read as a field, because documents have it: to search for it as text, write "{shown}"'
                 for shown in plain
             ),
         ]
@@ -69,7 +69,7 @@ class FieldedQuery(NamedTuple):
 async def read_in(
     read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED, *, is_plain: bool = False
 ) -> FieldedQuery:
-    """As `read`; the index is asked only for a query that may have fields. `saved`: the saved queries by name."""
+    """Do as `read`, but ask the index only for a query that may have fields. `saved`: the saved queries by name."""
     whole = expanded(text, saved)
     found = FieldedQuery(whole)
     if names(whole):
@@ -84,17 +84,16 @@ def expanded(text: str, saved: Mapping[str, str]) -> str:
 
 
 async def read_question(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
-    """As `read_in`, for a question. Raises QuerySyntaxError if nothing is asked besides the fields."""
+    """Do as `read_in`, for a question. Raises QuerySyntaxError if the question consists of fields only."""
     found = await read_in(read_from, text, saved)
     if not found.text.strip():
-        raise QuerySyntaxError("the question is empty", {"reason": "empty_query"})
+        raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
     return found
 
 
 def read(connection: Connection, text: str, *, is_plain: bool = False) -> FieldedQuery:
-    """Take the fields out of a query. Of a structured one, only `lex:` lines have fields; `is_plain`: it is none.
-
-    Raises QuerySyntaxError.
+    """Take the fields out of a query. In a structured query, only `lex:` lines have fields. `is_plain`: the query is
+    not structured. Raises QuerySyntaxError.
     """
     if not (named := names(text)):
         return FieldedQuery(text)
@@ -138,11 +137,11 @@ def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:
 
 def _condition(connection: Connection, clause: FieldClause, wanted: list[Value], spellings: Spellings) -> Condition:
     if not wanted:
-        raise fault(f"'{clause.name}:' has no value: write one behind the colon, or put the words in quotation marks")
+        raise fault(f"'{clause.name}:' has no value: write one after the colon, or put the words in quotation marks")
     try:
         found = either([_one(connection, clause.name, value, spellings) for value in wanted])
     except QuerySyntaxError as error:
-        quoted = f'; to search for it as text, write "{clause.shown}"' if '"' not in clause.shown else ""
+        quoted = f': to search for it as text, write "{clause.shown}"' if '"' not in clause.shown else ""
         raise fault(f"{clause.name}: {error.message}{quoted}") from None
     return negated(found) if clause.is_negated else found
 

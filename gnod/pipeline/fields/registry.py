@@ -28,9 +28,9 @@ from gnod.store.documents.filters import Condition
 
 
 class Field(NamedTuple):
-    """`condition`: of one value. `is_words`: the values are words of the query, too, so that they rank. `present`: the
-    SQL condition that a document has the field; None: every document has it. `order`: the SQL expression that
-    results are sorted by, `counted`: that of facets; None: not offered."""
+    """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
+    `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
+    that results are sorted by, `counted`: that of facets; None: not offered."""
 
     name: str
     help: str
@@ -57,7 +57,7 @@ _lang_text = text_of("d.language")
 
 
 def _tag(_: Connection, value: Value) -> Condition:
-    text = value.text.lstrip("#").lower()  # as tags are stored
+    text = value.text.lstrip("#").lower()  # tags are stored like this
     test, wanted = ("tag GLOB ?", glob(text)) if is_pattern(value) else ("tag = ?", text)
     return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
 

@@ -1,7 +1,7 @@
 """Find the fields in a text: `name:value`, `name:"two words"`, `name:a,b`, `-name:value`.
 
 A colon is text unless a known name is before it and a value is directly behind it. So `note: this`, `12:30`,
-`std::vec`, `http://…`, `C:\\x`, `lex:` and what stands in quotes stay text. Knows no field and no index.
+`std::vec`, `http://…`, `C:\\x`, `lex:` and what stands in quotes stay text. Must not depend on the fields or the index.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-# Quotes are skipped as a whole. A name has two characters or more: `C:` is a drive.
+# Skip quotes as a whole. A name has two characters or more, because `C:` is a drive.
 _TOKEN = re.compile(
     r'-?"[^"]*"|(?<![^\s])(?P<minus>-)?(?P<name>[^\W\d_][\w.-]{1,63}):(?P<value>(?![:\\]|//)(?:"[^"]*"|[^\s"])+)|[^\s"]+|"'
 )
@@ -48,7 +48,8 @@ class Bounds(NamedTuple):
 
 
 class Separated(NamedTuple):
-    """`text`: the rest, unchanged if there are no fields. `unknown`: what looks like a field and has no known name."""
+    """`text`: the rest; unchanged if there are no fields. `unknown`: tokens that look like a field but have an unknown
+    name."""
 
     text: str
     clauses: list[FieldClause]
@@ -59,7 +60,7 @@ _SHOWN_CHARS = 60
 
 
 def separate(text: str, is_known: Callable[[str], bool], stays: Callable[[str], bool] = lambda _: False) -> Separated:
-    """Take the fields out of a text. The values of those whose name `stays` are words of the text, too."""
+    """Take the fields out of a text. The values of those whose name `stays` also remain words of the text."""
     clauses: list[FieldClause] = []
     unknown: list[FieldClause] = []
     rest, at = [], 0

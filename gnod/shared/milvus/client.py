@@ -1,4 +1,5 @@
-"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Knows no collection."""
+"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Must not depend on
+collections."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _CONNECT_S = 5.0
 _GRPC = {
     # A proxy of the environment would take the texts elsewhere.
     "grpc.enable_http_proxy": 0,
-    # By default, a server that was away is tried again after up to two minutes.
+    # By default, a server that was unreachable is tried again after up to two minutes.
     "grpc.initial_reconnect_backoff_ms": 200,
     "grpc.min_reconnect_backoff_ms": 1_000,
     "grpc.max_reconnect_backoff_ms": 2_000,
@@ -27,7 +28,7 @@ _GRPC = {
     "grpc.keepalive_time_ms": 300_000,
 }
 
-# Of the server and of milvus-lite.
+# Error codes of the server and of milvus-lite.
 _NOT_THERE = ("100", "800", "COLLECTION_NOT_FOUND")
 _NO_DATABASE = re.compile("database .*(not found|does not exist)")
 _WORDS_OF_LOSS = (
@@ -43,7 +44,7 @@ T = TypeVar("T")
 
 
 class Connect(NamedTuple):
-    """How to reach the engine. `relay`: the only way to it, which ends with the client."""
+    """How to reach the engine. `relay`: the only way to it; it ends with the client."""
 
     address: Address
     relay: Relay
@@ -76,7 +77,7 @@ class Client:
         return self.translated(lambda: getattr(self._client, method)(*arguments, timeout=timeout_s, **named))
 
     def make_database(self) -> None:
-        """Make the database, if there is none and the token permits it."""
+        """Create the database if it does not exist and the token permits it."""
         name = self._connect.address.database
         client = self._client_of("")
         try:
@@ -97,7 +98,8 @@ class Client:
     def _client_of(self, database: str) -> Any:
         client = client_class()
         address, relay, token, timeout_s = self._connect
-        # What the certificate must fit, and what the server is called, although the connection goes to a Unix socket.
+        # The certificate must fit this name, and the server is called by it, although the connection goes to a Unix
+        # socket.
         named = {"secure": True, "server_name": address.host} if address.is_encrypted else {}
         authority = {} if named else {"grpc.default_authority": f"{in_brackets(address.host)}:{address.port}"}
         return self.translated(
@@ -123,7 +125,7 @@ class Client:
         except grpc.FutureTimeoutError as error:
             raise self._unreachable() from error
         except (grpc.RpcError, MilvusException) as error:
-            # Of what pymilvus raises while it connects, only the cause says what happened.
+            # Of the errors that pymilvus raises while it connects, only the cause says what happened.
             known = error if isinstance(error, grpc.RpcError) else error.__cause__
             if isinstance(known, grpc.RpcError):
                 raise self._error(known.code().name, str(known.details())) from error
@@ -149,7 +151,7 @@ class Client:
 
 
 class TokenRefused(EngineFailed):
-    """There is no token, or not the right one."""
+    """The token is missing or wrong."""
 
 
 class NotLoaded(EngineFailed):
@@ -164,6 +166,6 @@ def client_class() -> Any:
         raise DependencyMissing(
             "shared collections need another package: run `pip install 'gnod[shared]'`, then `gnoctl daemon restart`"
         ) from error
-    # It logs errors that are raised, with what was sent.
+    # It logs the errors that it raises, with the data that was sent.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return MilvusClient

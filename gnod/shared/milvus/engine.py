@@ -47,11 +47,11 @@ _KINDS = ("documents", "pieces", "texts", "terms")
 _HEADER = "header"
 _CONSISTENCY = "Strong"
 
-# Rows of a request, and bytes: a server accepts 64 MB by default.
+# The maximum rows and bytes of a request. By default, a server accepts 64 MB.
 _MOST_ROWS, _MOST_BYTES = 1_000, 8 << 20
-# Rows that Milvus returns at most, and those of a page.
+# The maximum rows that Milvus returns, and the rows of a page.
 _MOST_RESULTS, _PAGE = 16_384, 4_096
-# Pieces that are searched for each document that is wanted.
+# Search this many pieces for each document that is wanted.
 _PIECES = 3
 _LEAST_EF = 256
 
@@ -96,7 +96,7 @@ class MilvusEngine:
             ef = max(_LEAST_EF, asked)
             try:
                 rows = self._search("pieces", query, "vector", within, asked, ["document", "version"], {"ef": ef})
-            except NotPublished:  # without vectors
+            except NotPublished:  # the collection has no vectors
                 return []
             best = {}
             for row in rows:
@@ -107,7 +107,7 @@ class MilvusEngine:
 
     def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
         found = {document.key: document for document in self._whole(keys)}
-        # Of those whose row changed in between, the other version is there now.
+        # If a row changed in between, the other version is there now.
         missing = set(keys) - found.keys()
         return [*found.values(), *(self._whole(missing) if missing else ())]
 
@@ -181,8 +181,8 @@ class MilvusEngine:
                 self._delete(kind, any_of("key", some))
 
     def settle(self) -> None:
-        # Milvus seals full segments by itself, and limits how often this may be asked. milvus-lite would index all that
-        # is not sealed again in the first search after each write: .3 ms for each document.
+        # Milvus seals full segments itself, and limits how often this may be requested. milvus-lite would index
+        # everything that is not sealed again in the first search after each write: .3 ms for each document.
         for kind in (*self._of_documents, "terms"):
             with contextlib.suppress(EngineFailed):
                 self._client.call("flush", self._names[kind])
@@ -214,7 +214,7 @@ class MilvusEngine:
         for row in rows:
             owner = (row["key"], row["version"])
             own_texts, own_pieces = texts.get(owner, []), pieces.get(owner, [])
-            # Without any, the collection is changing to another model.
+            # If there are none, the collection is changing to another model.
             if len(own_texts) == row["texts"] and len(own_pieces) in (0, row["pieces"]):
                 yield document_of(row, own_texts, own_pieces)
 
@@ -316,7 +316,7 @@ class MilvusEngine:
     def _exists(self, kind: str) -> bool:
         try:
             return bool(self._client.call("has_collection", self._names[kind]))
-        except NotPublished:  # there is no such database
+        except NotPublished:  # the database does not exist
             return False
 
     def _dimensions(self) -> int:
@@ -324,7 +324,7 @@ class MilvusEngine:
         return next(int(field["params"]["dim"]) for field in fields if field["name"] == "vector")
 
     def _read(self, method: str, kind: str, **arguments: Any) -> Any:
-        """Call a method that needs the collection in memory. A server that was started again may not have it there."""
+        """Call a method that needs the collection in memory. After a restart, the server may not have loaded it."""
         if method != "delete":
             arguments["consistency_level"] = _CONSISTENCY
         try:
@@ -340,7 +340,7 @@ class MilvusEngine:
         try:
             return msgspec.json.decode(text, type=Header)
         except msgspec.MsgspecError as error:
-            raise EngineFailed(f"{self._address} is of another version of gnod: {error}") from error
+            raise EngineFailed(f"{self._address} was written by another version of gnod: {error}") from error
 
 
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gnod.shared.engine import Restriction
 
-# Bytes of a VARCHAR, which Milvus limits to 65,535; longer values are cut, and compared by what is left.
+# The length of a VARCHAR in bytes, which Milvus limits to 65,535. Longer values are cut, and compared by the rest.
 PATH, TITLE, WORD, TEXT = 16_384, 4_096, 512, 65_535
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
@@ -17,13 +17,13 @@ def condition_of(within: Restriction) -> str:
     if within.tags_any:
         conditions.append(f"array_contains_any(tags, {_list(cut(tag, WORD) for tag in within.tags_any)})")
     if within.languages:
-        conditions.append(any_of("language", [cut(each, WORD) for each in within.languages]))
+        conditions.append(any_of("language", [cut(language, WORD) for language in within.languages]))
     if within.types:
         conditions.append(any_of("doc_type", [cut(each, WORD) for each in within.types]))
     if within.path_prefix:
         conditions += begins_with("path", within.path_prefix)
     if within.author:
-        # `_` is any character: whether `\%` is a percent sign depends on the server.
+        # `_` matches any character: whether `\%` is a percent sign depends on the server.
         pattern = "".join("_" if c in '%_\\"' or ord(c) < 32 else c for c in cut(within.author, WORD))
         conditions.append(f"author like {quoted(f'%{pattern}%')}")
     if within.since is not None:
@@ -34,7 +34,7 @@ def condition_of(within: Restriction) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return as much of a text as fits into so many bytes."""
+    """Return as much of a text as fits into this many bytes."""
     data = text.encode(errors="replace")
     return text if len(data) <= most else data[:most].decode(errors="ignore")
 

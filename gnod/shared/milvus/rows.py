@@ -19,9 +19,9 @@ _MOST_TAGS = 1_024
 _KEY = 96
 # HNSW (Malkov & Yashunin 2018): almost exact.
 _HNSW = {"M": 32, "efConstruction": 200}
-# A placeholder: every collection of Milvus must have a vector.
+# A placeholder, because every collection of Milvus must have a vector.
 NO_VECTOR = [0.0, 0.0]
-# In place of None, in a number.
+# Stands for None in a number.
 _NONE = -1
 
 Row = dict[str, Any]
@@ -63,7 +63,7 @@ class Schema(NamedTuple):
         self.fields.add_field("dated", DataType.DOUBLE)
 
     def part(self) -> None:
-        """Make the fields of rows that belong to a document."""
+        """Make the fields of the rows of a document."""
         self.text("key", _KEY, is_primary=True)
         self.text("document", _KEY)
         self.text("version", _KEY)

@@ -10,7 +10,7 @@ from gnod.store.documents.failures import FAILED
 
 
 class Activity(NamedTuple):
-    """From `start` on, in seconds since 1970."""
+    """The files that changed from `start` on, in seconds since 1970."""
 
     start: float
     indexed: int
@@ -29,7 +29,7 @@ _QUERIES = (
 
 
 def read(connection: Connection, now: float, count: int, bucket_s: int) -> list[Activity]:
-    """Return the last `count` buckets, of which the last is under way. They begin at multiples of `bucket_s`."""
+    """Return the last `count` buckets, of which the last one is not over yet. They begin at multiples of `bucket_s`."""
     last = int(now // bucket_s)
     first = last - count + 1
     values = {"bucket": float(bucket_s), "since": float(first * bucket_s)}

@@ -20,7 +20,7 @@ import msgspec
 from gnod.store.database import Connection
 from gnod.store.documents.records import SKIP_KINDS
 
-# More changes than are ever lost at once, for a system clock that went back.
+# More changes than are ever lost at once, in case the system clock goes back.
 _LEAST_LEAP = 1_000_000
 # A reader that missed more starts of the daemon starts over.
 _KEPT_LEAPS = 100
@@ -90,7 +90,7 @@ def present(connection: Connection) -> Position:
 def catch_up(connection: Connection, position: Position) -> Position:
     """Return the same position, or the beginning if changes after it were deleted.
 
-    A future clock belongs to another database; a clock inside a leap belongs to lost commits.
+    A future clock comes from another database, and a clock inside a leap from lost commits.
     """
     floor = int(connection.execute("SELECT clock FROM changes_floor").get)
     has_missed = (

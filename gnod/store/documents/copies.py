@@ -14,7 +14,7 @@ from gnod.store.documents.filters import Filters
 
 
 class Copy(NamedTuple):
-    """A document that has copies, or had. `order`: of copies that are equally good, the lowest is shown, which has the
+    """A document that has or had copies. `order`: if copies are equally good, the lowest one is shown, which has the
     shortest path. `mirror_hash`: equal bytes may have different texts, such as those of a `.txt` and a `.md`."""
 
     source_hash: str

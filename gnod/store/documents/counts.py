@@ -14,8 +14,8 @@ SELECT = (
 
 
 class Counted(NamedTuple):
-    """What a collection has in the index. `documents` include those in other files (in archives, mailboxes); `files` do
-    not. `chunks`: equal ones of several documents count each time."""
+    """The numbers of a collection in the index. `documents` include those inside other files (archives, mailboxes);
+    `files` do not. `chunks`: equal ones of several documents count each time."""
 
     documents: int = 0
     files: int = 0

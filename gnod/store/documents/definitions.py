@@ -41,7 +41,7 @@ def around(connection: Connection, document_id: int, line: int) -> Definition | 
 
 
 def of_document(connection: Connection, document_id: int, limit: int) -> list[Definition]:
-    """Return the definitions of a document in their order; none if there are more than `limit`."""
+    """Return the definitions of a document in their order; empty if there are more than `limit`."""
     found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
     return found if len(found) <= limit else []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_MOST_BYTES = 9  # of a varint; the last has eight bits
+_MOST_BYTES = 9  # the length of a varint; its last byte has eight bits
 
 
 def column_sizes(record: bytes) -> Iterator[int]:

@@ -17,7 +17,7 @@ from gnod.store.database import Connection
 from gnod.store.documents.records import ALL_PATHS, Between, FileStat, Unread
 from gnod.types import LineMap
 
-# Enough letters to see the script of a text.
+# Enough letters to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
 DOCID_DIGITS = 8
 
@@ -120,7 +120,7 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
 
 
 def unread_members(connection: Connection, container: Document) -> list[Document]:
-    """Return the documents of the files in another one of which something is not indexed."""
+    """Return the documents of the files inside another one if a part of them is not indexed."""
     where = "WHERE c.name = ? AND d.container = ? AND d.active AND d.unread IS NOT NULL ORDER BY d.path"
     return list(_select(connection, where, (container.collection, container.path)))
 
@@ -181,7 +181,7 @@ def by_docid(connection: Connection, prefix: str) -> list[Document]:
 
 
 def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
-    """Return documents by id, in any order, also of indexes that are joined (gnod.store.joined)."""
+    """Return documents by id, in any order, including those of joined indexes (gnod.store.joined)."""
     return {
         document.id: document
         for each, of_it in joined.split(connection, ids)
@@ -190,8 +190,8 @@ def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
 
 
 def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
-    """Return the docid, collection and language of documents, also of indexes that are joined; if the language is not
-    known, the first characters."""
+    """Return the docid, collection and language of documents, including those of joined indexes; if the language is
+    unknown, the first characters."""
     groups = joined.split(connection, ids)
     return {id_: found for each, of_it in groups for id_, found in _facts(each, of_it).items()}
 
@@ -224,7 +224,7 @@ def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
 
 
 def markdown(connection: Connection, mirror_hash: str) -> str:
-    """Return the text of a mirror, also of indexes that are joined."""
+    """Return the text of a mirror, which may be in a joined index."""
     for each in joined.each(connection):
         row = each.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
         if row:
@@ -233,7 +233,7 @@ def markdown(connection: Connection, mirror_hash: str) -> str:
 
 
 def content_digest(connection: Connection, mirror_hash: str) -> str:
-    """Return the hash of a mirror in hex, also of indexes that are joined."""
+    """Return the hash of a mirror in hex. The mirror may be in a joined index."""
     for each in joined.each(connection):
         row = each.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
         if row:
@@ -283,7 +283,7 @@ def rows_under(
         select += "".join(f" AND {column} {operator} ?" for operator, _ in ends)
         yield from connection.execute(select, (collection_id, *(path for _, path in ends)))
         return
-    # "0" is the character after "/": the range holds exactly what is below the folder.
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
     select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"
     for path in under:
         yield from connection.execute(select, (collection_id, path))
@@ -300,7 +300,7 @@ def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]
     prefix = prefix.rstrip("/")
     if not prefix:
         return "WHERE d.active AND c.name = ?", (collection,)
-    # "0" is the character after "/": the range holds exactly what is below the folder.
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
     return (
         "WHERE d.active AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))",
         (collection, prefix, prefix + "/", prefix + "0"),

@@ -30,7 +30,7 @@ _SELECT = (
     "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode, ctime_ns"
     " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
 )
-# Must equal the condition of the index (m007).
+# It must equal the condition of the index (m007).
 FAILED = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(SKIP_KINDS))})"
 
 

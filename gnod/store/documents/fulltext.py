@@ -1,6 +1,6 @@
-"""Query the full-text index. Knows FTS5 and its scores; does not know the query language.
+"""Query the full-text index. Depends on FTS5 and its scores; must not depend on the query language.
 
-A large index has postings, too (`gnod.store.postings`): the same scores, from files that are faster to read. Where they
+A large index also has postings (`gnod.store.postings`): the same scores, from files that are faster to read. Where they
 have no view of the connection's snapshot, FTS5 answers.
 
 Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. FTS5 computes the part
@@ -31,8 +31,8 @@ from gnod.store.postings import attachment, searching
 from gnod.store.postings.searching import Conditions
 from gnod.store.postings.view import AnyOf, Noted, view_of
 
-# Column weights: filepath, title, body.
-# Title 3 and not 4: docs/adr/0004-lexical-ranking.md has the figures.
+# Column weights of filepath, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight of 3
+# instead of 4.
 WEIGHTS = (1.5, 3.0, 1.0)
 
 # In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
@@ -40,12 +40,12 @@ WEIGHTS = (1.5, 3.0, 1.0)
 _LARGE = 1000
 _NEGLIGIBLE = 0.15
 
-# With vector search, which has the title in every piece: docs/adr/0014-fusion.md has the figures.
+# The weights together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
 FUSED_WEIGHTS = (1.5, 2.0, 1.0)
 _FUSED_NEGLIGIBLE = 0.05
-# Documents read before common words are ignored: about 10 ms.
+# The number of documents read before common words are ignored: about 10 ms.
 _WALK = 10_000
-# The full-text table reads so many postings in the time in which it looks a phrase up in one document.
+# The full-text table reads this many postings in the time that it takes to look up a phrase in one document.
 _POSTINGS_OF_A_LOOKUP = 300
 
 
@@ -64,9 +64,9 @@ def _listed(weights: Sequence[float]) -> str:
 _FTS5_MIN_IDF = 1e-6
 # FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
 
-# A filter and not a constraint ("+"): SQLite would start FTS5 again for each document.
+# This must be a filter ("+") and not a constraint: otherwise SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
-# Connections that know the SQL functions body_positions and bm25_against.
+# Connections that have the SQL functions body_positions and bm25_against.
 _with_positions: WeakSet[Connection] = WeakSet()
 _with_average: WeakSet[Connection] = WeakSet()
 
@@ -197,7 +197,7 @@ def search(
 def _best(
     connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int, average: float | None
 ) -> list[tuple[int, float]]:
-    """As `search`, in the full-text table."""
+    """Do as `search`, in the full-text table."""
     filters, required, excluded = passing
     if average is not None:
         best, _ = _against(connection, WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded)
@@ -208,7 +208,7 @@ def _best(
     where, bound = _conditions(filters, required, excluded)
     score = _score(WEIGHTS)
     if len(scored) == 1:
-        # One phrase needs no sum: half the time, and only documents that pass the filters are scored.
+        # A single phrase needs no sum: this takes half the time, and only documents that pass the filters are scored.
         rows = connection.execute(
             f"SELECT d.id, {score} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
             f" WHERE documents_fts MATCH ? AND {where} ORDER BY score DESC, d.docid, d.id LIMIT ?",
@@ -234,8 +234,8 @@ def survey(
     excluded: AnyOf = (),
     average: float | None = None,
 ) -> Survey:
-    """As `search`, for fusion: fewer common words are ignored, and the distribution of the scores is returned. With an
-    `average`, it is that of the documents that are returned."""
+    """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores. With an
+    `average`, it is that of the returned documents."""
     view = view_of(connection) if average is None else None
     if view is not None:
         phrases = _weights(worth_reading(terms, view.size, thorough=True))
@@ -401,7 +401,7 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
 
 
 def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
-    """Return the documents whose bodies have at least so many terms; none whose record is damaged."""
+    """Return the documents whose bodies have at least this many terms, without those whose record is damaged."""
     view = view_of(connection)
     if view is not None:
         long = set(view.with_length(document_ids, least))
@@ -481,7 +481,7 @@ def frequency_up_to(connection: Connection, phrases: Collection[str], most: int)
 
 
 def frequency_in_language(connection: Connection, expression: str, language: str, most: int) -> int:
-    """As `frequency_up_to` for one phrase, of documents in a language that few have."""
+    """Do as `frequency_up_to` for one phrase, in documents of a rare language."""
     view = view_of(connection)
     if view is not None and view.has_all([expression]):
         rows = connection.execute("SELECT id FROM documents WHERE active AND language = ?", (language,))

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-# Ranks, best first. A link reaches the names up to a rank: a path, an end of a path, or any name.
+# Ranks, the best first. A link reaches the names up to a rank: a path, an end of a path, or any name.
 PATH, END, ALIAS = range(3)
-# Instead of a rank: an address on the web, and a path that leads out of the collection.
+# Values in place of a rank: an address on the web, and a path that leads out of the collection.
 EXTERNAL, OUTSIDE = -1, -2
 
 _MARKDOWN = ".md"
@@ -83,7 +83,7 @@ def names_of(path: str, aliases: Iterable[str], labels: Iterable[str]) -> Iterat
 def _shorter(name: str) -> Iterator[str]:
     """Yield the name, and the name without an extension that links leave out."""
     yield name
-    if not name.endswith(_OPTIONAL):  # most
+    if not name.endswith(_OPTIONAL):  # this is true of most names
         return
     for extension in _OPTIONAL:
         if name.endswith(extension) and not name.endswith("/" + extension):

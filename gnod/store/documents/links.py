@@ -21,7 +21,7 @@ _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.f
 _FOUND = (
     "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
 )
-# Of a name `n`: is there a better one, and is there one of another document that is as good?
+# For a name `n`: whether there is a better one, and whether another document has one that is as good.
 BETTER = (
     "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
     " AND (b.rank, b.depth) < (n.rank, n.depth)"
@@ -130,7 +130,7 @@ def incoming(connection: Connection, document_id: int, limit: int = -1, offset: 
         "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
         " AND l.reach >= w.value ->> 2"
     )
-    # The index of keys has all that the order needs: no row is read but those that are returned.
+    # The index of keys contains all that the order needs, so only the returned rows are read.
     select = (
         f"SELECT {_FIELDS} FROM (SELECT l.document_id, l.seq {source} ORDER BY 1, 2 LIMIT ? OFFSET ?) page"
         " CROSS JOIN links l USING (document_id, seq) ORDER BY l.document_id, l.seq"
@@ -148,7 +148,7 @@ def incoming(connection: Connection, document_id: int, limit: int = -1, offset: 
 
 def linking(connection: Connection, document_id: int) -> set[int]:
     """Return the documents with a link to a document."""
-    return {each.document_id for each in incoming(connection, document_id).links}
+    return {link.document_id for link in incoming(connection, document_id).links}
 
 
 def linked(connection: Connection, document_id: int) -> set[int]:
@@ -227,7 +227,7 @@ def _below_folder(best: list[Meant], connection: Connection, document_id: int) -
 
 
 def _as_written(best: list[Meant], link: Link) -> list[Meant]:
-    """Of documents whose names differ in case only, return those that are written as in the link."""
+    """Among documents whose names differ only in case, return those that are written as in the link."""
     if len(best) < 2:
         return best
     written = _stem(unquote(link.target).partition("#")[0])
@@ -254,7 +254,7 @@ def in_scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ..
     prefix = prefix.rstrip("/")
     if not prefix:
         return " AND c.name = ?", (collection,)
-    # "0" is the character after "/": the range holds exactly what is below the folder.
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
     below = (collection, prefix, prefix + "/", prefix + "0")
     return " AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))", below
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gnod.store.database import Connection
 from gnod.store.documents import link_names, neighbours
 
-# Of documents with a very common name, those with the first numbers.
+# The maximum number of documents with a very common name. Those with the first numbers are taken.
 _MOST = 20_000
 _MOST_LINKS = 100_000
 
@@ -28,7 +28,7 @@ class Candidates(NamedTuple):
 
 def candidates(connection: Connection, document_id: int, expression: str) -> Candidates:
     """Return the other documents of the same collection whose text matches an FTS5 expression, by path: first those
-    that do not link to the document. No source code, and of copies one."""
+    that do not link to the document. Source code is left out, and so are all copies but one."""
     own = "FROM documents WHERE id = ?2"
     rows = connection.execute(
         "SELECT d.id, d.path, d.mirror_hash, d.mime FROM documents_fts CROSS JOIN documents d"

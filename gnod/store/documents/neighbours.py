@@ -1,6 +1,6 @@
-"""Which documents links connect, and by how many. A link that may mean several documents connects none.
+"""Which documents links connect, and by how many. A link that may mean several documents does not connect any.
 
-At most so many links are read as the caller says: one note may have 100,000 of them.
+The caller limits the number of links to read, because one note may have 100,000 of them.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _outgoing(connection: Connection, document_id: int, most: int) -> list[Row]:
 def _incoming(connection: Connection, document_id: int, most: int) -> list[Row]:
     names = links.best_names(connection, document_id)
     found = []
-    # Apart, because an index has all that is needed of links whose target needs no comparison.
+    # Separately, because an index contains all that is needed for links whose target needs no comparison.
     for doubtful, group in enumerate(("l.document_id", "l.document_id, l.key, l.reach, l.target")):
         wanted = [name for name in names if name.has_equals == doubtful]
         rows = connection.execute(

@@ -8,9 +8,9 @@ from gnod.store.database import Connection
 
 
 class Prior(NamedTuple):
-    """`vector_odds`: 1: as for any collection. `model`: the embedding model that served the collection, which had so
-    many `documents`. nDCG@10 over the `questions`: of each side, fused without the prior (`before`) and with it
-    (`after`). `low`, `high`: the confidence interval of the gain. `measured_at` in seconds since 1970."""
+    """`vector_odds`: 1 is the default. `model`: the embedding model that served the collection when it had this many
+    `documents`. nDCG@10 over the `questions`: of each side, fused without the prior (`before`) and with it (`after`).
+    `low`, `high`: the confidence interval of the gain. `measured_at` in seconds since 1970."""
 
     collection: str
     vector_odds: float

@@ -12,7 +12,7 @@ from gnod.locations import Locations
 SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
 
 
-_FOLDED_NS = 2**50  # 13 days
+_FOLDED_NS = 2**50  # this is 13 days
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -107,7 +107,7 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecognisedPage(msgspec.Struct, frozen=True, kw_only=True, tag="recognised_page"):
     """What was recognised of a page. `boxes`: for each line that is not empty, its left, top, right and bottom in
-    1/10,000 of the page, in 16 bits each. `problem`: why there is no text although there may be some."""
+    1/10,000 of the page, in 16 bits each. `problem`: why the text could not be recognised."""
 
     text: str
     confidence: float
@@ -116,7 +116,7 @@ class RecognisedPage(msgspec.Struct, frozen=True, kw_only=True, tag="recognised_
 
 
 class Unread(msgspec.Struct, frozen=True, array_like=True):
-    """A file in another one that is no document, and why. `name` is "" for a part of the file itself."""
+    """A file inside another one that is not a document, and why. `name` is "" for a part of the file itself."""
 
     name: str
     kind: str

@@ -12,7 +12,7 @@ from gnod.store.database import Connection
 from gnod.store.documents.records import RecognisedPage, ScanReport
 
 _PENDING, _DONE, _FAILED = 0, 1, 2
-# A document with many pages is indexed again when it has so many more, and twice as many.
+# A document with many pages is indexed again when it has this many more, and twice as many.
 _PART = 20
 _USABLE = f"s.source_hash = d.source_hash AND s.reader = d.reader AND s.state = {_DONE} AND s.text <> ''"
 
@@ -61,7 +61,8 @@ def failed(connection: Connection) -> int:
 
 
 def next_page(connection: Connection, except_of: Collection[str] = ()) -> Page | None:
-    """Return a pending page, all of one file after the other. `except_of`: hashes of files to leave out."""
+    """Return a pending page. The pages of one file come one after the other. `except_of`: hashes of files to leave
+    out."""
     row = connection.execute(
         "SELECT s.source_hash, s.reader, s.page, c.name, c.path, d.path FROM scanned_pages s"
         " CROSS JOIN documents d ON d.source_hash = s.source_hash AND d.reader = s.reader AND d.active"

@@ -1,4 +1,4 @@
-"""What a result shows of its documents, for all of them in one statement. Knows no passages."""
+"""What a result shows of its documents, for all of them in one statement. Must not depend on passages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from gnod.store.database import Connection
 from gnod.store.packing import unpack
 
-# Longer texts are read one at a time: a thousand of them would not fit into memory.
+# Longer texts are read one at a time, because a thousand of them would not fit into memory.
 SHORT_CHARACTERS = 32 << 10
 _NO_TAGS = "[]"
 
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
 
 
 def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
-    # Texts are unpacked here: as a column of the view `content`, each would cost a call by SQLite, too.
+    # Texts are unpacked here. As a column of the view `content`, each one would also cost a call by SQLite.
     rows = connection.execute(
         "SELECT d.id,"
         " (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY tag)),"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from gnod.store import packing
 from gnod.store.database import Connection
 
-# Nearly all texts are shorter, and read at once.
+# Nearly all texts are shorter, and are read at once.
 WHOLE_BYTES = packing.MOST_BYTES
 _PART_BYTES = 256 << 10
-# Of each text in a sample; most texts are shorter, by about this factor.
+# A sample takes this much of each text. Most texts are shorter, by about this factor.
 _SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
 
 
@@ -42,7 +42,7 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
 
 
 def sample(connection: Connection, characters: int) -> Iterator[str]:
-    """Yield beginnings of texts, spread over the index: not more than so many characters in all."""
+    """Yield beginnings of texts, spread over the index: at most this many characters in all."""
     count = int(connection.execute("SELECT count(*) FROM mirrors").get)
     rows = connection.execute(
         "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors WHERE rowid % ? = 0",

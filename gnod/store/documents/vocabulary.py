@@ -14,10 +14,10 @@ from gnod.store.database import Connection
 from gnod.store.postings.view import view_of
 
 MIN_LETTERS, MAX_LETTERS = 3, 32
-# A range of first letters is read at a time: a long statement could not be interrupted, and would need more memory.
+# Read a range of first letters at a time: a long statement could not be interrupted, and would need more memory.
 _RANGE = 64
 _FIRST, _LAST = "a", chr(0x10FFFF)
-# ASCII characters that are no letters: identifiers and numbers are no words.
+# ASCII characters that are not letters: identifiers and numbers are not words.
 _NO_LETTER = "'*[!-@[-`{-~]*'"
 _WORD = re.compile(rf"[^!-@\[-`{{-~]{{{MIN_LETTERS},{MAX_LETTERS}}}")
 

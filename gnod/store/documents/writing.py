@@ -89,7 +89,7 @@ def put(
         fulltext.store(connection, {document_id: new.terms})
     else:
         terms[document_id] = new.terms
-    # After the new content was stored, so that chunks in both keep their vectors.
+    # Do this after the new content was stored, so that chunks in both keep their vectors.
     if before and before[1] != mirror:
         _leave(connection, [before[1]], left)
     return not (before and before[2])
@@ -212,7 +212,7 @@ def _put_content(connection: Connection, new: Prepared) -> int:
     )
     if not is_new:
         connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (mirror,))
-        # Of its copies: they share the chunks.
+        # Keep those of its copies, which share the chunks.
         connection.execute(
             "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
             (len(new.chunks), mirror),

@@ -1,4 +1,4 @@
-"""Which connections read postings, and which collect the terms that they store. Knows no view."""
+"""Which connections read postings, and which collect the terms that they store. Must not depend on views."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Remembering(Protocol):
 @dataclass
 class Attachment:
     """`view`: the view that was used last, its clock, and the version that it reads: segments are merged without a
-    change of the database. `seen`: the view, or that there is none, of the snapshot that
-    is read now; empty until it is asked for."""
+    change of the database. `seen`: the view of the snapshot that is read now, or None if there is no view; empty until
+    it is needed."""
 
     postings: Postings
     view: tuple[int, Version, Remembering] | None = None

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import Segment
 
-# One document of a segment in so many is looked at for an estimate of the last score, which twice as many as are wanted
-# should reach.
+# To estimate the last score, look at one document in this many of a segment. Twice as many as are wanted should reach
+# the estimate.
 _STRIDE, _TWICE = 16, 2
 
 
@@ -31,7 +31,7 @@ class Best:
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
         self._found: list[Scored] = []
-        # The best scores so far, and what a document must reach to be among them.
+        # The best scores so far, and the score that a document must reach to be among them.
         self._top = np.empty(0)
         self._least = float(np.nextafter(0.0, 1.0))
 

@@ -25,7 +25,7 @@ from gnod.store.postings import building
 from gnod.store.postings.building import Analyse, Request
 from gnod.store.postings.files import Damaged
 
-# One thread and few arenas: it needs no more.
+# The process needs only one thread and few arenas.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 _ATTEMPTS = 2
 LEAST_CHARACTERS = 200_000
@@ -53,8 +53,8 @@ class _Ended(Exception):
 
 
 class Builder:
-    """Belongs to the thread that calls `perform`; `close` may be called by any. Work with fewer characters than `least`
-    is done here: it takes less time than the start of the process."""
+    """Only the thread that calls `perform` may use it; `close` may be called by any. Work with fewer characters than
+    `least` is done here: it takes less time than the start of the process."""
 
     def __init__(self, analyse: Analyse, least: int = LEAST_CHARACTERS) -> None:
         self._analyse = analyse
@@ -68,7 +68,7 @@ class Builder:
         return self._process is not None
 
     def perform(self, request: Request) -> int:
-        """As `building.perform`: large work in the process, and what is small here. A process that ends is replaced
+        """Do as `building.perform`: large work in the process, small work here. A process that ends is replaced
         once."""
         if request.characters < self._least:
             return building.perform(request, self._analyse)
@@ -84,7 +84,7 @@ class Builder:
                 return building.perform(request, self._analyse)
             if isinstance(reply, Made):
                 return reply.checksum
-            self.rest()  # the folder may have been replaced, which its sandbox does not know
+            self.rest()  # the folder may have been replaced, which the process's sandbox does not allow for
             raise ValueError(reply.message) if reply.is_damage else OSError(reply.message)
         raise OSError("the process that builds the postings ended")
 

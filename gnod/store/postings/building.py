@@ -1,4 +1,5 @@
-"""Build and merge segments, in any process: what takes most of the time and memory. Knows no database, no versions."""
+"""Build and merge segments, in any process: what takes most of the time and memory. Must not depend on the database or
+versions."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from gnod.store.postings.merging import Kept, merge
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import encode, opened
 
-# From language, path, title and text to terms.
+# Returns the terms of a language, path, title and text.
 Analyse = Callable[[str | None, str, str, str], Terms]
 
 _CHARACTERS_OF_A_POSTING = 4
@@ -53,7 +54,7 @@ class Build(msgspec.Struct, frozen=True, tag="build"):
 
     @property
     def characters(self) -> int:
-        return sum(each.characters for each in self.documents)
+        return sum(document.characters for document in self.documents)
 
 
 class Piece(msgspec.Struct, frozen=True, array_like=True):
@@ -85,9 +86,9 @@ def perform(request: Request, analyse: Analyse) -> int:
     """Make a segment's file, here. Returns its checksum. Raises OSError; and Damaged, ValueError or
     IndexError for damaged files."""
     if isinstance(request, Build):
-        contents = build([_document(each, analyse) for each in request.documents])
+        contents = build([_document(document, analyse) for document in request.documents])
     else:
-        contents = merge([_kept(each) for each in request.pieces])
+        contents = merge([_kept(piece) for piece in request.pieces])
     return files.write(Path(request.path), encode(contents))
 
 

@@ -1,4 +1,5 @@
-"""What a segment holds: which terms occur in some documents, and how often, as arrays. Knows no files and no scores."""
+"""What a segment holds: which terms occur in some documents, and how often, as arrays. Must not depend on files or
+scores."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _LARGEST_COUNT = (1 << 21) - 1
 
 
 class Document(NamedTuple):
-    """What a segment holds of a document."""
+    """The part of a document that a segment stores."""
 
     id: int
     docid: str
@@ -60,7 +61,7 @@ def build(documents: Sequence[Document]) -> Contents:
     places, counts = _counted(terms * MOST_DOCUMENTS * COLUMNS + np.repeat(np.arange(len(lengths)), lengths))
     table, codes = coded(counts)
     postings = posting(places // MOST_DOCUMENTS, codes, places % MOST_DOCUMENTS)
-    postings.sort(kind="stable")  # almost sorted
+    postings.sort(kind="stable")  # they are almost sorted
     return Contents(
         ids=np.array([each.id for each in ordered], np.int64),
         docids=np.array([ordered_docid(each.docid) for each in ordered], np.int64),

@@ -1,7 +1,7 @@
-"""The terms of documents that were just stored, for the postings. Knows no postings and no database.
+"""The terms of documents that were just stored, for the postings. Must not depend on the postings or the database.
 
-They are kept until the postings have them, so that a text need not be analysed twice. Only so many are kept: whoever
-misses some analyses the texts again.
+They are kept until the postings have them, so that a text need not be analysed twice. Their number is limited; if some
+are missing, the texts are analysed again.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import NamedTuple
 
 from gnod.store.documents.records import Terms
 
-# Characters: a few batches of a sync.
+# The maximum in characters: a few batches of a sync.
 _MOST = 32 * 1024 * 1024
 
 
 class Stored(NamedTuple):
-    """What a transaction stored of a document. `clock`: the last of that transaction; a document that changed after it
-    has other terms."""
+    """The terms of a document that a transaction stored. `clock`: the last one of that transaction; a document that
+    changed later has other terms."""
 
     clock: int
     terms: Terms
 
 
 class Feed:
-    """Belongs to any thread. `wake` is set after each transaction."""
+    """Any thread may use it. `wake` is set after each transaction."""
 
     def __init__(self) -> None:
         self.wake = threading.Event()

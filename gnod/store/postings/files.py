@@ -1,7 +1,7 @@
 """The files of segments. Each is written once, and then only read, or deleted.
 
-They are read piece by piece, and not mapped into memory: what a search has read belongs to no process, and a file that
-was truncated is an error, not the end of the daemon.
+They are read piece by piece, and not mapped into memory: the memory of a process does not grow with what it reads, and
+a truncated file is an error instead of the end of the daemon.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Damaged(Exception):
 
 
 class File:
-    """A file that is open as long as this object lives; it may be deleted meanwhile. Belongs to any thread."""
+    """A file that is open as long as this object lives; it may be deleted meanwhile. Any thread may use it."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name

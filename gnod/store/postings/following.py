@@ -1,6 +1,6 @@
 """A thread that keeps the postings of a database current: after each transaction, and after a start.
 
-Searches never wait for it. What it has not done yet, they read from the full-text table. Knows no FTS5.
+Searches never wait for it. What it has not done yet, they read from the full-text table. Must not depend on FTS5.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gnod.store.postings.merging import worth_merging_at_rest
 from gnod.store.postings.versions import Postings
 from gnod.store.postings.view import totals
 
-# Changes that come within this time are taken in together. In a burst, so that there are fewer segments to merge, for
-# longer.
+# Changes within this time are taken in together. In a burst the time is longer, so that there are fewer segments to
+# merge.
 _TOGETHER_S = 0.05
 _BURST_S = 1.0
-# After a failure.
+# Seconds to wait after a failure.
 _RETRY_S = 60.0
-# Without changes, until segments are merged that would otherwise wait for more: longer than between one save and the
-# next while somebody writes.
+# After this time without changes, segments are merged that would otherwise wait for more. It is longer than the time
+# between two saves of an author.
 REST_S = 3.0
-# Without work, until the process ends that does it.
+# The process ends after this time without work.
 IDLE_S = 10.0
-# A smaller index than this share of the least size loses its postings.
+# An index that shrinks below this share of the minimum size loses its postings.
 _HYSTERESIS = 0.5
 
 _log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Following:
             connection = self._database.open_reader()
         except (GnoError, apsw.Error):
             self._is_loaded.set()
-            return  # whoever reads next reports it
+            return  # the next reader reports it
         self._guarded(self._postings.load)
         self._is_loaded.set()
         while not self._closing.is_set():
@@ -158,5 +158,5 @@ class Following:
         return False
 
     def _drop(self) -> None:
-        self._builder.rest()  # it can write to this folder only
+        self._builder.rest()  # the process can write only to this folder
         self._postings.drop()

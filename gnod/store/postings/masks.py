@@ -1,4 +1,4 @@
-"""Which documents have phrases, as masks. Knows no scores and no database."""
+"""Which documents have phrases, as masks. Must not depend on scores or the database."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from gnod.store.postings.records import MOST_DOCUMENTS, Numbers, code_of, docume
 from gnod.store.postings.segment import Segment
 
 FACTOR = 8
-# A segment with this share of the documents or postings that it may have is full.
+# A segment is full if it has this share of the documents or postings that it may have.
 FULL = 15 / 16
 # At rest, a segment is merged with smaller ones that together have at least a quarter of its documents.
 AT_REST = 4
-# A merge takes about 25 bytes of memory for each posting: a document of a few pages has a thousand.
+# A merge takes about 25 bytes of memory for each posting. A document of a few pages has a thousand postings.
 MOST_POSTINGS = 8_000_000
 
 
@@ -92,9 +92,9 @@ def _renumbered(
 
 
 def worth_merging(sizes: Sequence[Size]) -> list[int]:
-    """Return which segments to merge next, by their numbers; none when all is well. Segments of about the same number
-    of documents are merged when there are FACTOR of them, so a document is copied a few times only. Those that fill a
-    segment are merged at once: a search reads all segments, so there should be few."""
+    """Return which segments to merge next, by their numbers; empty if no merge is needed. Segments of about the same
+    number of documents are merged when there are FACTOR of them, so a document is copied a few times only. Those that
+    fill a segment are merged at once: a search reads all segments, so there should be few."""
     tiers: dict[int, list[int]] = {}
     for number, size in enumerate(sizes):
         if size.alive < size.documents / 2:
@@ -114,8 +114,8 @@ def worth_merging(sizes: Sequence[Size]) -> list[int]:
 
 
 def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
-    """Return which segments to merge while nothing else happens: each search reads all of them. None of those chosen is
-    much larger than the smaller ones together, so a document is still copied a few times only."""
+    """Return which segments to merge while nothing else happens, because each search reads all of them. None of those
+    chosen is much larger than the smaller ones together, so a document is still copied only a few times."""
     order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
     for first in range(len(order) - 1):
         chosen = [order[first]]

@@ -1,5 +1,5 @@
-"""The postings of each term in a segment, as they are in its file: a record of 16-bit units. Knows no terms and no
-scores.
+"""The postings of each term in a segment, as they are in its file: a record of 16-bit units. Must not depend on terms
+or scores.
 
 Most postings of a term have one of a few codes (how often the term occurs in each column). So a record has *runs* of
 the documents with the same code, ascending: the number of runs, their codes, their sizes less 1, and the documents of
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
-# A posting as one number, which sorts them by term, code and document.
+# A posting is one number, which sorts postings by term, code and document.
 DOCUMENT_BITS, CODE_BITS = 16, 24
 _TERM = DOCUMENT_BITS + CODE_BITS
 MOST_DOCUMENTS = 1 << DOCUMENT_BITS
-# Without runs: of terms with so many postings.
+# A term with this many postings or fewer has no runs.
 _SINGLE = 3
 
 

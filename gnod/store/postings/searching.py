@@ -1,4 +1,4 @@
-"""Rank and count documents by a view, with filters. Knows no query language and no FTS5."""
+"""Rank and count documents by a view, with filters. Must not depend on the query language or FTS5."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gnod.store.postings.masks import Matching
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.view import AnyOf, Noted, Sums, View, Weights
 
-# With filters, so many documents are looked up at first, then four times as many, ….
+# With filters, look up this many documents at first, then four times as many, and so on.
 _FIRST = 512
 _MORE = 4
 

@@ -1,9 +1,9 @@
-"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Knows no database and no
-scores.
+"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Must not depend on the
+database or scores.
 
-A segment has so few documents that their numbers have 16 bits and the scores of all of them fit into the cache of a
-processor. What it has of documents is in memory, as numbers of the smallest type that holds them. Terms and postings
-are read when they are asked for.
+The number of documents is limited, so that their numbers have 16 bits and all their scores fit into the cache of a
+processor. Data of documents is in memory, as numbers of the smallest type that fits. Terms and postings are read when
+they are needed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from gnod.store.postings.records import Numbers, Record, Records
 
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
-# One term of so many is in memory.
+# One term in this many is in memory.
 _BLOCK = 64
-# So many records are faster to read one after the other.
+# Up to this many records are faster to read one after the other.
 _FEW = 8
-# No term has white space in it.
+# A term never contains white space.
 _SEPARATOR = b" "
 _IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
 _NOTHING = Record(np.empty(0, np.uint16))
@@ -86,7 +86,7 @@ class Segment:
         return is_here, at[is_found]
 
     def ids_from(self, least: int) -> NDArray[np.int64]:
-        """Return the ids of the documents with at least so many terms. They are kept: most segments have few."""
+        """Return the ids of the documents with at least this many terms. The result is kept: most segments have few."""
         if least not in self._long:
             self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
         return self._long[least]
@@ -173,7 +173,7 @@ class _Texts:
         block = bisect_right(self._sample, term) - 1
         if block < 0:
             return 0, 0
-        # Among bytes: to divide a block into its terms takes as long as all the rest.
+        # Search among bytes: dividing a block into its terms takes as long as all the rest.
         words = _SEPARATOR + self._text(block)
         at = words.find(_SEPARATOR + term + _SEPARATOR)
         if at < 0:
@@ -212,7 +212,7 @@ class _Array:
         return np.frombuffer(self.raw(first, last), self._kind)
 
     def raw(self, first: int, last: int) -> bytes:
-        """As `part`, as it is in the file."""
+        """Do as `part`, but return the bytes of the file."""
         size = self._kind.itemsize
         return self._file.read(self._at + first * size, (last - first) * size)
 
@@ -224,7 +224,7 @@ def encode(contents: Contents) -> list[bytes]:
     starts, units = records.encode(contents.postings, len(words), len(contents.counts))
     ends = np.cumsum([0, *(len(word) + len(_SEPARATOR) for word in words)])
     arrays = {
-        "ids": _small(contents.ids - first_id),  # less the first one
+        "ids": _small(contents.ids - first_id),  # relative to the first id
         "docids": _small(contents.docids),
         "collections": _small(contents.collections),
         "lengths": _small(contents.lengths),

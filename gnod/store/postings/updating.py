@@ -22,7 +22,7 @@ from gnod.store.postings.merging import Size, worth_merging
 from gnod.store.postings.versions import Part, Postings, Version
 from gnod.store.postings.view import totals
 
-# Of one update.
+# The maximum number of documents in one update.
 MOST_DOCUMENTS = 4000
 _MOST_CHARACTERS = 16 * 1024 * 1024
 
@@ -40,8 +40,8 @@ class _Changed(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a snapshot says: the `documents` that are in it of the first changes after `before`, up to `clock`; ids of
-    all that changed; and the totals of the full-text table, if these are all changes."""
+    """The changes in a snapshot: the `documents` among the first changes after `before`, up to `clock`; the ids of all
+    that changed; and the totals of the full-text table, if these are all changes."""
 
     before: Version
     clock: int

@@ -1,7 +1,7 @@
 """The postings of a database: files in a folder beside it, and the versions of them that readers may still need.
 
 A version has everything up to a clock (`gnod.store.documents.changes`). A reader takes the newest one that is not newer
-than its snapshot. Segments can be deleted while they are read. Knows no database.
+than its snapshot. Segments can be deleted while they are read. Must not depend on the database.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from gnod.store.postings.files import Damaged, File
 from gnod.store.postings.records import Numbers
 from gnod.store.postings.segment import Segment, opened
 
-# Raise it when the files change, or when some may be wrong: those of another format are made again.
+# Increase it when the files change, or when some may be wrong: files of another format are built again.
 FORMAT = 3
-# Snapshots are shorter.
+# No snapshot is open for longer than this.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"
 
@@ -105,7 +105,7 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 class Postings:
-    """`terms`: the version of the terms in them. Belongs to any thread; one thread publishes."""
+    """`terms`: the version of the terms in them. Any thread may use it; one thread publishes."""
 
     def __init__(self, folder: Path, terms: int) -> None:
         self.folder = folder
@@ -113,7 +113,7 @@ class Postings:
         self._versions: list[tuple[float, Version]] = []
         self._last_file = 0
         self._is_in_doubt = False
-        # Called when `verify` has something to do.
+        # This is called when `verify` has something to do.
         self.when_in_doubt: Callable[[], None] = lambda: None
 
     @property
@@ -182,7 +182,7 @@ class Postings:
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
         private_folder(self.folder)
-        listed = [_File(each.name, each.checksum, each.removed) for each in version.parts]
+        listed = [_File(part.name, part.checksum, part.removed) for part in version.parts]
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:
             file.write(msgspec.json.encode(manifest))
@@ -195,7 +195,7 @@ class Postings:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _delete_others(self, version: Version) -> None:
-        needed = {each.name for each in version.parts}
+        needed = {part.name for part in version.parts}
         for path in self.folder.glob("*.segment"):
             if path.name not in needed:
                 path.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 these documents as the full-text table has them.
 
 The two must agree about the number of documents and their lengths, or there is no view: the full-text table is the
-truth, and answers by itself. Knows FTS5's tables; knows no filters and no query language.
+truth, and answers by itself. Depends on FTS5's tables; must not depend on filters or the query language.
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ from gnod.store.postings.segment import Segment
 from gnod.store.postings.versions import Part, Version
 
 # FTS5's constants.
-# Documents behind the version: looking one up takes 30 µs for each phrase. In a large index, one of so many documents.
+# This many documents may be behind the version, because looking one up takes 30 µs for each phrase. In a large index,
+# it may be one in CHANGED_OF documents.
 MOST_CHANGED = 50
 CHANGED_OF = 2000
-# Phrases whose counts a view remembers.
+# A view remembers the counts of this many phrases.
 _MOST_REMEMBERED = 32
 _ALL_COLUMNS = (1.0,) * COLUMNS
 _PATH = (1.0, 0.0, 0.0)
 _AVERAGES = 1
-# A row, and how often it has a phrase, by column.
+# Packs a row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
-# Connections that know the SQL function note_counts, and the rows that it has noted.
+# Connections that have the SQL function note_counts, and the rows that it has noted.
 _noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
 
 # Any of the phrases, in FTS5's syntax.
 AnyOf = tuple[str, ...]
-# A phrase with its part of the score.
+# Phrases, each with its part of the score.
 Weights = Sequence[tuple[str, float]]
 
 
-# The numbers of documents in a part (None: of all), each once, and their scores.
+# The numbers of documents in a part (None means all), each once, and their scores.
 _OfPart = tuple[Numbers | None, NDArray[np.float64]]
 
 
@@ -82,8 +83,8 @@ class Found(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What is noted of documents besides their scores: which of the best have a phrase of `every` group, and how many
-    have `any` of some phrases."""
+    """Facts about documents besides their scores: which of the best have a phrase of `every` group, and how many have
+    `any` of some phrases."""
 
     every: Sequence[AnyOf] = ()
     any: AnyOf = ()
@@ -127,7 +128,7 @@ class View:
 
     def forget(self) -> None:
         self._records = None
-        self._counted.clear()  # in a large index, megabytes for each phrase
+        self._counted.clear()  # in a large index, they take megabytes for each phrase
 
     @cached_property
     def _mean(self) -> float:
@@ -203,7 +204,7 @@ class View:
         return np.concatenate(found)
 
     def _rarest_first(self, groups: Sequence[AnyOf]) -> list[AnyOf]:
-        """Sort groups, so that few documents are left for the others."""
+        """Sort groups so that few documents are left for the later ones."""
         return sorted(groups, key=lambda group: sum(map(self.frequency, group)))
 
     def scored(
@@ -232,7 +233,7 @@ class View:
     def surveyed(
         self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
     ) -> tuple[Scored, Sums]:
-        """As `scored`, with the sums of all scores, on which `among` has no influence."""
+        """Do as `scored`, and return the sums of all scores, which `among` does not affect."""
         best, total, roots = Best(depth), 0.0, 0.0
         for part, allowed in self._with_masks(among):
             scores = self._scores(part, phrases, weights)
@@ -245,7 +246,7 @@ class View:
         return zip(self._parts, among.masks if among else [None] * len(self._parts), strict=True)
 
     def with_length(self, ids: Collection[int], least: int) -> list[int]:
-        """Return those of the documents that have at least so many terms."""
+        """Return those of the documents that have at least this many terms."""
         wanted = np.array(sorted(ids), np.int64)
         found: list[int] = []
         for part in self._parts:
@@ -258,7 +259,7 @@ class View:
         if len(phrases) != 1:
             return None, self._scores(part, phrases, weights, marks)
         ((phrase, weight),) = phrases
-        found = self._found(part, phrase, weights)  # different documents: nothing is added up
+        found = self._found(part, phrase, weights)  # they are different documents, so nothing is added up
         return found.documents, self._gains(part, found, weight)
 
     def _scores(
@@ -324,7 +325,7 @@ class View:
         if not phrase.is_prefix:
             record = self._record(segment, phrase.terms[0])
             return Found(record.documents.astype(np.intp), record.of_postings(weighted))
-        # Several terms may begin so.
+        # Several terms may begin like this.
         documents, frequencies = segment.of_prefix(phrase.terms[0], weighted)
         together = np.bincount(documents, frequencies, len(segment)).astype(np.float64)
         different = np.flatnonzero(together)
@@ -344,7 +345,7 @@ class View:
         return Found(numbers, counts[is_here] @ np.array(weights))
 
     def _in_table(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
-        """As `_from_table`, once."""
+        """Do as `_from_table`, but only once."""
         if phrase not in self._counted:
             if len(self._counted) == _MOST_REMEMBERED:
                 self._counted.clear()
@@ -363,7 +364,7 @@ class View:
 
 
 def view_of(connection: Connection) -> View | None:
-    """Return the view of the connection's snapshot; None: there is none, so the full-text table answers."""
+    """Return the view of the connection's snapshot; None if there is no view, so that the full-text table answers."""
     attached = attachment.of(connection)
     if attached is None:
         return None
@@ -406,7 +407,7 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
 
 def _changed(connection: Connection, clock: int, limit: int) -> list[_Changed]:
     """Return documents that changed after a clock."""
-    # The order is fixed: SQLite would read all changes of each collection, 40 ms for a million.
+    # The order is fixed, because SQLite would read all changes of each collection: 40 ms for a million.
     rows = connection.execute(
         "SELECT d.id, d.docid, d.collection_id, s.sz FROM changes h CROSS JOIN collections c ON c.name = h.collection"
         " CROSS JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
@@ -422,10 +423,10 @@ def _segment_of(changed: Sequence[_Changed]) -> Segment | None:
     if not rows:
         return None
     return Segment.of_documents(
-        np.array([each.id for each in rows], np.int64),
-        np.array([ordered_docid(each.docid) for each in rows], np.int64),
-        np.array([each.collection for each in rows], np.int64),
-        np.array([sum(column_sizes(each.lengths or b"")) for each in rows], np.int64),
+        np.array([row.id for row in rows], np.int64),
+        np.array([ordered_docid(row.docid) for row in rows], np.int64),
+        np.array([row.collection for row in rows], np.int64),
+        np.array([sum(column_sizes(row.lengths or b"")) for row in rows], np.int64),
     )
 
 
@@ -443,7 +444,7 @@ def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) ->
         noted = _noted[connection] = []
         connection.register_fts5_function("note_counts", partial(_note_counts, noted.append))
     noted.clear()
-    # No row is returned: that would take as long as noting it.
+    # The statement returns no rows, because returning one would take as long as noting it.
     statement = "SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? AND note_counts(documents_fts)"
     if among is None:
         connection.execute(statement, (phrase,)).fetchone()
@@ -455,6 +456,6 @@ def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) ->
 
 
 def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:
-    # SQLite calls it for each row, of which a common phrase has thousands.
+    # SQLite calls it for each row, and a common phrase has thousands.
     first, second, third = api.phrase_locations(0)
     note(_PACK(api.rowid, len(first), len(second), len(third)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gnod.store.database import Connection
 from gnod.store.vectors import vectors
 
-# Of the time, at most this share is spent on counting.
+# Spend at most this share of the time on counting.
 SHARE = 0.02
 
 
@@ -23,7 +23,7 @@ class _Counted(NamedTuple):
 
 
 class PendingCounts:
-    """For any thread."""
+    """Any thread may use it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from gnod.store.database import Connection
 
-# As vectors are stored.
+# Vectors are stored in this type.
 DTYPE = np.dtype("<f4")
-# Vectors that are read for the mean of all.
+# Read this many vectors for the mean of all.
 _AVERAGED = 4096
 
 Ids = NDArray[np.int64]
@@ -62,10 +62,10 @@ def blocks(connection: Connection, model_id: int, rows: int) -> Iterator[tuple[I
 
 
 def mean(connection: Connection, model_id: int) -> Vectors:
-    """Return about the mean of the vectors of a model, of which there must be some."""
+    """Return approximately the mean of the vectors of a model, which must have some."""
     step = count(connection, model_id) // _AVERAGED + 1
     rows = connection.execute(
-        # The index by model has the ids; so only the chosen vectors are read.
+        # The index by model has the ids, so only the chosen vectors are read.
         "SELECT embedding FROM content_vectors WHERE model_id = ?1 AND id IN"
         " (SELECT id FROM content_vectors WHERE model_id = ?1 AND id % ?2 = (SELECT max(id) % ?2 FROM content_vectors"
         " WHERE model_id = ?1))",

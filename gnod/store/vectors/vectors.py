@@ -19,7 +19,7 @@ from gnod.store.database import Connection
 from gnod.store.documents import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
-# Chunks of a document that stand for it beside others.
+# This many chunks of a document stand for it in a comparison with others.
 _BEGINNING = 32
 
 
@@ -63,9 +63,9 @@ class Coverage(NamedTuple):
     failed: int
 
 
-# Pending texts whose collections are looked up for the coverage: about 30 ms.
+# Look up the collections of this many pending texts for the coverage: about 30 ms.
 _SAMPLED = 5000
-# A model without vectors is not in the database: all chunks are pending.
+# A model without vectors is not in the database, so all chunks are pending.
 _EVERYTHING = "(SELECT DISTINCT embed_hash, 0 AS id FROM chunks)"
 _UNEMBEDDED = "(SELECT embed_hash, id FROM unembedded WHERE model_id = ?)"
 _IN_USE = (
@@ -80,8 +80,8 @@ _IN_USE = (
 def pending(
     connection: Connection, uri: str, collections: Sequence[str], limit: int, *, oldest_first: bool = False
 ) -> list[PendingChunk]:
-    """Return texts of active documents of these collections that the model has neither embedded nor failed at, each
-    once: the newest first, or the oldest."""
+    """Return texts of active documents of these collections that the model has neither embedded nor failed at. Each
+    comes once, the newest first, or the oldest."""
     source, values = _source(connection, uri)
     rows = connection.execute(
         f"SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading FROM {source} u CROSS JOIN chunks k"
@@ -107,12 +107,12 @@ def pending(
 
 
 def last_arrival(connection: Connection) -> int:
-    """Return the number of the newest pending text of any model; 0 when there is none. Numbers ascend."""
+    """Return the number of the newest pending text of any model; 0 if there is none. Numbers ascend."""
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM unembedded").get)
 
 
 def first_arrival(connection: Connection, uri: str, collections: Sequence[str]) -> int | None:
-    """Return the number of the oldest pending text of this model; None when there is none."""
+    """Return the number of the oldest pending text of this model; None if there is none."""
     source, values = _source(connection, uri)
     found: int | None = connection.execute(
         f"SELECT u.id FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})"
@@ -230,7 +230,7 @@ def drop(connection: Connection, uri: str) -> None:
 def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vectors | None:
     """Return the normalised mean of the vectors of a document; None without vectors."""
     rows = connection.execute(
-        # CROSS: without statistics, SQLite would read all vectors of the model.
+        # CROSS is needed: without statistics, SQLite would read all vectors of the model.
         "SELECT v.embedding FROM chunks k CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
         " WHERE k.mirror_hash = ? AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY k.seq",
         (mirror_hash, uri),
@@ -313,7 +313,7 @@ def _register(connection: Connection, uri: str, lengths: set[int]) -> int:
     known = connection.execute("SELECT dimensions FROM embedding_models WHERE id = ?", (model_id,)).get
     dimensions = int(known or next(iter(lengths)))
     if lengths != {dimensions}:
-        raise ModelRejected(f"the model {uri} gives vectors of different lengths; pull it again", {"uri": uri})
+        raise ModelRejected(f"the model {uri} returns vectors of different lengths: pull it again", {"uri": uri})
     if known is None:
         connection.execute("UPDATE embedding_models SET dimensions = ? WHERE id = ?", (dimensions, model_id))
     return model_id

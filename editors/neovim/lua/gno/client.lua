@@ -1,4 +1,4 @@
--- The connection to the daemon: JSON-RPC 2.0, one message a line, many requests at once. Knows no window.
+-- The connection to the daemon: JSON-RPC 2.0, one message a line, many requests at once. Must not depend on windows.
 --
 -- The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
 -- with a message, and the next request connects again.
@@ -33,7 +33,7 @@ function Client:request(method, params, done)
   return id
 end
 
---- Take a request back: its answer will not be heard, and the daemon stops working on it.
+--- Cancel a request: its answer is ignored, and the daemon stops working on it.
 function Client:cancel(id)
   if not self.waiting[id] then
     return
@@ -58,7 +58,7 @@ function Client:_open()
   end
   self.opening = true
   self:_connect_where_it_listens(function()
-    -- Nobody listens. Every command starts the daemon, and says why where the config forbids it.
+    -- No daemon listens. Every command starts it, and says why if the config forbids it.
     self:_gnoctl({ "collection", "list" }, function(start_error)
       if start_error then
         return self:_fail(start_error)
@@ -82,10 +82,10 @@ function Client:_connect_where_it_listens(failed)
 end
 
 function Client:_connect(path, failed)
-  -- gnoctl has checked this, but may have found nothing there yet.
+  -- gnoctl has checked this, but the socket may not have existed then.
   local found = uv.fs_lstat(path)
   if found and found.uid ~= uv.getuid() and found.uid ~= 0 then
-    return failed("the socket belongs to another user")
+    return failed("another user owns the socket")
   end
   local pipe = uv.new_pipe(false)
   pipe:connect(path, vim.schedule_wrap(function(reason)

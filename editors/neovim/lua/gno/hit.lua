@@ -1,14 +1,14 @@
--- One document found: what to show of it, and how to open it. Knows no picker.
+-- A hit: what to show of it, and how to open it. Must not depend on the picker.
 local M = {}
 
--- Text formats that the daemon converts: line numbers are not the file's own.
+-- The daemon converts these text formats, so line numbers are not those of the file.
 local CONVERTED = { ["text/html"] = true, ["text/csv"] = true, ["text/tab-separated-values"] = true }
 local DATA = { ["application/json"] = true, ["application/yaml"] = true, ["application/toml"] = true }
 
 --- Return the line of the snippet that has the first match, and its matches as pairs of bytes.
 function M.preview(hit)
   local first = hit.marks[1] and hit.marks[1][1] or 0
-  local start = 0 -- in characters, as the marks are
+  local start = 0 -- in characters, like the marks
   for _, line in ipairs(vim.split(hit.snippet, "\n", { plain = true })) do
     local length = vim.fn.strchars(line)
     if first <= start + length then

@@ -1,4 +1,4 @@
--- What a user calls: setup, search, follow, backlinks, mentions, status. Knows neither the wire nor how windows are drawn.
+-- The functions for users: setup, search, follow, backlinks, mentions, status. Must not depend on the wire or windows.
 local Client = require("gno.client")
 
 local M = {}
@@ -64,7 +64,7 @@ function M.status()
   end)
 end
 
---- Say something went wrong, without stopping anything.
+--- Report a failure, without stopping anything.
 function M.say(text)
   vim.api.nvim_echo({ { "gno: " .. text, "WarningMsg" } }, true, {})
 end

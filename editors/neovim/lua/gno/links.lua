@@ -1,11 +1,11 @@
--- The links of the current file: to follow the one at the cursor, and to choose one that leads here. Knows no window.
+-- The links of the current file: follow the one at the cursor, or choose one that leads here. Must not depend on windows.
 local Hit = require("gno.hit")
 
 local M = {}
 
-local SAFE = { "^https?://", "^mailto:" } -- what a text may make the browser open
+local SAFE = { "^https?://", "^mailto:" } -- addresses that a text may make the browser open
 
---- Follow the link at the cursor. `options.browse(url)` opens an address; `say(text)` tells what stands in the way.
+--- Follow the link at the cursor. `options.browse(url)` opens an address; `say(text)` reports why it cannot.
 function M.follow(client, options, say)
   local line, column = unpack(vim.api.nvim_win_get_cursor(0))
   local text = vim.api.nvim_get_current_line()
@@ -45,9 +45,9 @@ function M._go(client, options, link, say)
       M._open(client, uri, link.fragment, 1, say)
     end)
   elseif link.state ~= "external" then
-    say(link.target .. " leads to no document of the index")
+    say(link.target .. " does not lead to a document of the index")
   elseif not (link.target:find(SAFE[1]) or link.target:find(SAFE[2])) then
-    say(link.target .. " is not opened: it is no web or mail address")
+    say(link.target .. " was not opened: it is not a web or mail address")
   else
     options.browse(link.target)
   end
@@ -110,7 +110,7 @@ function M._open(client, uri, fragment, line, say)
       if fragment ~= "" then
         local name = vim.fn.escape(fragment:gsub("^%^", ""), "\\")
         if vim.fn.search([[\c^\s*\(#\+\|=\+\|\*\+\)\s\+\V]] .. name, "cw") == 0 then
-          vim.fn.search([[\c\V]] .. name, "cw") -- no heading: a block, or a label
+          vim.fn.search([[\c\V]] .. name, "cw") -- it is not a heading, but a block or a label
         end
       end
     end)

@@ -1,4 +1,4 @@
--- Search as you type: waits a moment for the next key, and a new search takes the one before it back.
+-- Search as you type: waits a moment for the next key, and a new search cancels the previous one.
 local uv = vim.loop
 
 local Live = {}
@@ -10,7 +10,7 @@ function Live.new(client, options, show)
   return setmetatable(self, Live)
 end
 
---- Tell what is in the search field now.
+--- Report the present content of the search field.
 function Live:input(text)
   local query = vim.trim(text)
   if query == self.query then

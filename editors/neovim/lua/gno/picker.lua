@@ -1,4 +1,4 @@
--- The live search's two floating windows: a field to type in, and the hits below it. Knows nothing of the wire.
+-- The live search's two floating windows: a field to type in, and the hits below it. Must not depend on the wire.
 local Hit = require("gno.hit")
 local Live = require("gno.live")
 
@@ -78,14 +78,14 @@ function Picker:_listen()
   })
 end
 
---- Select the hit of that number; before the first comes the last.
+--- Select the hit with this number; the last one comes before the first.
 function Picker:select(number)
   if #self.hits == 0 then
     return
   end
   self.selected = (number - 1) % #self.hits + 1
   local row = self.head + (self.selected - 1) * LINES_OF_A_HIT + 1
-  -- The snippet first, so that both lines of the hit are in sight.
+  -- Show the snippet first, so that both lines of the hit are visible.
   vim.api.nvim_win_set_cursor(self.list_window, { row + 1, 0 })
   vim.api.nvim_win_set_cursor(self.list_window, { row, 0 })
 end
@@ -97,7 +97,7 @@ function Picker:open(how)
     return
   end
   self:close()
-  -- In the next turn of the loop: insert mode has ended by then.
+  -- Do it in the next turn of the loop, when insert mode has ended.
   vim.schedule(function()
     Hit.open(self.client, hit, how, require("gno").say)
   end)

@@ -5,7 +5,7 @@ local function count(number, noun)
   return ("%d %s%s"):format(number, noun, number == 1 and "" or "s")
 end
 
---- Return what is to be said beside the hits of a search: that the index is behind, and what was left out; nil if nothing.
+--- Return the note to show beside the hits of a search: that the index is behind, and what was left out; nil if nothing.
 function M.remarks(result)
   if not result then
     return nil
@@ -15,7 +15,7 @@ function M.remarks(result)
   return #parts > 0 and table.concat(parts, "; ") or nil
 end
 
---- Return what `index.status` answered, as lines.
+--- Return the result of `index.status` as lines.
 function M.lines(status)
   local lines = {
     ("Index %s: %s, %s; %s"):format(
