@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gnod.analysis.terms import Analyzer
-from gnod.pipeline import expression
-from gnod.pipeline.query import parse_clauses
+from gnod.search.keyword import expression
+from gnod.search.query.parsing import parse_clauses
 
 TITLE_BOOST = 3.0
 _WRITER_BYTES = 200_000_000

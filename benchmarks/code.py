@@ -20,12 +20,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gnod.ingest.canonical import canonicalise
-from gnod.ingest.chunking import MAX_CHARACTERS, Passage, cut
 from gnod.ingest.code import source
 from gnod.ingest.code.languages import by_path
 from gnod.ingest.code.structure import structure
-from gnod.ingest.outline import outline
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.chunking import MAX_CHARACTERS, Passage, cut
+from gnod.ingest.text.outline import outline
 
 QUESTIONS = Path(__file__).parent / "code_questions" / "questions.tsv"
 MOST_FILES = 400

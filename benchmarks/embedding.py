@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from gnod.models.inference import Inference
-from gnod.models.messages import ModelSpec
+from gnod.models.run.inference import Inference
+from gnod.models.run.messages import ModelSpec
 
 ROUNDS = 7
 CHUNKS = 48

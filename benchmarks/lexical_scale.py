@@ -30,17 +30,21 @@ from benchmarks.bare_tantivy import BareTantivy, is_installed
 from benchmarks.throwaway import SHARED
 from gnod.analysis.terms import VERSION, Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.ingest.document_terms import terms_of
-from gnod.pipeline import lexical
-from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection, Database, in_one_view
-from gnod.store.documents import changes, collections, fulltext, writing
+from gnod.ingest.text.document_terms import terms_of
+from gnod.search.keyword import lexical
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Chunk, Prepared, Terms
-from gnod.store.postings import attachment, building, updating
-from gnod.store.postings.feed import Feed
-from gnod.store.postings.versions import Postings, folder_of
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.postings import attachment, building, updating
+from gnod.store.keyword_index.postings.feed import Feed
+from gnod.store.keyword_index.postings.one_view import in_one_view
+from gnod.store.keyword_index.postings.versions import Postings, folder_of
+from gnod.store.tables import changes
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Chunk, Prepared, Terms
 
 _BATCH = 1000
 _PERFORM = partial(building.perform, analyse=terms_of)

@@ -22,12 +22,14 @@ from unittest.mock import patch
 import msgspec
 
 from benchmarks.throwaway import SHARED, require_shared
-from gnod.ingest.convert import convert
+from gnod.ingest.formats import convert
 from gnod.ingest.links.extraction import Extracted
 from gnod.ingest.prepare import prepare
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, fulltext, writing
-from gnod.store.documents.records import Prepared, Terms
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables.records import Prepared, Terms
 
 _BATCH = 100  # documents of a transaction
 _MOST_CHARACTERS = 10_000_000
@@ -56,7 +58,7 @@ def _links(is_with: bool) -> Iterator[None]:
     nothing = Extracted([], [], [])
     with (
         patch("gnod.ingest.prepare.extract", lambda *_, **__: nothing),
-        patch("gnod.store.documents.links.put", lambda *_: None),
+        patch("gnod.store.links.links.put", lambda *_: None),
     ):
         yield
 

@@ -30,18 +30,21 @@ from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S
 from gnod.evaluate.searching import MeasuredModels
-from gnod.ingest.document_terms import terms_of
-from gnod.ingest.jobs import FileJob, Outcome
-from gnod.ingest.outline import outline
-from gnod.ingest.pool import WorkerPool
+from gnod.ingest.text.document_terms import terms_of
+from gnod.ingest.text.outline import outline
+from gnod.ingest.workers.jobs import FileJob, Outcome
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.models.files import ModelFiles
-from gnod.pipeline import hybrid, lexical
-from gnod.pipeline.hybrid import SearchOptions
-from gnod.pipeline.query import parse_clauses, parse_query
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, links, writing
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Prepared
+from gnod.search.hybrid import stages
+from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.keyword import lexical
+from gnod.search.query.parsing import parse_clauses, parse_query
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.links import links
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Prepared
 
 COLLECTION = "bench"
 DEPTH = 100
@@ -219,7 +222,7 @@ def _hybrid(
     options = SearchOptions(limit=DEPTH, expand=False, rerank=False, budget_s=UNBOUNDED_S)
 
     def run(query: str) -> Scores:
-        result = models.run(hybrid.search(dependencies, parse_query(query), Filters(), options))
+        result = models.run(stages.search(dependencies, parse_query(query), Filters(), options))
         return {paths[each.id]: each.score for each in result.shown()}
 
     return _run(run, topics)

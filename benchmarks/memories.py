@@ -26,18 +26,18 @@ import psutil
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import percentile
 from gnod.__main__ import SWITCH_S
-from gnod.memory.keywords import keywords, lookup_words
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import EgressPolicy
+from gnod.configured.models import ModelFactory, ModelService
 from gnod.memory.memories import Memories, checked
-from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.recalling.keywords import keywords, lookup_words
+from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.service import MemoryService
 from gnod.memory.transactions import Change, Draft, Embedded, Transactions
-from gnod.models.inference import Inference
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
-from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
-from gnod.services.memory import MemoryService
-from gnod.services.models import ModelFactory, ModelService
+from gnod.models.run.inference import Inference
 from gnod.store.database import Database
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.tables.egress_journal import EgressJournal
 
 BUDGET_S = 2.0
 _PASSPHRASE = "for measuring only"

@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from gnod.config.shared_addresses import Address, parse
 from gnod.egress import Purpose
 from gnod.evaluate.gate import MeasurementGate
 from gnod.models.remote.addresses import Place
-from gnod.shared.address import Address, parse
 from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.tables.egress_journal import EgressJournal
 
 _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.argv[1:]))"
 _STARTS_WITHIN_S = 60.0

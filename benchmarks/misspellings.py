@@ -27,12 +27,12 @@ from gnod.analysis.common_words import is_common
 from gnod.evaluate import dataset
 from gnod.evaluate.index import Index, temporary_index
 from gnod.evaluate.measures import measure
-from gnod.pipeline import lexical
-from gnod.pipeline.correction.correcting import Corrected
-from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection
-from gnod.store.documents.filters import Filters
+from gnod.search.correction.correcting import Corrected
+from gnod.search.correction.corrector import Corrector
+from gnod.search.keyword import lexical
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.connection import Connection
+from gnod.store.tables.filters import Filters
 
 KINDS = ("insert", "delete", "swap", "replace", "join", "split")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

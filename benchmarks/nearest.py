@@ -23,14 +23,15 @@ import psutil
 
 from benchmarks.throwaway import percentile
 from gnod.daemon.allocator import give_memory_back
-from gnod.pipeline import related as pipeline
-from gnod.pipeline import vector
-from gnod.pipeline.matrix import Floats
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.ranked import RankedDocument
-from gnod.store.database import Connection, Database
-from gnod.store.documents import documents
-from gnod.store.documents.filters import Filters
+from gnod.search.meaning import vector_search as vector
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_matrix import Floats
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.related import related_documents as pipeline
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
 
 DIMENSIONS = 384
 LIMIT = 20

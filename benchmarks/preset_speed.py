@@ -12,9 +12,9 @@ import asyncio
 import statistics
 import sys
 
-from gnod.models import catalogue
-from gnod.models.speed.measuring import measure
-from gnod.models.speed.shapes import Shape
+from gnod.models.supply import catalogue
+from gnod.models.supply.speed.measuring import measure
+from gnod.models.supply.speed.shapes import Shape
 
 
 def main() -> int:

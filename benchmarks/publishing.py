@@ -24,18 +24,20 @@ import psutil
 
 from benchmarks.milvus_lite import connect_to
 from benchmarks.throwaway import percentile
-from gnod.ingest.convert import Converted
+from gnod.config.shared_addresses import parse
+from gnod.ingest.formats import Converted
 from gnod.ingest.prepare import prepare
-from gnod.shared.address import parse
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from gnod.shared.weights import term_id
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, fulltext, writing
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.documents.records import FileStat, Prepared, Terms
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables.records import FileStat, Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 

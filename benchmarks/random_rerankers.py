@@ -14,10 +14,10 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
 from gnod.errors import ModelRejected
-from gnod.models.convert import repository
-from gnod.models.convert.architectures import ARCHITECTURES
-from gnod.models.llama.ranking import RankingEngine
-from gnod.models.messages import ModelSpec
+from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.messages import ModelSpec
+from gnod.models.supply.convert import repository
+from gnod.models.supply.convert.architectures import ARCHITECTURES
 
 _LABEL = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
 _MINILM = {

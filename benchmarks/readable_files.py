@@ -16,8 +16,8 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from gnod.ingest.jobs import Failure, FileJob, Outcome
-from gnod.ingest.worker import perform
+from gnod.ingest.workers.jobs import Failure, FileJob, Outcome
+from gnod.ingest.workers.worker import perform
 
 _SHOWN = 400
 

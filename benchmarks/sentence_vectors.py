@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks import recombined
 from benchmarks.throwaway import require_shared
-from gnod.models.inference import Inference
-from gnod.models.messages import ModelSpec
+from gnod.models.run.inference import Inference
+from gnod.models.run.messages import ModelSpec
 
 _SENTENCES, _QUESTIONS = 20_000, 400
 _AT_ONCE = 500

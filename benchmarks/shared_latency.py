@@ -24,10 +24,11 @@ from benchmarks.hybrid import queries_of_texts
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
-from gnod.pipeline.places import Floats
+from gnod.search.meaning.vector_places import Floats
 from gnod.shared.ledger import Ledger
 from gnod.shared.publishing import Model, Publisher
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 

@@ -22,6 +22,7 @@ from statistics import mean
 import numpy as np
 
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
+from gnod.configured.configuration import Configuration
 from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import COLLECTION, Index, temporary_index
 from gnod.evaluate.measures import measure
@@ -29,19 +30,19 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import MODES
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
-from gnod.pipeline import hybrid, joint
-from gnod.pipeline.hybrid import SearchOptions
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import parse_clauses, parse_query
-from gnod.pipeline.ranked import RankedDocument
-from gnod.pipeline.vector import QueryVectors
-from gnod.services.attached import AttachedCollections, Joined
-from gnod.services.configuration import Configuration
+from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import parse_clauses, parse_query
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.shared.attached import AttachedCollections, Joined
 from gnod.shared.engine import Engine
 from gnod.shared.local import LocalEngine
-from gnod.store.database import Connection, Database
-from gnod.store.documents import documents
-from gnod.store.documents.filters import Filters
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "collections"
 LIMIT = 100
@@ -180,7 +181,7 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
             ._replace(read=shared.read, sources=shared.sources, embed=embed)
         )
         options = SearchOptions(limit=LIMIT, budget_s=3600.0)
-        return (await hybrid.search(dependencies, parse_query(query), Filters(), options)).ranked
+        return (await stages.search(dependencies, parse_query(query), Filters(), options)).ranked
 
     return {"lexical": words, "vector": vectors, "hybrid": both}
 

@@ -34,14 +34,14 @@ from benchmarks.milvus_lite import connect_to
 from benchmarks.nearest import DIMENSIONS, like_real
 from benchmarks.throwaway import percentile, require_shared
 from gnod.analysis.terms import VERSION
-from gnod.ingest.document_terms import terms_of
+from gnod.config.shared_addresses import parse
+from gnod.ingest.text.document_terms import terms_of
 from gnod.models.pieces import cut
-from gnod.shared.address import parse
 from gnod.shared.engine import FORMAT, Found, Header, Piece, Restriction, SharedDocument, key_of
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.payload import NO_TERMS, Payload, encode
 from gnod.shared.weights import counts_of, idf, weights_of
-from gnod.store.documents.records import Chunk, FileStat, Prepared
+from gnod.store.tables.records import Chunk, FileStat, Prepared
 
 BY_WORDS, NEAREST, READ = 200, 100, 50
 QUERIES = 20

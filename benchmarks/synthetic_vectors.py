@@ -9,7 +9,8 @@ from benchmarks.nearest import Maker, like_real, of_sentences
 from benchmarks.throwaway import Throwaway
 from gnod.config.model import Config, ModelsConfig
 from gnod.models.presets import uri_for
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 

@@ -20,9 +20,9 @@ import psutil
 
 from gnod.analysis.terms import VERSION
 from gnod.config.model import IngestConfig
-from gnod.store.postings.merging import worth_merging_at_rest
-from gnod.store.postings.updating import sizes_of
-from gnod.store.postings.versions import SharedPostings, folder_of
+from gnod.store.keyword_index.postings.merging import worth_merging_at_rest
+from gnod.store.keyword_index.postings.updating import sizes_of
+from gnod.store.keyword_index.postings.versions import SharedPostings, folder_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared"

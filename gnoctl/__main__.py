@@ -83,11 +83,11 @@ def _dispatch(words: list[str]) -> int:
 
 def _parse(words: list[str]) -> Parsed | int | None:
     """Return the command, or the exit status after --help, or None: typer explains what is wrong."""
-    from gnoctl import fastparse
+    from gnoctl.arguments import fastparse
 
     if parsed := fastparse.parse(words):
         return parsed
-    from gnoctl.help import show
+    from gnoctl.arguments.help import show
 
     return show(words)
 
@@ -104,7 +104,7 @@ def _check_text(words: list[str]) -> None:
 
 
 def _report(error: GnoError, words: list[str]) -> int:
-    from gnoctl.output import report
+    from gnoctl.printing.output import report
 
     options = words[: words.index("--")] if "--" in words else words
     return report(error, as_json="--json" in options)

@@ -13,11 +13,11 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 from typer.main import get_command
 
+from gnoctl.arguments.fastparse import command_name
+from gnoctl.arguments.help import summary
+from gnoctl.arguments.options import Spec, build, specs
 from gnoctl.command import SHARED, Command, Options, Parsed
 from gnoctl.commands import ALIASES, GROUPS, NAMES, load
-from gnoctl.fastparse import command_name
-from gnoctl.help import summary
-from gnoctl.options import Spec, build, specs
 from gnod import __version__
 from gnod.errors import UsageError
 

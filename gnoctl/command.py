@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from gnoctl.options import option
-from gnoctl.output import note, print_json
-from gnoctl.terminal import Terminal, detect
+from gnoctl.arguments.options import option
+from gnoctl.printing.output import note, print_json
+from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
 from gnod.client.opening import connect_or_start, gnoctl
 from gnod.holder import holder_of
@@ -24,7 +24,7 @@ from gnod.paths import Places, resolve
 from gnod.protocol.base import Params, Result
 
 if TYPE_CHECKING:
-    from gnoctl.progress import Progress
+    from gnoctl.printing.progress import Progress
 
 R = TypeVar("R", bound=Result)
 
@@ -69,7 +69,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def progress(self, *, quiet: bool = False) -> Progress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""
-        from gnoctl.progress import Progress
+        from gnoctl.printing.progress import Progress
 
         return Progress(quiet=self.quiet or quiet, no_color=self.no_color)
 

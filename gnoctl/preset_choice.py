@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Iterator
 
-from gnoctl import text
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions
-from gnoctl.standard_input import confirmed
-from gnoctl.wording import about, count, size
+from gnoctl.printing import text
+from gnoctl.printing.wording import about, count, size
 from gnod.client.connection import Connection
 from gnod.errors import GnoError
 from gnod.protocol import models as wire

@@ -51,9 +51,9 @@ def run(words: list[str]) -> int | None:
     if result is None:
         return None
     # Import them here, because the other commands do not need them.
-    from gnoctl import text
-    from gnoctl.hits import render
-    from gnoctl.terminal import detect
+    from gnoctl.printing import text
+    from gnoctl.printing.hits import render
+    from gnoctl.printing.terminal import detect
 
     if plain.is_json:
         print(text.escaped(result.decode()))

@@ -1,6 +1,7 @@
 """The types of memories: what each is for, and how it changes the ranking. Pure.
 
-The client takes names from here, `gnod.memory.ranking` the factors, and a test compares docs/memory.md with it.
+The client takes names from here, `gnod.memory.recalling.ranking` the factors, and a test compares docs/memory.md with
+it.
 """
 
 from __future__ import annotations

@@ -18,16 +18,16 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 import search_constants
 
+from gnoctl.arguments.help import GROUP_ORDER, split_help, usage
+from gnoctl.arguments.options import Spec, specs
+from gnoctl.arguments.shared_options import FILTERS, FilterOptions
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
-from gnoctl.help import GROUP_ORDER, split_help, usage
-from gnoctl.options import Spec, specs
-from gnoctl.shared_options import FILTERS, FilterOptions
 from gnod import errors
 from gnod.config import model
 from gnod.errors import GnoError
-from gnod.ingest.convert.converter import Converter
-from gnod.ingest.convert.registry import REGISTRY
+from gnod.ingest.formats.registry import REGISTRY
+from gnod.ingest.reading.converter import Converter
 from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS

@@ -206,8 +206,8 @@ def _run(
 
 def _import_gnoctl() -> None:
     import gnoctl.__main__
-    import gnoctl.fastparse
-    import gnoctl.output
+    import gnoctl.arguments.fastparse
+    import gnoctl.printing.output
     import gnoctl.quick  # noqa: F401
     import gnod.client.starting  # noqa: F401
 

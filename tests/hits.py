@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnod.handlers.hits import hit_of
-from gnod.pipeline.ranked import RankedDocument
-from gnod.pipeline.vector import QueryVectors
 from gnod.protocol.search import Hit, SearchParams
 from gnod.search.hits import HitOptions, Marked, hits_of
-from gnod.store.database import Connection
-from gnod.store.documents.filters import Filters
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.store.connection import Connection
+from gnod.store.tables.filters import Filters
 
 
 def wire_hits(

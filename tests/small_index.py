@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.ingest.canonical import digest
 from gnod.ingest.code import languages
-from gnod.ingest.convert import Converted
+from gnod.ingest.formats import Converted
 from gnod.ingest.prepare import prepare
-from gnod.pipeline import lexical
-from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, writing
+from gnod.ingest.text.canonical import digest
+from gnod.search.keyword import lexical
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import FileStat, Prepared
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import FileStat, Prepared
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 

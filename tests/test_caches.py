@@ -18,11 +18,11 @@ from gnod.analysis.terms import Analyzer, terms_of_many
 from gnod.caches import WORDS, Budget, Cache, Computed, size_of
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import script_of
-from gnod.pipeline import expression
-from gnod.pipeline.correction.edits import one_edit
-from gnod.pipeline.marks import find_marks
-from gnod.pipeline.query import parse_clauses
-from gnod.store.postings.view import Phrase
+from gnod.search.correction.edits import one_edit
+from gnod.search.keyword import expression
+from gnod.search.keyword.marks import find_marks
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.keyword_index.postings.view import Phrase
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäéøßабвгдежзикλμνξαβγआइकखग東京都أبت"
 

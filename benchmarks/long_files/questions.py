@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gnod.ingest.convert.dispatch import convert
-from gnod.ingest.convert.result import ConversionFailed
+from gnod.ingest.formats.dispatch import convert
+from gnod.ingest.reading.result import ConversionFailed
 
 SOURCES = ("stdlib", "docs", "formats")
 SPLITS = ("dev", "test")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gnoctl.answers import Draft, can_redraw, render
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
-from gnoctl.options import argument, option
-from gnoctl.shared_options import FilterOptions, filter_values
+from gnoctl.printing.answers import Draft, can_redraw, render
 from gnod.errors import UsageError
 from gnod.protocol.search import AskParams, AskResult
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument, option
-from gnoctl.output import note
-from gnoctl.standard_input import confirmed
-from gnoctl.wording import ago, count, duration, size
+from gnoctl.printing import text
+from gnoctl.printing.output import note
+from gnoctl.printing.wording import ago, count, duration, size
 from gnod.client.connection import Connection
 from gnod.errors import GnoError, StorageFailed, TimedOut
 from gnod.protocol import index as wire

@@ -8,8 +8,8 @@ from typing import Annotated, NoReturn
 
 from msgspec import Meta
 
+from gnoctl.arguments.options import argument, option, specs
 from gnoctl.command import SHARED, Options, command
-from gnoctl.options import argument, option, specs
 
 # The modes of gnod.evaluate. A test compares the two lists.
 MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"

@@ -7,17 +7,17 @@ from typing import Annotated, get_args
 
 import msgspec
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import folder
+from gnoctl.arguments.shared_options import split_commas
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
-from gnoctl.options import argument, option
-from gnoctl.output import NOTHING_INDEXED, note, print_json
 from gnoctl.preset_choice import choose_preset, use_preset
-from gnoctl.references import folder
-from gnoctl.shared_options import split_commas
-from gnoctl.standard_input import confirmed
-from gnoctl.terminal import Terminal, columns
-from gnoctl.wording import count
+from gnoctl.printing import text
+from gnoctl.printing.output import NOTHING_INDEXED, note, print_json
+from gnoctl.printing.terminal import Terminal, columns
+from gnoctl.printing.wording import count
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.presets import NO_PRESET, PRESETS

@@ -14,13 +14,13 @@ from typing import Annotated, TextIO
 
 import msgspec
 
-from gnoctl import text
+from gnoctl.arguments.options import option
 from gnoctl.command import JsonOptions, Options, command
-from gnoctl.options import option
-from gnoctl.output import note
+from gnoctl.printing import text
+from gnoctl.printing.output import note
+from gnoctl.printing.terminal import DIM, RED, YELLOW, Terminal, columns
+from gnoctl.printing.wording import count, duration, size
 from gnoctl.service import check_running, start_installed
-from gnoctl.terminal import DIM, RED, YELLOW, Terminal, columns
-from gnoctl.wording import count, duration, size
 from gnod import __version__
 from gnod.client.connection import Connection, check_place
 from gnod.client.opening import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
+from gnoctl.printing import text
+from gnoctl.printing.terminal import DIM, GREEN, RED, YELLOW, Terminal
 from gnod.client.opening import socket_in_use
 from gnod.errors import EXIT_RUNTIME, GnoError
 from gnod.paths import Places

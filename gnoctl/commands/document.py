@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import absolute, split
+from gnoctl.arguments.shared_options import FormatOptions, print_documents
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument, option
-from gnoctl.output import note
-from gnoctl.references import absolute, split
-from gnoctl.shared_options import FormatOptions, print_documents
-from gnoctl.skipped import by_reason
-from gnoctl.terminal import BOLD, DIM, Terminal, columns
-from gnoctl.wording import size
+from gnoctl.printing import text
+from gnoctl.printing.output import note
+from gnoctl.printing.skipped import by_reason
+from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
+from gnoctl.printing.wording import size
 from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import documents as wire
 from gnod.protocol.search import Limit

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnoctl import text
 from gnoctl.command import JsonOptions, command
-from gnoctl.terminal import DIM, Terminal, columns
-from gnoctl.wording import ago, size
+from gnoctl.printing import text
+from gnoctl.printing.terminal import DIM, Terminal, columns
+from gnoctl.printing.wording import ago, size
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import EgressEntry, IndexEgressResult
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
-from gnoctl.evidence import render
-from gnoctl.options import argument, option
-from gnoctl.shared_options import FilterOptions, filter_values
+from gnoctl.printing.evidence import render
 from gnod.protocol import evidence as wire
 
 

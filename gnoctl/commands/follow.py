@@ -7,13 +7,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from gnoctl import text
+from gnoctl.arguments.options import option
+from gnoctl.arguments.shared_options import Collections, split_commas
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import option
-from gnoctl.output import json_text
-from gnoctl.shared_options import Collections, split_commas
-from gnoctl.terminal import DIM, GREEN, RED, YELLOW, Terminal
-from gnoctl.wording import count, missed_by
+from gnoctl.printing import text
+from gnoctl.printing.output import json_text
+from gnoctl.printing.terminal import DIM, GREEN, RED, YELLOW, Terminal
+from gnoctl.printing.wording import count, missed_by
 from gnod.client.blocking import Subscription
 from gnod.errors import Unavailable
 from gnod.protocol.base import Freshness

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
 from gnoctl.command import JsonOptions, Options, command
-from gnoctl.options import argument, option
-from gnoctl.output import NOTHING_INDEXED, note
-from gnoctl.terminal import columns
-from gnoctl.wording import count, duration, size, unreadable
+from gnoctl.printing import text
+from gnoctl.printing.output import NOTHING_INDEXED, note
+from gnoctl.printing.terminal import columns
+from gnoctl.printing.wording import count, duration, size, unreadable
 from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.protocol import index as wire

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import absolute
 from gnoctl.command import JsonOptions, command
-from gnoctl.hits import marked
-from gnoctl.options import argument, option
-from gnoctl.output import print_json
-from gnoctl.references import absolute
-from gnoctl.terminal import BOLD, DIM, Terminal
-from gnoctl.wording import count
+from gnoctl.printing import text
+from gnoctl.printing.hits import marked
+from gnoctl.printing.output import print_json
+from gnoctl.printing.terminal import BOLD, DIM, Terminal
+from gnoctl.printing.wording import count
 from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import links as wire
 from gnod.protocol.documents import DocumentListResult
@@ -165,7 +165,7 @@ def graph(options: GraphOptions) -> None:
 
 
 def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterator[str]:
-    from gnoctl import graphs
+    from gnoctl.printing import graphs
 
     if options.format == "dot":
         return graphs.dot(found)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument, option
-from gnoctl.output import note, print_json
 from gnoctl.preset_choice import choose_preset, network, note_in_force, pulled
-from gnoctl.standard_input import confirmed
-from gnoctl.terminal import BOLD, columns
-from gnoctl.wording import count, size
+from gnoctl.printing import text
+from gnoctl.printing.output import note, print_json
+from gnoctl.printing.terminal import BOLD, columns
+from gnoctl.printing.wording import count, size
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gnoctl import opening as programs
-from gnoctl import viewers
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import absolute
 from gnoctl.command import Options, command
-from gnoctl.options import argument, option
-from gnoctl.references import absolute
+from gnoctl.opening import starting as programs
+from gnoctl.opening import viewers
 from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument, option
-from gnoctl.standard_input import confirmed
-from gnoctl.wording import count
+from gnoctl.printing import text
+from gnoctl.printing.wording import count
 from gnod.errors import EXIT_RUNTIME
 from gnod.protocol import collections as wire
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument
+from gnoctl.arguments.shared_options import DocumentFilterOptions, filter_values
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument
-from gnoctl.output import note
-from gnoctl.shared_options import DocumentFilterOptions, filter_values
+from gnoctl.printing import text
+from gnoctl.printing.output import note
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
 

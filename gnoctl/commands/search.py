@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from gnoctl.command import command
-from gnoctl.hits import render
-from gnoctl.options import argument, option
-from gnoctl.output import NOTHING_INDEXED, note
-from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
-from gnoctl.references import absolute
-from gnoctl.shared_options import (
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import absolute
+from gnoctl.arguments.shared_options import (
     FILTERS,
     Csv,
     Files,
@@ -25,7 +21,11 @@ from gnoctl.shared_options import (
     print_documents,
     split_commas,
 )
-from gnoctl.wording import corrected, missed_by
+from gnoctl.command import command
+from gnoctl.printing.hits import render
+from gnoctl.printing.output import NOTHING_INDEXED, note
+from gnoctl.printing.wording import corrected, missed_by
+from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.references import absolute
 from gnoctl.command import JsonOptions, command
-from gnoctl.options import argument, option
-from gnoctl.output import NOTHING_INDEXED
-from gnoctl.references import absolute
-from gnoctl.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.wording import about, ago, count, size, unreadable
+from gnoctl.printing import text
+from gnoctl.printing.output import NOTHING_INDEXED
+from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
+from gnoctl.printing.wording import about, ago, count, size, unreadable
 from gnod.protocol.index import (
     CollectionStatus,
     IndexStatusParams,

@@ -10,10 +10,10 @@ from functools import partial
 from itertools import chain
 from typing import Annotated
 
-from gnoctl import text
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.shared_options import FILTERS, Collections, split_commas
 from gnoctl.command import Options, command
-from gnoctl.options import argument, option
-from gnoctl.shared_options import FILTERS, Collections, split_commas
+from gnoctl.printing import text
 from gnoctl.ui.narrowing import Narrowing
 from gnod.errors import UsageError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from gnoctl.arguments.options import option
 from gnoctl.command import Options, command
-from gnoctl.options import option
 from gnod.errors import Unavailable
 from gnod.paths import Places, check_socket_path
 
@@ -85,7 +85,7 @@ def _show(session: Session, options: WebOptions) -> None:
     sys.stdout.flush()
     if options.no_open or options.print_only:
         return
-    from gnoctl.opening import this_system
+    from gnoctl.opening.starting import this_system
 
     if this_system().has_display:
         import webbrowser

@@ -23,13 +23,13 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import gnod
-from gnoctl import text
 from gnoctl.mcp import resources
 from gnoctl.mcp.arguments import object_schema, read
 from gnoctl.mcp.hints import for_agent
 from gnoctl.mcp.output_text import render
 from gnoctl.mcp.progress import relayed
 from gnoctl.mcp.tools import TOOLS, Tool
+from gnoctl.printing import text
 from gnod.client import AsyncClient
 from gnod.errors import Conflict, GnoError, NotFound, Refused
 from gnod.paths import Places

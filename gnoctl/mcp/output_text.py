@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import singledispatch
 from urllib.parse import quote
 
-from gnoctl import text
 from gnoctl.mcp import outputs as o
-from gnoctl.memories import memories
-from gnoctl.wording import count, unreadable
+from gnoctl.printing import text
+from gnoctl.printing.memories import memories
+from gnoctl.printing.wording import count, unreadable
 from gnod.types import canonical_line, source_line
 
 

@@ -12,10 +12,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from gnoctl import evidence, text
 from gnoctl.mcp.hints import for_agent
-from gnoctl.skipped import by_reason
-from gnoctl.wording import corrected, missed_by, reason
+from gnoctl.printing import evidence, text
+from gnoctl.printing.skipped import by_reason
+from gnoctl.printing.wording import corrected, missed_by, reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference

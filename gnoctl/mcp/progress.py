@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnod.client.connection import OnProgress
 from gnod.protocol.base import ProgressValue
 

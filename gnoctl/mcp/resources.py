@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnoctl import text
 from gnoctl.mcp.output_text import address
-from gnoctl.wording import count
+from gnoctl.printing import text
+from gnoctl.printing.wording import count
 from gnod.client import AsyncClient
 from gnod.protocol.base import NoParams
 from gnod.protocol.collections import CollectionListResult

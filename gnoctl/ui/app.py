@@ -21,7 +21,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.widgets import Input, Static
 
-from gnoctl import citation, text
+from gnoctl.printing import citation, text
 from gnoctl.ui import bars
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import KEYS
@@ -222,8 +222,8 @@ class UserInterface(App[str]):
 
     async def open(self, ref: str) -> None:
         """Show a file in its program: one of the terminal gets the terminal until it ends."""
-        from gnoctl import opening as programs
-        from gnoctl import viewers
+        from gnoctl.opening import starting as programs
+        from gnoctl.opening import viewers
 
         try:
             place = await self.client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)

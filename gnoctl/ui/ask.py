@@ -11,8 +11,8 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from gnoctl import answers, text
-from gnoctl.terminal import Terminal
+from gnoctl.printing import answers, text
+from gnoctl.printing.terminal import Terminal
 from gnoctl.ui import styles
 from gnoctl.ui.lines import Line, Lines
 from gnoctl.ui.narrowing import Narrowing

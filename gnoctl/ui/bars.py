@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from gnoctl import text
+from gnoctl.printing import text
+from gnoctl.printing.wording import corrected, count, unreadable
 from gnoctl.ui import styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import key_line
 from gnoctl.ui.session import Session
-from gnoctl.wording import corrected, count, unreadable
 
 SEPARATOR = " · "
 

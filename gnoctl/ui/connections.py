@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gnoctl import text
-from gnoctl.graphs import branches
-from gnoctl.wording import count, reason
+from gnoctl.printing import text
+from gnoctl.printing.graphs import branches
+from gnoctl.printing.wording import count, reason
 from gnod.protocol import links as wire
 from gnod.protocol.base import Params, Result
 from gnod.protocol.search import Hit, SearchResult, SearchSimilarParams

@@ -15,7 +15,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.lines import Line, Lines
 from gnoctl.ui.narrowing import AGES, FIELDS, Narrowing

@@ -10,16 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from gnoctl import answers, citation, text
-from gnoctl import opening as programs
-from gnoctl.hits import render_hit
-from gnoctl.output import NOTHING_INDEXED
-from gnoctl.terminal import Terminal
+from gnoctl.opening import starting as programs
+from gnoctl.opening.viewers import choose
+from gnoctl.printing import answers, citation, text
+from gnoctl.printing.hits import render_hit
+from gnoctl.printing.output import NOTHING_INDEXED
+from gnoctl.printing.terminal import Terminal
+from gnoctl.printing.wording import corrected, count, missed_by
 from gnoctl.ui.connections import DEPTHS, Entry, Question, neighbourhood, questions, sections
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.session import MODES
-from gnoctl.viewers import choose
-from gnoctl.wording import corrected, count, missed_by
 from gnod.client.blocking import Client
 from gnod.errors import GnoError
 from gnod.protocol import search as wire

@@ -15,7 +15,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.connections import DEPTHS, Entry, Question, Section, neighbourhood, questions, sections
 from gnoctl.ui.lines import Line, Lines

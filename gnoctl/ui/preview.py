@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.strip import Strip
 from textual.worker import Worker
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.results import place_of
 from gnoctl.ui.scrolling import Scrolling

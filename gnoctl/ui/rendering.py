@@ -23,7 +23,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 from textual.strip import Strip
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnod.protocol.documents import DocumentText
 from gnod.types import canonical_line, source_line

@@ -14,7 +14,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.scrolling import Scrolling
 from gnod.protocol.search import Hit

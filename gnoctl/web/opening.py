@@ -9,8 +9,8 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gnoctl import opening as programs
-from gnoctl import viewers
+from gnoctl.opening import starting as programs
+from gnoctl.opening import viewers
 from gnoctl.web.errors import failure, json
 from gnoctl.web.rpc import read_params
 from gnod.client import AsyncClient

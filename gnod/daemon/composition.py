@@ -13,18 +13,30 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from gnod.analysis.terms import VERSION
+from gnod.answers.query_models import ConfiguredModels
+from gnod.answers.service import AnswerService
+from gnod.background.embedding_backlog import Backlog
+from gnod.background.ocr_backlog import OcrBacklog
+from gnod.background.throttling import low_disk
+from gnod.background.tuning import TuningService
+from gnod.config import shared_addresses
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import EgressPolicy
+from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.endpoints import EndpointReport
+from gnod.configured.models import ModelFactory, ModelService
+from gnod.configured.readability import ReadabilityService
+from gnod.configured.recommendation import RecommendationService
 from gnod.daemon.lifecycle import Control
 from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri, OutdatedDatabase
+from gnod.freshness.read_your_writes import FreshnessService
+from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers import (
     ask,
     backup,
     collection,
     daemon,
-    doctor,
-    document,
-    document_boxes,
-    document_image,
     embedding,
     evidence,
     index,
@@ -40,53 +52,42 @@ from gnod.handlers import (
 from gnod.handlers import (
     attached as attached_handlers,
 )
-from gnod.ingest.document_terms import terms_of
-from gnod.ingest.pool import WorkerPool
-from gnod.ingest.worker_process import MODULE
-from gnod.models.inference import Inference
+from gnod.handlers.checks import doctor
+from gnod.handlers.documents import document, document_boxes, document_image
+from gnod.ingest.text.document_terms import terms_of
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.ingest.workers.worker_process import MODULE
+from gnod.memory.service import MemoryService
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
+from gnod.models.run.inference import Inference
 from gnod.paths import Places
-from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.nearest import Nearest
 from gnod.private import private_folder
 from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
-from gnod.search.answers import AnswerService
+from gnod.search.correction.corrector import Corrector
+from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.service import SearchService
-from gnod.services.attached import AttachedCollections
-from gnod.services.backlog import Backlog
-from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
-from gnod.services.embedding import EmbeddingService
-from gnod.services.endpoints import EndpointReport
-from gnod.services.memory import MemoryService
-from gnod.services.models import ModelFactory, ModelService
-from gnod.services.ocr import OcrBacklog
-from gnod.services.publishing import PublishingService
-from gnod.services.query_models import ConfiguredModels
-from gnod.services.readability import ReadabilityService
-from gnod.services.readers import Readers
-from gnod.services.recommendation import RecommendationService
-from gnod.services.storage import StorageMonitor
-from gnod.services.throttling import low_disk
-from gnod.services.tuning import TuningService
-from gnod.shared import address, opening
+from gnod.shared import opening
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Engine
+from gnod.shared.publisher import PublishingService
 from gnod.store import index_schema
 from gnod.store.backup import restore
-from gnod.store.database import Connection, Database
-from gnod.store.documents import changes, writing
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import writing
 from gnod.store.health import damage
-from gnod.store.postings.builder import Builder
-from gnod.store.postings.following import Following
-from gnod.store.postings.versions import Postings, folder_of
+from gnod.store.health.monitor import StorageMonitor
+from gnod.store.keyword_index.postings.builder import Builder
+from gnod.store.keyword_index.postings.following import Following
+from gnod.store.keyword_index.postings.versions import Postings, folder_of
+from gnod.store.readers.readers import Readers
+from gnod.store.tables import changes
+from gnod.store.tables.egress_journal import EgressJournal
 from gnod.store.vectors.fingerprints import StoredFingerprints
-from gnod.sync.freshness import FreshnessService
-from gnod.sync.scheduler import SyncScheduler
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
@@ -97,7 +98,7 @@ _ENGINE_S = 5.0
 _POSTINGS_S = 3.0
 # Keep the digests of this many files of the user's models.
 _DIGESTS = 16
-_OCR_MODULE = "gnod.ingest.ocr.worker"
+_OCR_MODULE = "gnod.ingest.workers.ocr_worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
 _OCR_TIME_FACTOR = 5
@@ -364,7 +365,7 @@ async def _compose(
 
 async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> Engine:
     purpose = Purpose("search", collections=(name,), users=(name,))
-    return await opening.open_engine(address.parse(written), egress, purpose, addresses, _ENGINE_S)
+    return await opening.open_engine(shared_addresses.parse(written), egress, purpose, addresses, _ENGINE_S)
 
 
 def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:

@@ -28,7 +28,7 @@ FILES = 3
 LINES = "\n\t"
 # Characters that JSON leaves as they are and a terminal executes: DEL, C1, and changes of direction.
 _OBEYED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-_PRIVATE = ("gnod.memory", "gnod.services.memory", "gnod.handlers.memory")
+_PRIVATE = ("gnod.memory", "gnod.handlers.memory")
 
 
 def configure(log_file: Path, level: str = "info", terminal: TextIO | None = None) -> None:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy
 
+from gnod.answers.confidence import THRESHOLD
 from gnod.evaluate.dataset import CorpusDocument, Dataset
 from gnod.evaluate.index import Index, Progress
 from gnod.evaluate.quoter import Quoter
-from gnod.pipeline.answering.confidence import THRESHOLD
 
 
 class AbstentionFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

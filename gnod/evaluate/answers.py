@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy
 
+from gnod.answers.quotes import MAX_QUOTES, Quote
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Progress
 from gnod.evaluate.quoter import Quoter
-from gnod.ingest.canonical import canonicalise
-from gnod.pipeline.answering.quotes import MAX_QUOTES, Quote
+from gnod.ingest.text.canonical import canonicalise
 
 PERCENTILES = (50, 95)
 

@@ -26,7 +26,7 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import DEFAULT_MODES, MODES
 from gnod.evaluate.progress import Progress
 from gnod.models.files import ModelFiles
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.tables.egress_journal import EgressJournal
 
 PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy
 
+from gnod.answers.evidence import Evidence
 from gnod.evaluate.answers import holds
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Progress
 from gnod.evaluate.quoter import Quoter
-from gnod.pipeline.answering.evidence import Evidence
 
 MAX_TOKENS = 1000
 PERCENTILES = (50, 95)

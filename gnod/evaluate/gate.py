@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gnod.egress import Egress, Purpose, Scope
 from gnod.errors import EgressForbidden, StorageFailed
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.tables.egress_journal import EgressJournal
 
 OWNER = "(bench)"
 

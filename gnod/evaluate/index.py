@@ -21,11 +21,14 @@ from typing import NamedTuple, Protocol, TypeVar
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import CorpusDocument, Dataset
 from gnod.evaluate.models import EvaluationModels
-from gnod.ingest.jobs import Failure, Outcome, TextJob
-from gnod.ingest.pool import WorkerPool
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext, writing
-from gnod.store.documents.records import Prepared, Terms
+from gnod.ingest.workers.jobs import Failure, Outcome, TextJob
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables import documents
+from gnod.store.tables.records import Prepared, Terms
 
 T = TypeVar("T")
 

@@ -19,14 +19,14 @@ import msgspec
 
 from gnod.errors import UsageError
 from gnod.evaluate.models import EvaluationModels
-from gnod.memory.candidates import Fusion
 from gnod.memory.database import MemoryDatabase
+from gnod.memory.key.sealing import Sealer
 from gnod.memory.memories import Memories
-from gnod.memory.ranking import SEARCH
-from gnod.memory.recall import RecallDependencies, recall
-from gnod.memory.sealing import Sealer
+from gnod.memory.recalling.candidates import Fusion
+from gnod.memory.recalling.ranking import SEARCH
+from gnod.memory.recalling.recall import RecallDependencies, recall
 from gnod.memory.transactions import Draft, Embedded
-from gnod.pipeline.budget import ThroughputEstimate
+from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.types import Unavailable
 
 CUTOFFS = (1, 5, 10, 20)

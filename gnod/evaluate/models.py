@@ -16,20 +16,21 @@ from gnod.config.model import IngestConfig
 from gnod.egress import Gate, Purpose, Role
 from gnod.evaluate.gate import MeasurementGate
 from gnod.ingest.embedding import EmbeddingRun
-from gnod.ingest.pool import WorkerPool
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.models import readability
-from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generator, Message
-from gnod.models.inference import Inference
 from gnod.models.readability import Readability
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
-from gnod.models.reranker import Reranker
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.generator import Generator, Message
+from gnod.models.run.inference import Inference
+from gnod.models.run.reranker import Reranker
 from gnod.models.uris import endpoint_of
-from gnod.store.database import Connection, Database
-from gnod.store.documents import priors
-from gnod.store.documents.priors import Prior
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import priors
+from gnod.store.tables.egress_journal import EgressJournal
+from gnod.store.tables.priors import Prior
 from gnod.store.vectors import vectors
 from gnod.tuning.experiment import OnProgress, learn
 

@@ -11,8 +11,8 @@ from gnod.errors import InferenceFailed
 from gnod.evaluate.index import Index
 from gnod.evaluate.measures import DEPTH
 from gnod.evaluate.searching import MeasuredModels, search_service
-from gnod.pipeline.budget import Stage
-from gnod.pipeline.hybrid import SearchOptions
+from gnod.search.hybrid.budget import Stage
+from gnod.search.hybrid.stages import SearchOptions
 from gnod.search.request import Results, SearchRequest
 
 T = TypeVar("T")

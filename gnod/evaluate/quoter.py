@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gnod.answers import evidence, quoting
+from gnod.answers.evidence import NO_EVIDENCE, Evidence
+from gnod.answers.quotes import DOCUMENTS
+from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
+from gnod.answers.sources import NONSENSE, Floats
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.profiles import EmbeddingText
-from gnod.pipeline import hybrid
-from gnod.pipeline.answering import evidence, quoting
-from gnod.pipeline.answering.evidence import NO_EVIDENCE, Evidence
-from gnod.pipeline.answering.quotes import DOCUMENTS
-from gnod.pipeline.answering.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
-from gnod.pipeline.answering.sources import NONSENSE, Floats
-from gnod.pipeline.budget import ThroughputEstimate
-from gnod.pipeline.hybrid import SearchOptions
-from gnod.pipeline.query import parse_question
-from gnod.store.documents.filters import Filters
+from gnod.search.hybrid import stages
+from gnod.search.hybrid.budget import ThroughputEstimate
+from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.query.parsing import parse_question
+from gnod.store.tables.filters import Filters
 from gnod.types import Unavailable
 
 _GATHERED = SearchOptions(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
@@ -51,7 +51,7 @@ class Quoter:
             query = parse_question(question)
         except QuerySyntaxError:
             return NO_EVIDENCE
-        found = await hybrid.search(self._search, query, Filters(collections=(COLLECTION,)), _GATHERED)
+        found = await stages.search(self._search, query, Filters(collections=(COLLECTION,)), _GATHERED)
         return await evidence.gather(self._quote, question, found, max_tokens=max_tokens, limit_s=UNBOUNDED_S)
 
     async def _quotes(self, question: str, excluded: frozenset[int]) -> Quoted:
@@ -60,7 +60,7 @@ class Quoter:
         except QuerySyntaxError:
             return NOTHING_QUOTED
         filters = Filters(collections=(COLLECTION,), excluded=excluded)
-        found = await hybrid.search(self._search, query, filters, self._options)
+        found = await stages.search(self._search, query, filters, self._options)
         return await quoting.quote(self._quote, question, found, limit_s=UNBOUNDED_S)
 
     async def _embed(self, uri: str, sentences: Sequence[EmbeddingText]) -> Floats:

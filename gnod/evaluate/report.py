@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gnod.answers.confidence import THRESHOLD
 from gnod.evaluate.answers import PERCENTILES as QUOTE_PERCENTILES
 from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, Contrast, Loss
 from gnod.evaluate.evaluation import PERCENTILES, Summary
@@ -12,7 +13,6 @@ from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, Measured
 from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
-from gnod.pipeline.answering.confidence import THRESHOLD
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]

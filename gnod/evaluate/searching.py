@@ -8,24 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
+from gnod.configured.configuration import Configuration
 from gnod.errors import NotEmbedded, UsageError
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
-from gnod.pipeline.ahead import ahead
-from gnod.pipeline.budget import Backoff, ThroughputEstimate
-from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.expansion.expander import Expander
-from gnod.pipeline.hybrid import Embed, SearchDependencies
-from gnod.pipeline.joint import Source
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.vector import QueryVectors
+from gnod.freshness.read_your_writes import FreshnessReport, Known
+from gnod.search.correction.corrector import Corrector
+from gnod.search.expansion.expander import Expander
+from gnod.search.hybrid.ahead import ahead
+from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
+from gnod.search.hybrid.joint import Source
+from gnod.search.hybrid.stages import Embed, SearchDependencies
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.service import SearchService
-from gnod.services.attached import AttachedCollections
-from gnod.services.configuration import Configuration
-from gnod.services.readers import Readers
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Engine
-from gnod.store.database import Connection, Database, Read
-from gnod.sync.freshness import FreshnessReport, Known
+from gnod.store.connection import Connection, Read
+from gnod.store.database import Database
+from gnod.store.readers.readers import Readers
 from gnod.types import Unavailable
 
 _NO_MODEL = Unavailable("no model was given")

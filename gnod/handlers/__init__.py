@@ -1,5 +1,4 @@
-"""One function per method: parameters in, result out. The only place that uses both the wire types and the internal
-ones.
+"""One function per method: parameters in, result out. The only place that knows both the wire's types and ours.
 
-Each module is one family of methods. Its `handlers` takes the services that the family needs and returns its methods.
+A handler decodes, calls one service and encodes. What takes more than that belongs to a service.
 """

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gnod.answers.confidence import Confidence
+from gnod.answers.query_models import NotCalled
+from gnod.answers.quotes import Quote
+from gnod.answers.quoting import Quoted
+from gnod.answers.service import Answer, AnswerOptions, AnswerService
+from gnod.answers.sources import SourcePassage
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_to_wire, stages_of
-from gnod.pipeline.answering.confidence import Confidence
-from gnod.pipeline.answering.quotes import Quote
-from gnod.pipeline.answering.quoting import Quoted
-from gnod.pipeline.answering.sources import SourcePassage
 from gnod.protocol import base as wire
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.search.answers import Answer, AnswerOptions, AnswerService
 from gnod.search.hits import NO_COPIES, Copies
-from gnod.services.query_models import NotCalled
 
 
 def handlers(answers: AnswerService) -> Mapping[str, Handler]:

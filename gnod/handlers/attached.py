@@ -6,18 +6,17 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from gnod.config import edit
+from gnod.config import edit, shared_addresses
 from gnod.config.model import AttachedConfig
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import EgressPolicy
 from gnod.egress import Egress
 from gnod.errors import NotPublished
 from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.attached import AttachedCollections, Report
-from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
-from gnod.shared import address
+from gnod.shared.attached import AttachedCollections, Report
 from gnod.types import check_collection_name
 
 
@@ -25,7 +24,7 @@ def handlers(
     configuration: Configuration, attached: AttachedCollections, egress: EgressPolicy
 ) -> Mapping[str, Handler]:
     async def collection_attach(params: wire.CollectionAttachParams, _: Call) -> wire.CollectionAttachResult:
-        where = address.parse(params.address)
+        where = shared_addresses.parse(params.address)
         config = AttachedConfig(name=params.name or where.collection, address=str(where), egress=params.egress)
         check_collection_name(config.name)
         within = Egress(config.egress, f"the collection {config.name}")

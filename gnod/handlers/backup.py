@@ -11,11 +11,11 @@ from pathlib import Path
 
 from gnod.errors import InvalidParams, ShuttingDown
 from gnod.paths import Places
-from gnod.pipeline.budget import milliseconds_since
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.in_thread import in_thread
+from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import backup, restore, staging
 from gnod.store.database import Database
 from gnod.store.documents import maintenance

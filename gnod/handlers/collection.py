@@ -11,17 +11,19 @@ from pathlib import Path
 
 from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
+from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.wire_types import collection_info
-from gnod.ingest.walk import root_problem
+from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.attached import AttachedCollections
-from gnod.services.configuration import Configuration
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents
+from gnod.shared.attached import AttachedCollections
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections
+from gnod.store.tables import documents
 from gnod.types import check_collection_name
 
 

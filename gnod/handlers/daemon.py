@@ -9,7 +9,7 @@ import apsw
 import psutil
 
 import gnod
-from gnod.ingest.pool import WorkerPool
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.paths import Places
 from gnod.protocol.base import NoParams, copied
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult, WorkerStatus

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from gnod.background.embedding_backlog import Backlog, BacklogState
+from gnod.background.tuning import TuningService
+from gnod.configured.configuration import Configuration
 from gnod.handlers.wire_types import iso
-from gnod.models.inference import Inference
-from gnod.pipeline.budget import milliseconds_since
-from gnod.pipeline.nearest import Nearest
+from gnod.models.run.inference import Inference
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.protocol.index import (
     CollectionPrior,
@@ -20,10 +21,9 @@ from gnod.protocol.index import (
     InferenceStatus,
 )
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.backlog import Backlog, BacklogState
-from gnod.services.configuration import Configuration
-from gnod.services.tuning import TuningService
-from gnod.store.documents.priors import Prior
+from gnod.search.hybrid.budget import milliseconds_since
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.store.tables.priors import Prior
 from gnod.tuning.experiment import OnProgress
 
 

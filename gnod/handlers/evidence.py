@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from gnod.answers.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.answers.service import AnswerService, EvidenceFound
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, stages_of
-from gnod.pipeline.answering.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
-from gnod.pipeline.hybrid import SearchOptions
 from gnod.protocol import evidence as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.search.answers import AnswerService, EvidenceFound
 from gnod.search.hits import NO_COPIES
+from gnod.search.hybrid.stages import SearchOptions
 from gnod.types import format_uri
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from msgspec import UNSET, UnsetType
 
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, iso, location_of, stages_of
-from gnod.pipeline import related
-from gnod.pipeline.passages import Passage
 from gnod.protocol import search as wire
 from gnod.protocol.base import copied
 from gnod.search.hits import Hit
+from gnod.search.passages.best_passage import Passage
+from gnod.search.related import related_documents
 from gnod.search.request import Results
-from gnod.store.documents.documents import Document
-from gnod.store.documents.records import Definition
+from gnod.store.tables.documents import Document
+from gnod.store.tables.records import Definition
 from gnod.types import format_uri, source_line
 
 
@@ -86,4 +86,6 @@ def _definition(definition: Definition, document: Document) -> wire.Definition:
 
 def _reasons(components: Mapping[str, float]) -> list[wire.Reason] | UnsetType:
     """Return why a document is related."""
-    return [wire.Reason(kind=kind, number=components[kind]) for kind in related.KINDS if kind in components] or UNSET
+    return [
+        wire.Reason(kind=kind, number=components[kind]) for kind in related_documents.KINDS if kind in components
+    ] or UNSET

@@ -7,18 +7,19 @@ import time
 from collections.abc import Mapping
 
 from gnod.config import edit
+from gnod.freshness.scheduler import SyncScheduler
+from gnod.freshness.update_command import run_update_command
+from gnod.handlers.checks.why import why
 from gnod.handlers.index_status import IndexServices, bytes_on_disk, status_of
-from gnod.handlers.why import why
 from gnod.handlers.wire_types import iso
 from gnod.ingest.sync import SyncReport
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.store.documents import activity, maintenance
-from gnod.store.egress_journal import Sent
+from gnod.store.documents import maintenance
 from gnod.store.health import damage
-from gnod.sync.scheduler import SyncScheduler
-from gnod.sync.update_command import run_update_command
+from gnod.store.tables import activity
+from gnod.store.tables.egress_journal import Sent
 
 _MAX_BUCKETS = 1000
 

@@ -14,38 +14,40 @@ from typing import NamedTuple
 
 import msgspec
 
+from gnod.background.embedding_backlog import Backlog
+from gnod.background.ocr_backlog import OcrBacklog
 from gnod.config.model import CollectionConfig
+from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.endpoints import EndpointReport, EndpointUse
 from gnod.errors import CollectionNotFound, RootUnavailable
+from gnod.freshness.collection import SyncedCollection
+from gnod.freshness.read_your_writes import FreshnessService
+from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.publishing import infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
-from gnod.ingest.plan import Comparison
-from gnod.ingest.walk import Listing, walk
-from gnod.models.inference import Inference
+from gnod.ingest.files.plan import Comparison
+from gnod.ingest.files.walk import Listing, walk
+from gnod.models.run.inference import Inference
 from gnod.paths import Places
-from gnod.pipeline.nearest import Nearest
 from gnod.protocol import index as wire
 from gnod.protocol.base import copied
-from gnod.services.attached import AttachedCollections
-from gnod.services.backlog import Backlog
-from gnod.services.configuration import Configuration
-from gnod.services.embedding import EmbeddingService
-from gnod.services.endpoints import EndpointReport, EndpointUse
-from gnod.services.ocr import OcrBacklog
-from gnod.services.publishing import PublishingService
-from gnod.services.storage import StorageMonitor
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.shared.attached import AttachedCollections
+from gnod.shared.publisher import PublishingService
 from gnod.store.backup import restore
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, counts, documents, failures, maintenance, scans
-from gnod.store.documents.counts import Counted
-from gnod.store.documents.records import SKIP_KINDS
-from gnod.store.egress_journal import EgressJournal
-from gnod.store.postings.versions import Postings
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, maintenance
+from gnod.store.health.monitor import StorageMonitor
+from gnod.store.keyword_index.postings.versions import Postings
+from gnod.store.tables import counts, documents, failures, scans
+from gnod.store.tables.counts import Counted
+from gnod.store.tables.egress_journal import EgressJournal
+from gnod.store.tables.records import SKIP_KINDS
 from gnod.store.vectors import vectors
-from gnod.sync.collection import SyncedCollection
-from gnod.sync.freshness import FreshnessService
-from gnod.sync.scheduler import SyncScheduler
 
 # The counts by kind are exact.
 MAX_ERRORS = 1000

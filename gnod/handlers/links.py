@@ -9,20 +9,23 @@ import os
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from gnod.configured.configuration import Configuration
 from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
 from gnod.ingest.links.places import Places
-from gnod.pipeline import graph, references
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.configuration import Configuration
-from gnod.store.database import Connection, Database
-from gnod.store.documents import documents, link_names, links, texts
-from gnod.store.documents.documents import Document
-from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE
-from gnod.store.documents.links import Meant, StoredLink
+from gnod.search.query import references
+from gnod.search.related import link_graph
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.links import link_names, links
+from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
+from gnod.store.links.links import Meant, StoredLink
+from gnod.store.tables import documents, texts
+from gnod.store.tables.documents import Document
 from gnod.types import format_uri, source_line
 
 _AROUND = 160  # characters of the passage on each side
@@ -107,12 +110,12 @@ def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.Doc
     )
 
 
-def _graph(connection: Connection, params: wire.LinksGraphParams, scope: graph.Scope) -> wire.LinksGraphResult:
+def _graph(connection: Connection, params: wire.LinksGraphParams, scope: link_graph.Scope) -> wire.LinksGraphResult:
     if params.ref is None:
-        found = graph.of_scope(connection, scope, params.limit)
+        found = link_graph.of_scope(connection, scope, params.limit)
     else:
         document = references.resolve(connection, params.ref).document
-        found = graph.around(connection, document.id, scope, params.depth, params.limit)
+        found = link_graph.around(connection, document.id, scope, params.depth, params.limit)
     by_id = documents.by_ids(connection, [node.id for node in found.nodes])
     uris = {id_: _uri(document) for id_, document in by_id.items()}
     return wire.LinksGraphResult(

@@ -12,15 +12,15 @@ from gnod.errors import InvalidParams
 from gnod.handlers.wire_types import iso
 from gnod.memory import listing
 from gnod.memory.memories import Memories, Proposal
-from gnod.memory.previews import Preview, preview
-from gnod.memory.ranking import DEEP_SEARCH, SEARCH, Depth
-from gnod.memory.recall import Hit, Recalled
+from gnod.memory.recalling.previews import Preview, preview
+from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
+from gnod.memory.recalling.recall import Hit, Recalled
 from gnod.memory.records import PERSONAL, Memory
+from gnod.memory.service import MemoryService
 from gnod.memory.transactions import Change, Draft, Stored
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.memory import MemoryService
 
 
 def handlers(service: MemoryService) -> Mapping[str, Handler]:

@@ -13,13 +13,15 @@ from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import metadata
 from gnod.ingest.links import properties
 from gnod.ingest.links.mentions import Finder, names
-from gnod.pipeline import expression, lexical, references
-from gnod.pipeline.query import Clause
 from gnod.protocol import links as wire
-from gnod.store.database import Connection
-from gnod.store.documents import documents, link_names, mentioning, texts
-from gnod.store.documents.documents import Document
-from gnod.store.documents.mentioning import Candidate
+from gnod.search.keyword import expression, lexical
+from gnod.search.query import references
+from gnod.search.query.parsing import Clause
+from gnod.store.connection import Connection
+from gnod.store.links import link_names, mentioning
+from gnod.store.links.mentioning import Candidate
+from gnod.store.tables import documents, texts
+from gnod.store.tables.documents import Document
 from gnod.types import format_uri, source_line
 
 # Read this many texts without a mention for one answer, because a name that is only in links may be in all texts.

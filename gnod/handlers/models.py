@@ -11,29 +11,30 @@ from typing import Any
 
 import msgspec
 
+from gnod.background.embedding_backlog import Backlog
 from gnod.config import edit
 from gnod.config.model import NO_MODEL, Config
+from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.models import ModelService
+from gnod.configured.readability import ReadabilityService
+from gnod.configured.recommendation import Recommendation, RecommendationService
 from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.handlers.wire_types import iso
-from gnod.models import catalogue, uris
-from gnod.models.fetching import FetchProgress
+from gnod.memory.service import MemoryService
+from gnod.models import uris
 from gnod.models.files import Installed
 from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
-from gnod.models.sizing.asking import ask_sizes
-from gnod.models.sizing.messages import Size
+from gnod.models.supply import catalogue
+from gnod.models.supply.fetching import FetchProgress
+from gnod.models.supply.sizing.asking import ask_sizes
+from gnod.models.supply.sizing.messages import Size
 from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.backlog import Backlog
-from gnod.services.configuration import Configuration
-from gnod.services.embedding import EmbeddingService
-from gnod.services.memory import MemoryService
-from gnod.services.models import ModelService
-from gnod.services.readability import ReadabilityService
-from gnod.services.recommendation import Recommendation, RecommendationService
 
 
 def handlers(

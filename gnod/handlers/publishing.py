@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gnod.configured.configuration import Configuration
 from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.protocol.daemon import Check
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.configuration import Configuration
-from gnod.services.publishing import PublicationState, PublishingService
+from gnod.shared.publisher import PublicationState, PublishingService
 from gnod.store.database import Database
-from gnod.store.documents import documents
+from gnod.store.tables import documents
 
 
 def handlers(configuration: Configuration, database: Database, publishing: PublishingService) -> Mapping[str, Handler]:

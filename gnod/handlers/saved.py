@@ -7,14 +7,14 @@ from functools import partial
 
 from gnod.config import edit
 from gnod.config.model import SearchConfig
+from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidName
 from gnod.handlers.wire_types import filters_of
-from gnod.pipeline.fields import reading
-from gnod.pipeline.query import parse_query
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.services.configuration import Configuration
+from gnod.search.fields import reading
+from gnod.search.query.parsing import parse_query
 from gnod.store.database import Database
 from gnod.types import COLLECTION_NAME
 

@@ -10,11 +10,11 @@ from msgspec import Raw
 
 from gnod.handlers.hits import result_of
 from gnod.handlers.wire_types import filters_of
-from gnod.pipeline.hybrid import OnStage, SearchOptions
 from gnod.protocol import search as wire
 from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.flights import Flights
+from gnod.search.hybrid.stages import OnStage, SearchOptions
 from gnod.search.request import SearchRequest
 from gnod.search.service import SearchService
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gnod.background.embedding_backlog import Backlog
 from gnod.config.model import CollectionConfig
+from gnod.configured.configuration import Configuration
 from gnod.errors import SubscriptionNotFound
+from gnod.freshness.read_your_writes import FreshnessService
+from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers.embedding import embedding_status
 from gnod.handlers.wire_types import freshness_of
 from gnod.protocol import subscription as wire
@@ -15,13 +19,10 @@ from gnod.protocol.index import EmbeddingStatus
 from gnod.rpc.call import NotificationSender
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.subscriptions import Subscriptions
-from gnod.services.backlog import Backlog
-from gnod.services.configuration import Configuration
-from gnod.store.database import Connection, Database
-from gnod.store.documents import changes, documents, failures
-from gnod.store.documents.changes import Change, Page, Position
-from gnod.sync.freshness import FreshnessService
-from gnod.sync.scheduler import SyncScheduler
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import changes, documents, failures
+from gnod.store.tables.changes import Change, Page, Position
 from gnod.types import format_uri
 
 PAGE_PATHS = 500

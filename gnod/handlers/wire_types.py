@@ -10,22 +10,22 @@ import msgspec
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import InvalidParams
+from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.locations import Location
-from gnod.pipeline.budget import Stage
-from gnod.pipeline.correction.correcting import Correction
-from gnod.pipeline.dates import moment
 from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
 from gnod.protocol.search import DocumentFilters
+from gnod.search.correction.correcting import Correction
 from gnod.search.hits import Copies
-from gnod.store.documents.copies import Address
-from gnod.store.documents.documents import Document
-from gnod.store.documents.failures import FailedFile
-from gnod.store.documents.filters import Filters
-from gnod.sync.freshness import FreshnessReport
+from gnod.search.hybrid.budget import Stage
+from gnod.search.query.dates import moment
+from gnod.store.tables.copies import Address
+from gnod.store.tables.documents import Document
+from gnod.store.tables.failures import FailedFile
+from gnod.store.tables.filters import Filters
 from gnod.types import format_uri
 
 Stages = list[dict[str, object]]

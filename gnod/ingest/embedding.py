@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from gnod.models.embedder import Embedder
-from gnod.models.inference import RequestFailed
 from gnod.models.profiles import EmbeddingText
-from gnod.store.database import Connection, Database
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.inference import RequestFailed
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import PendingChunk
 

@@ -11,16 +11,16 @@ from pathlib import PurePosixPath
 import msgspec
 
 from gnod.analysis import languages
-from gnod.ingest import frontmatter
-from gnod.ingest.canonical import canonicalise, digest, embed_hash, with_line_map
-from gnod.ingest.chunking import cut
 from gnod.ingest.code import source
-from gnod.ingest.convert import Converted
-from gnod.ingest.document_terms import terms_of
+from gnod.ingest.formats import Converted
 from gnod.ingest.links.extraction import extract
-from gnod.ingest.outline import Markup, Outline, outline, title_heading
+from gnod.ingest.text import frontmatter
+from gnod.ingest.text.canonical import canonicalise, digest, embed_hash, with_line_map
+from gnod.ingest.text.chunking import cut
+from gnod.ingest.text.document_terms import terms_of
+from gnod.ingest.text.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
-from gnod.store.documents.records import Chunk, FileStat, Prepared
+from gnod.store.tables.records import Chunk, FileStat, Prepared
 from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300

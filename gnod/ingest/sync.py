@@ -20,18 +20,21 @@ from msgspec.structs import replace
 from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.plan import Comparison, Plan
+from gnod.ingest.files.scope import WHOLE, Scope
+from gnod.ingest.files.walk import Enter, Part, Walk, enter_nothing, root_problem
 from gnod.ingest.member_names import may_have_members
 from gnod.ingest.ocr import readers
-from gnod.ingest.plan import Comparison, Plan
-from gnod.ingest.pool import WorkerPool
-from gnod.ingest.scope import WHOLE, Scope
-from gnod.ingest.walk import Enter, Part, Walk, enter_nothing, root_problem
+from gnod.ingest.workers.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.store import packing
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, failures, fulltext, scans, writing
-from gnod.store.documents.records import SKIP_KINDS, FileStat, Prepared, Terms
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables import documents, failures, scans
+from gnod.store.tables.records import SKIP_KINDS, FileStat, Prepared, Terms
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]

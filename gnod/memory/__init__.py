@@ -1,6 +1,8 @@
-"""Short texts that people and agents store: encrypted, found by topic and by meaning. Must not depend on the wire
-types.
+"""Short texts that people and agents store: encrypted, found by topic and by meaning. `service` is the entry.
 
-`keywords`, `ranking` and `previews` are pure. `sealing` and `keys` are the cryptography, `vault` holds the key.
-`memories` stores, `recall` searches, `resident` is what both keep in memory, `database` the file.
+    memories     stores, changes and reads them; `resident` is what stays in RAM
+    key/         the key and what protects it
+    recalling/   from a query to ranked memories
+
+Knows no wire. Their tables are in `gnod.store.memory`.
 """

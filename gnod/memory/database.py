@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase
-from gnod.store import memory_schema
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.memory import memory_schema
 
 _READERS = 2
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gnod.errors import InvalidParams
-from gnod.memory.keywords import folded
 from gnod.memory.memories import Memories
+from gnod.memory.recalling.keywords import folded
 from gnod.memory.records import Memory
 from gnod.memory_types import checked_type
 

@@ -14,17 +14,18 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
 from gnod.memory import records, superseding
-from gnod.memory.keyword_index import KeywordIndex
-from gnod.memory.keywords import folded, topic_words
+from gnod.memory.key.sealing import Sealer
+from gnod.memory.recalling.keyword_index import KeywordIndex
+from gnod.memory.recalling.keywords import folded, topic_words
 from gnod.memory.records import PERSONAL, Body, Memory
 from gnod.memory.resident import OwnedVector, Resident
-from gnod.memory.sealing import Sealer
 from gnod.memory.suggestions import suggest
 from gnod.memory.transactions import Change, Draft, Embedded, Stored, Transactions, Written, memory_of
 from gnod.memory_types import checked_type, is_done
-from gnod.store import memories as table
-from gnod.store.database import Connection, Database
-from gnod.store.memories import Row
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.memory import memories as table
+from gnod.store.memory.memories import Row
 
 MAX_NAMESPACE_CHARACTERS = 64
 # Batches are small because a search may have to wait for one.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InvalidName, LimitExceeded
-from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded, topic_words
-from gnod.memory.sealing import Sealer
+from gnod.memory.key.sealing import Sealer
+from gnod.memory.recalling.keywords import MAX_TOPIC_CHARACTERS, folded, topic_words
 
 PERSONAL = "personal"
 

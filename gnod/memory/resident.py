@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.memory.records import Vector
-from gnod.pipeline.matrix import Ids, Matrix
-from gnod.store.memories import Row
+from gnod.search.meaning.vector_matrix import Ids, Matrix
+from gnod.store.memory.memories import Row
 
 
 class OwnedVector(NamedTuple):

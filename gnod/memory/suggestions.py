@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import compounds, is_unspaced, visible
-from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded
+from gnod.memory.recalling.keywords import MAX_TOPIC_CHARACTERS, folded
 
 MAX_SUGGESTED = 8
 # Read only the beginning of a long text, such as a turn of a conversation: it names the subject.

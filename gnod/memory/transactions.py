@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from gnod.errors import InvalidParams, MemoryDamaged, MemoryExists, MemoryNotFound
 from gnod.memory import records
+from gnod.memory.key.sealing import Sealer
 from gnod.memory.records import Body, Memory, Vector
 from gnod.memory.resident import OwnedVector
-from gnod.memory.sealing import Sealer
 from gnod.memory_types import DONE, checked_type, is_done
-from gnod.store import memories as table
-from gnod.store.database import Connection
-from gnod.store.memories import NewRow, Row
+from gnod.store.connection import Connection
+from gnod.store.memory import memories as table
+from gnod.store.memory.memories import NewRow, Row
 
 _NAMESPACE = b"namespace:"
 

@@ -1,2 +1,4 @@
-"""Language models: names, files, downloads, and the worker that runs them. Must not depend on the store, the wire types
-or the pipeline."""
+"""Language models: their names and files, running them (run/), getting them (supply/), those of servers (remote/).
+
+Knows no store, no wire and no search. Which models the config asks for is in `gnod.configured`.
+"""

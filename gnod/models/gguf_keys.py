@@ -7,4 +7,4 @@ OUTPUT_LAYERS = "gnod.output_layers"
 """The layers after the pooling, as JSON (`gnod.models.output_layers`)."""
 
 SECOND_TEXT = "gnod.second_text"
-"""How far the tokens of a pair's second text are shifted in the vocabulary (`gnod.models.convert.bert`)."""
+"""How far the tokens of a pair's second text are shifted in the vocabulary (`gnod.models.supply.convert.bert`)."""

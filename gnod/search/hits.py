@@ -11,22 +11,23 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
-from gnod.pipeline import anchors, lexical, several_passages
-from gnod.pipeline.anchors import Wanted
-from gnod.pipeline.code_passages import best_in_definition
-from gnod.pipeline.expression import Expression
-from gnod.pipeline.marks import Finder
-from gnod.pipeline.passages import Passage, best_passage, best_passage_in, best_passage_of
-from gnod.pipeline.query import Clause
-from gnod.pipeline.ranked import RankedDocument, Span
-from gnod.pipeline.vector import QueryVectors
+from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
+from gnod.search.keyword.marks import Finder
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.passages import anchors, several_passages
+from gnod.search.passages.anchors import Wanted
+from gnod.search.passages.best_passage import Passage, best_passage, best_passage_in, best_passage_of
+from gnod.search.passages.code_passages import best_in_definition
+from gnod.search.query.parsing import Clause
+from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store import joined
-from gnod.store.database import Connection
-from gnod.store.documents import copies, definitions, documents, shown, texts
-from gnod.store.documents.copies import Address
-from gnod.store.documents.documents import Document
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Definition
+from gnod.store.connection import Connection
+from gnod.store.tables import copies, definitions, documents, shown, texts
+from gnod.store.tables.copies import Address
+from gnod.store.tables.documents import Document
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Definition
 
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024

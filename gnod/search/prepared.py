@@ -7,24 +7,18 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from gnod.pipeline import hybrid, joint
-from gnod.pipeline.budget import Stage
-from gnod.pipeline.correction.correcting import Corrected
-from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.hybrid import (
-    Embed,
-    HybridResult,
-    OnStage,
-    SearchDependencies,
-    SearchOptions,
-)
-from gnod.pipeline.joint import Source
-from gnod.pipeline.query import ParsedQuery
+from gnod.freshness.read_your_writes import FreshnessReport
+from gnod.search.correction.correcting import Corrected
+from gnod.search.correction.corrector import Corrector
 from gnod.search.hits import Copies, copies_of
+from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid.budget import Stage
+from gnod.search.hybrid.joint import Source
+from gnod.search.hybrid.stages import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.search.query.parsing import ParsedQuery
 from gnod.search.results import Asked, correct_stage, with_lag
-from gnod.services.attached import Joined
-from gnod.store.database import Connection, Read
-from gnod.sync.freshness import FreshnessReport
+from gnod.shared.attached import Joined
+from gnod.store.connection import Connection, Read
 
 T = TypeVar("T")
 
@@ -41,7 +35,7 @@ class QueryModels(Protocol):
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for (gnod.pipeline.ahead)."""
+        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.ahead)."""
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
@@ -114,7 +108,7 @@ class PreparedQuery:
         filters = self.asked.filters
         given = (self.read, self.embed, filters.collections, self.shared.sources)
         dependencies = await self.models.dependencies(*given)
-        return await hybrid.present_search(dependencies, self.preparation, present, filters, options, on_stage)
+        return await stages.present_search(dependencies, self.preparation, present, filters, options, on_stage)
 
     async def copies(self, ids: Collection[int]) -> dict[int, Copies]:
         return await self.read(lambda connection: copies_of(connection, ids, self.asked.filters))

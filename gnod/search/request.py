@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gnod.pipeline.budget import Stage
-from gnod.pipeline.correction.correcting import Correction
-from gnod.pipeline.fields.facets import Count
+from gnod.freshness.read_your_writes import FreshnessReport
+from gnod.search.correction.correcting import Correction
+from gnod.search.fields.facets import Count
 from gnod.search.hits import Hit
-from gnod.store.documents.filters import Filters
-from gnod.sync.freshness import FreshnessReport
+from gnod.search.hybrid.budget import Stage
+from gnod.store.tables.filters import Filters
 
 
 class SearchRequest(NamedTuple):

@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from gnod.config.model import ContextConfig
-from gnod.pipeline import lexical, listing, symbols
-from gnod.pipeline.budget import Stage, milliseconds_since, stage
-from gnod.pipeline.correction.correcting import Corrected
-from gnod.pipeline.fields import facets, ordering
-from gnod.pipeline.fields.reading import FieldedQuery
-from gnod.pipeline.lexical import LexicalResult
-from gnod.pipeline.query import Clause, parse_text
-from gnod.pipeline.ranked import RankedDocument
-from gnod.pipeline.vector import QueryVectors
+from gnod.freshness.read_your_writes import FreshnessReport
+from gnod.search.correction.correcting import Corrected
+from gnod.search.fields import facets, ordering
+from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import HitOptions, Marked, hits_of, marked
+from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
+from gnod.search.keyword import lexical, listing, symbols
+from gnod.search.keyword.lexical import LexicalResult
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import Clause, parse_text
+from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.request import Results, SearchRequest
-from gnod.services.attached import Joined
+from gnod.shared.attached import Joined
 from gnod.store import joined
-from gnod.store.database import Connection
-from gnod.store.documents.filters import Filters
-from gnod.sync.freshness import FreshnessReport
+from gnod.store.connection import Connection
+from gnod.store.tables.filters import Filters
 
 T = TypeVar("T")
 

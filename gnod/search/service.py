@@ -16,24 +16,24 @@ from typing import Protocol, TypeVar
 
 from msgspec import Raw
 
+from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, QuerySyntaxError
-from gnod.pipeline import joint, lexical, references, related, vector
-from gnod.pipeline.budget import stage
-from gnod.pipeline.correction.correcting import Corrected, needs_correction
-from gnod.pipeline.correction.corrector import Corrector
-from gnod.pipeline.fields import reading
-from gnod.pipeline.hybrid import (
-    BUDGET_S,
-    HybridResult,
-    OnStage,
-    SearchOptions,
-    embedded_texts,
-)
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import ParsedQuery, parse_clauses, parse_query, parse_question
-from gnod.pipeline.ranked import RankedDocument
+from gnod.freshness.read_your_writes import FreshnessReport, Known, reported
+from gnod.search.correction.correcting import Corrected, needs_correction
+from gnod.search.correction.corrector import Corrector
+from gnod.search.fields import reading
 from gnod.search.hits import marked
+from gnod.search.hybrid import joint
+from gnod.search.hybrid.budget import stage
+from gnod.search.hybrid.stages import BUDGET_S, HybridResult, OnStage, SearchOptions, embedded_texts
+from gnod.search.keyword import lexical
+from gnod.search.meaning import vector_search as vector
+from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.prepared import Preparation, PreparedQuery, QueryModels, corrected_by, unless_known
+from gnod.search.query import references
+from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.related import related_documents
 from gnod.search.request import Results, SearchRequest
 from gnod.search.results import (
     Asked,
@@ -48,11 +48,10 @@ from gnod.search.results import (
     shown,
     vector_results,
 )
-from gnod.services.attached import AttachedCollections, Joined
-from gnod.services.configuration import Configuration
-from gnod.services.readers import Readers
-from gnod.store.database import Connection, Database
-from gnod.sync.freshness import FreshnessReport, Known, reported
+from gnod.shared.attached import AttachedCollections, Joined
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.readers.readers import Readers
 from gnod.types import format_uri
 
 _NOT_LISTED = "attached collections cannot be listed: add a word to the query"
@@ -187,7 +186,7 @@ class SearchService:
         def present(connection: Connection) -> Results:
             document = references.resolve(connection, reference).document
             begun = time.perf_counter()
-            find = related.related if linked else vector.similar
+            find = related_documents.related if linked else vector.similar
             given = (connection, self._nearest, document, served, asked.filters)
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from gnod.analysis.terms import VERSION
-from gnod.ingest.canonical import embed_hash
-from gnod.ingest.document_terms import terms_of
+from gnod.ingest.text.canonical import embed_hash
+from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import (
     FORMAT,
@@ -32,12 +32,12 @@ from gnod.shared.engine import (
     keys_below,
 )
 from gnod.shared.weights import Counts, counts_of, term_id, weights_of
-from gnod.store.database import Connection
-from gnod.store.documents import documents
-from gnod.store.documents.documents import Document
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.link_names import ALIAS, PATH, names_of
-from gnod.store.documents.records import Chunk, Definition, Link, Prepared
+from gnod.store.connection import Connection
+from gnod.store.links.link_names import ALIAS, PATH, names_of
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Chunk, Definition, Link, Prepared
 from gnod.store.vectors.vector_rows import DTYPE
 
 Row = TypeVar("Row")

@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Mapping
 
+from gnod.config.shared_addresses import Address, in_brackets
 from gnod.egress import Egress, Gate, Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, Place
-from gnod.shared.address import Address, in_brackets
 from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect, TokenRefused
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.relay import Relay

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from gnod.errors import EngineFailed
-from gnod.store.documents.records import Chunk, Definition, FileStat, Link, Prepared, Terms
+from gnod.store.tables.records import Chunk, Definition, FileStat, Link, Prepared, Terms
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdDecompressor, ZstdError, compress

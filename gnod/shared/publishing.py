@@ -21,10 +21,11 @@ from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, Former, Header, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Entry, Ledger, Sent
 from gnod.shared.local import shared_document
-from gnod.store.database import Connection, in_snapshot
-from gnod.store.documents import changes, documents
-from gnod.store.documents.changes import Position
-from gnod.store.documents.docsizes import column_sizes
+from gnod.store.connection import Connection
+from gnod.store.keyword_index.docsizes import column_sizes
+from gnod.store.keyword_index.postings.one_view import in_snapshot
+from gnod.store.tables import changes, documents
+from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows
 
 # The maximum documents of a batch, and characters of their texts.

@@ -16,19 +16,20 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.caches import Cache
-from gnod.pipeline import candidates, expression, lexical, nearest
-from gnod.pipeline.candidates import Spread
-from gnod.pipeline.expression import Expression
-from gnod.pipeline.joint import Meant
-from gnod.pipeline.nearest import Surveyed
-from gnod.pipeline.ranked import RankedDocument
+from gnod.search.hybrid.joint import Meant
+from gnod.search.keyword import expression, lexical
+from gnod.search.keyword.expression import Expression
+from gnod.search.meaning import candidate_documents, nearest_documents
+from gnod.search.meaning.candidate_documents import Spread
+from gnod.search.meaning.nearest_documents import Surveyed
+from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.engine import Engine, Found, Header, Key, Restriction, SharedDocument, Vector
 from gnod.shared.replica import Replica
 from gnod.shared.sample import Sample
 from gnod.shared.weights import term_id
-from gnod.store.database import Connection
-from gnod.store.documents.filters import Condition, Filters
-from gnod.store.documents.fulltext import Counted, Term, Weighed
+from gnod.store.connection import Connection
+from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
 
 # The number of candidates by keyword, unless more results are wanted; and the maximum.
@@ -202,10 +203,10 @@ class Reading:
         model = vector_rows.model(connection, uri) if uri else None
         if query is None or uri is None or model is None or not ids:
             return Surveyed([], None)
-        ranking = candidates.of_documents(connection, model.id, query, ids)
-        ranked: list[RankedDocument] = candidates.these(connection, ranking, self._among(ids), ids)
+        ranking = candidate_documents.of_documents(connection, model.id, query, ids)
+        ranked: list[RankedDocument] = candidate_documents.these(connection, ranking, self._among(ids), ids)
         spread = self._spread(query)
-        return Surveyed(ranked, nearest.prominence(spread, ranked), {uri: spread} if spread else {})
+        return Surveyed(ranked, nearest_documents.prominence(spread, ranked), {uri: spread} if spread else {})
 
     def _spread(self, query: Vector) -> Spread | None:
         sample = self._shared.sample

@@ -20,14 +20,16 @@ import numpy as np
 
 from gnod.analysis.terms import VERSION
 from gnod.errors import Corrupt, EngineFailed, ForeignDatabase, NewerDatabase, OutdatedDatabase
-from gnod.ingest.document_terms import terms_of
+from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import FORMAT, Key, SharedDocument, key_of
 from gnod.shared.payload import Payload
 from gnod.store import joined
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, fulltext, writing
-from gnod.store.documents.records import Prepared, Terms
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables.records import Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 

@@ -1,6 +1,6 @@
 """Some random documents of a shared collection, in memory: what can be said of all its documents without asking.
 
-How far the best document stands out (gnod.pipeline.fusion) needs the mean and the deviation over all. Pure.
+How far the best document stands out (gnod.search.ranking.fusion) needs the mean and the deviation over all. Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.pipeline.places import Layout
+from gnod.search.meaning.vector_places import Layout
 from gnod.shared.engine import Key, SharedDocument, Vector
 from gnod.store.vectors.vector_rows import DTYPE
 

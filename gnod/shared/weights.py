@@ -1,7 +1,7 @@
 """Terms as numbers: what BM25 gives the terms of a document before their document frequency is known.
 
 The inner product of these weights with the weights of a query's terms is the score of keyword search (see
-gnod/store/documents/fulltext.py). Pure.
+gnod/store/keyword_index/fulltext.py). Pure.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
-from gnod.store.documents.fulltext import WEIGHTS
-from gnod.store.documents.records import Terms
-from gnod.store.postings.contents import tokens
+from gnod.store.keyword_index.fulltext import WEIGHTS
+from gnod.store.keyword_index.postings.contents import tokens
+from gnod.store.tables.records import Terms
 
 # Sparse vectors of Milvus allow at most 2³² - 2.
 _IDS = 2**32 - 3

@@ -1,5 +1,11 @@
-"""The index on disk: one SQLite database. Must not depend on source files, the meaning of queries or the wire types.
+"""The index on disk: one SQLite database, and files beside it. `database` opens it and has the threads.
 
-Functions take a connection and run in the caller's transaction (`Database.write`), or on a read-only connection
-(`Database.read`).
+    schema, migrations   its history
+    tables/              one module for each table
+    documents/           what changes several tables at once: storing, removing, compacting
+    keyword_index/       full text; postings/ is its copy for large indexes
+    vectors/  links/  memory/  backup/  health/
+    readers/             processes that read for many clients
+
+Functions take a connection. Knows tables; knows no files of users, no meaning of queries and no wire.
 """

@@ -12,7 +12,7 @@ import stat
 import threading
 import unicodedata
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -24,16 +24,16 @@ from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.private import private_folder
 from gnod.signals import Signal
 from gnod.store import index_schema, packing
-from gnod.store.health.faults import damaged, identify, translated
-from gnod.store.postings import attachment
-from gnod.store.postings.files import Damaged
-from gnod.store.postings.versions import Postings
+from gnod.store.connection import Connection, Read
+from gnod.store.faults import damaged, identify, translated
+from gnod.store.keyword_index.postings import attachment
+from gnod.store.keyword_index.postings.one_view import in_one_view, in_snapshot
+from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
 from gnod.turns import Turns
 
 T = TypeVar("T")
-Connection = apsw.Connection
 
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
@@ -63,12 +63,6 @@ class Follower(Protocol):
     def before_commit(self, connection: Connection) -> Callable[[], None]:
         """Return what is to be called after the commit."""
         ...
-
-
-class Read(Protocol):
-    """Runs work on a reader thread, for coroutines."""
-
-    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]: ...
 
 
 class Database:
@@ -419,27 +413,3 @@ def open_reader(path: Path, postings: Postings | None = None) -> Connection:
         attachment.attach(connection, postings)
     _configure(connection)
     return connection
-
-
-def in_one_view(connection: Connection, work: Callable[[Connection], T]) -> T:
-    """Run a read in the transaction that is open; the postings are looked up once. Where these turn out to be damaged,
-    it runs again without them."""
-    try:
-        with attachment.one_snapshot(connection):
-            return work(connection)
-    except (Damaged, IndexError):
-        if not attachment.doubt(connection):
-            raise
-        with attachment.without_postings(connection):
-            return work(connection)
-
-
-def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
-    """Run a read that sees one state of the database."""
-    connection.execute("BEGIN")
-    try:
-        return in_one_view(connection, work)
-    finally:
-        # An interrupt may have ended the transaction.
-        if connection.in_transaction:
-            connection.execute("COMMIT")

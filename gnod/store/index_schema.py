@@ -13,7 +13,7 @@ import apsw
 from gnod.analysis import terms
 from gnod.errors import NewerDatabase
 from gnod.store import schema
-from gnod.store.health.faults import INDEX
+from gnod.store.faults import INDEX
 
 TOKENIZER = "gnod-terms"
 # The newest format of FTS5's own tables that gnod can read (SQLite 3.42).
@@ -166,7 +166,7 @@ _DOCUMENTS = f"""
 """
 
 _LINKS = """
-    -- What links can call a document (gnod/store/documents/link_names.py), and what they look for.
+    -- What links can call a document (gnod/store/links/link_names.py), and what they look for.
     CREATE TABLE names (
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
         name TEXT NOT NULL,
@@ -217,7 +217,7 @@ _FAILURES = f"""
 """
 
 _CHANGES = f"""
-    -- The clock of gnod.store.documents.changes: one row per path, at its last change. Names, not ids: the changes of a
+    -- The clock of gnod.store.tables.changes: one row per path, at its last change. Names, not ids: the changes of a
     -- removed collection must still be reported.
     CREATE TABLE changes (
         clock INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import apsw
 
 from gnod.errors import DatabaseCorrupt, NewerDatabase, OutdatedDatabase
-from gnod.store.health.faults import Kind
+from gnod.store.faults import Kind
 
 Migration = Callable[[apsw.Connection], None]
 

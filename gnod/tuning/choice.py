@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.pipeline import fusion
-from gnod.pipeline.fusion import Evidence, Trust
+from gnod.search.ranking import fusion
+from gnod.search.ranking.fusion import Evidence, Trust
 
 FACTORS = (0.25, 0.5, 2.0, 4.0, 8.0)
 # Fewer questions prove nothing.

@@ -26,17 +26,20 @@ import numpy as np
 
 from gnod.errors import GnoError
 from gnod.ingest.embedding import EmbeddingRun
-from gnod.ingest.jobs import Outcome, TextJob
-from gnod.models.embedder import Embedder
-from gnod.pipeline import retrieval
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import text_lines
-from gnod.pipeline.vector import QueryVectors
-from gnod.store.database import Connection, Database
-from gnod.store.documents import collections, documents, fulltext, writing
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.priors import Prior
-from gnod.store.documents.records import Chunk, Prepared, Terms
+from gnod.ingest.workers.jobs import Outcome, TextJob
+from gnod.models.run.embedder import Embedder
+from gnod.search.hybrid import retrieval
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import text_lines
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.documents import collections, writing
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.priors import Prior
+from gnod.store.tables.records import Chunk, Prepared, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose

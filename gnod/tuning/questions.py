@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gnod.ingest import frontmatter
+from gnod.ingest.text import frontmatter
 
 _MIN_WORDS, _MAX_WORDS = 3, 25
 _MIN_SENTENCE_WORDS = 5

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import text
-from gnoctl.answers import Draft, render
-from gnoctl.terminal import Terminal
+from gnoctl.printing import text
+from gnoctl.printing.answers import Draft, render
+from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples

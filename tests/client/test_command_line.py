@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnoctl import app, fastparse
+from gnoctl import app
+from gnoctl.arguments import fastparse
+from gnoctl.arguments.options import specs
 from gnoctl.command import Parsed
 from gnoctl.commands import NAMES, load
-from gnoctl.options import specs
 from gnod.errors import UsageError
 from tests.client.conftest import Gnoctl
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import text
-from gnoctl.evidence import render
-from gnoctl.terminal import Terminal
+from gnoctl.printing import text
+from gnoctl.printing.evidence import render
+from gnoctl.printing.terminal import Terminal
 from gnod.protocol.evidence import EvidenceParams, EvidencePassage, EvidenceResult, LeftOutPassages
 from tests.client import samples
 from tests.client.conftest import Gnoctl

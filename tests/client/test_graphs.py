@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import graphs
-from gnoctl.terminal import Terminal
+from gnoctl.printing import graphs
+from gnoctl.printing.terminal import Terminal
 from gnod.protocol.links import GraphEdge, GraphNode, LinksGraphResult
 from gnod.types import format_uri
 

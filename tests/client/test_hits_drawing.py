@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.hits import render, render_hit
-from gnoctl.terminal import Terminal
-from gnoctl.text import cells, is_safe
+from gnoctl.printing.hits import render, render_hit
+from gnoctl.printing.terminal import Terminal
+from gnoctl.printing.text import cells, is_safe
 from gnod.protocol.base import Freshness
 from gnod.protocol.search import Hit, HitPassage, Reason
 from tests.client.samples import few, found, hit, hostile_hits

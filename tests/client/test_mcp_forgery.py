@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import text
 from gnoctl.mcp import outputs as o
 from gnoctl.mcp.output_text import render
+from gnoctl.printing import text
 from gnod.types import format_uri
 
 NUMBERED = re.compile(r"(\d+)\|(.*)")

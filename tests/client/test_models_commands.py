@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from gnoctl.progress import Progress
+from gnoctl.printing.progress import Progress
 from gnod.errors import DownloadFailed
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.models import (
@@ -191,7 +191,7 @@ def test_path(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 def test_bytes_are_told_in_megabytes(
     value: ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gnoctl.progress.LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("gnoctl.printing.progress.LINE_EVERY_S", 0.0)
     with Progress(quiet=False) as progress:
         progress(value)
     assert capsys.readouterr().err == f"{line}\n"

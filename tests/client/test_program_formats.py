@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 
-from gnoctl import records, text
-from gnoctl.output import json_text
-from gnoctl.records import Record, record_of
+from gnoctl.printing import records, text
+from gnoctl.printing.output import json_text
+from gnoctl.printing.records import Record, record_of
 from gnod.protocol.search import Hit
 from gnod.types import parse_uri
 from tests.client.samples import few, found, hit, hostile_hits, hostile_text

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.hits import render
-from gnoctl.terminal import Terminal
-from gnoctl.text import is_safe
+from gnoctl.printing.hits import render
+from gnoctl.printing.terminal import Terminal
+from gnoctl.printing.text import is_safe
 from gnod.errors import QuerySyntaxError
 from gnod.protocol.collections import CollectionListResult
 from gnod.protocol.search import SearchQueryParams, SearchResult

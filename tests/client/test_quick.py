@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from gnoctl import fastparse, quick
+from gnoctl import quick
+from gnoctl.arguments import fastparse
 from gnoctl.commands.search import WordsOptions
 from gnod.errors import Unavailable
 from gnod.protocol.base import Copy, Correction, Freshness, Location

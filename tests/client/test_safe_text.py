@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import text, wording
+from gnoctl.printing import text, wording
 from tests.client.samples import few, hostile_text
 
 

@@ -31,7 +31,7 @@ HEAVY = {
         "argparse",
         "gnod.daemon",
         "gnod.rpc",
-        "gnod.services",
+        "gnod.configured",
         "gnod.protocol.methods",
     ),
 }

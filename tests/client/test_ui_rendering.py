@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from gnoctl import text
+from gnoctl.printing import text
 from gnoctl.ui.rendering import LONGEST, draw
 from gnoctl.ui.styles import is_match
 from gnod.protocol.documents import DocumentText

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnoctl.viewers import PDF, Opening, System, Target, choose, choose_window, shown
+from gnoctl.opening.viewers import PDF, Opening, System, Target, choose, choose_window, shown
 from gnod.errors import Unavailable, UsageError
 
 REPORT = Target("/d/a b.pdf", PDF, page=12)

@@ -50,8 +50,8 @@ from __future__ import annotations
 
 import re
 
-from gnod.ingest.convert.converter import Converter, FileContent
-from gnod.ingest.convert.result import Converted
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.result import Converted
 
 
 def _read(content: FileContent) -> Converted:
@@ -64,9 +64,9 @@ PLAY = Converter(label="a play script", mime="text/x-play", extensions="play", i
 
 
 def test_a_converter_is_one_module_and_one_entry(checkout: Checkout) -> None:
-    checkout.add("gnod/ingest/convert/playscript.py", PLAYSCRIPT)
-    checkout.insert("gnod/ingest/convert/registry.py", "REGISTRY", "from gnod.ingest.convert import playscript")
-    checkout.insert("gnod/ingest/convert/registry.py", "*text.FORMATS", "playscript.PLAY,")
+    checkout.add("gnod/ingest/formats/playscript.py", PLAYSCRIPT)
+    checkout.insert("gnod/ingest/formats/registry.py", "REGISTRY", "from gnod.ingest.formats import playscript")
+    checkout.insert("gnod/ingest/formats/registry.py", "*text.FORMATS", "playscript.PLAY,")
     machine = checkout.machine
     (machine.notes / "hamlet.play").write_text("HAMLET: Words, words, words.\nPOLONIUS: What is the matter?\n")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gnod.pipeline.fields.registry import FIELDS
+from gnod.search.fields.registry import FIELDS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "searching.md").read_text(encoding="utf-8")
 

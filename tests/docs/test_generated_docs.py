@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gnoctl import app, fastparse
+from gnoctl import app
+from gnoctl.arguments import fastparse
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.models import catalogue
+from gnod.models.supply import catalogue
 from gnod.presets import PRESETS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text(encoding="utf-8")

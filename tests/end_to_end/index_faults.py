@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from gnod.store import packing
-from gnod.store.documents.records import SKIP_KINDS
 from gnod.store.health import fts_integrity
+from gnod.store.tables.records import SKIP_KINDS
 
 _SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
 

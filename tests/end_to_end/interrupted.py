@@ -18,10 +18,10 @@ from pathlib import Path
 import apsw
 
 from gnod.paths import Places
-from gnod.store import memory_schema
 from gnod.store.backup import backup, restore
 from gnod.store.backup.restore_moves import Move
 from gnod.store.database import Database
+from gnod.store.memory import memory_schema
 from tests.small_index import SmallIndex
 
 _EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.chmod", "os.rmdir"}

@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks import sample_questions
 from benchmarks.sample_questions import Asked
-from gnod.pipeline.answering.citations import cited
-from gnod.pipeline.answering.confidence import THRESHOLD, WEIGHTS
+from gnod.answers.citations import cited
+from gnod.answers.confidence import THRESHOLD, WEIGHTS
 from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

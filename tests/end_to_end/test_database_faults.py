@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from gnod.store.database import Database
-from gnod.store.health import runtime_flags
+from gnod.store.tables import runtime_flags
 from tests.end_to_end.backups import BEFORE_RELEASE
 from tests.machine import Machine, wait_until
 

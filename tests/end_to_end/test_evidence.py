@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import sample_questions
-from gnod.ingest.canonical import canonicalise, digest
+from gnod.ingest.text.canonical import canonicalise, digest
 from tests.end_to_end.test_mcp_server import agent, refused, said
 from tests.machine import Machine, temporary_machine
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 WORDS = 128
 CLIENTS = 4
 EACH = WORDS // CLIENTS
-_READER = "gnod.services.reader"
+_READER = "gnod.store.readers.reader"
 
 Answers = dict[str, Any]
 

@@ -40,7 +40,7 @@ import os, sys, threading, time, atexit
 def shout():
     while True:
         print("shouted", flush=True); os.write(1, b"written\\n"); print("kept back"); time.sleep(0.01)
-from gnoctl.commands import mcp
+from gnoctl.commands.integration import mcp
 take = mcp.take_output
 def taken():
     wire = take()

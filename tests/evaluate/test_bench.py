@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from gnoctl.arguments.options import specs
 from gnoctl.commands.bench import BenchOptions
 from gnoctl.commands.bench import words as words_of
-from gnoctl.options import specs
 from gnod.evaluate import command, runs
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import evaluate

@@ -13,7 +13,7 @@ import pytest
 
 from gnod.evaluate import command
 from gnod.models.files import ModelFiles
-from gnod.pipeline import fusion
+from gnod.search.ranking import fusion
 from tests.evaluate import tiny
 from tests.models import tiny_embedder
 from tests.models.tiny_ranker import SEED, CrossEncoder

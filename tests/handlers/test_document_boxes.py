@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 from PIL import Image
 
+from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidReference, NotFound, Unavailable
-from gnod.handlers import document_boxes, document_image
-from gnod.ingest.pool import WorkerPool
+from gnod.handlers.documents import document_boxes, document_image
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.locations import Locations, Start
 from gnod.protocol.documents import (
     DocumentBoxesParams,
@@ -23,8 +24,7 @@ from gnod.protocol.documents import (
     DocumentImageResult,
 )
 from gnod.rpc.call import Call
-from gnod.services.configuration import Configuration
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from tests.pdf_files import page_of_text, pdf

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, InvalidReference, NotFound, RootUnavailable
-from gnod.handlers import document
+from gnod.handlers.documents import document
 from gnod.protocol.documents import (
     DocumentGetParams,
     DocumentLocateParams,
@@ -19,8 +20,7 @@ from gnod.protocol.documents import (
 )
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
-from gnod.services.configuration import Configuration
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from tests.shared.attaching import not_attached

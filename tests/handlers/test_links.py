@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from gnod.configured.configuration import Configuration
 from gnod.errors import CollectionNotFound
 from gnod.handlers import links
 from gnod.protocol import links as wire
 from gnod.rpc.call import Call
-from gnod.services.configuration import Configuration
 from gnod.store.documents import collections
 from gnod.store.documents.collections import Folder
 from tests.small_index import SmallIndex

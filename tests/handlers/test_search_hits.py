@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from gnod.ingest.chunking import MAX_CHARACTERS
-from gnod.models.embedder import Embedder
-from gnod.pipeline import vector
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import parse_text
-from gnod.pipeline.ranked import RankedDocument, Span
-from gnod.pipeline.vector import QueryVectors
+from gnod.ingest.text.chunking import MAX_CHARACTERS
+from gnod.models.run.embedder import Embedder
 from gnod.protocol.search import Hit, SearchVectorParams
 from gnod.search.hits import marked as marks_of
-from gnod.store.database import Connection
-from gnod.store.documents import documents, shown
-from gnod.store.documents.documents import Document
-from gnod.store.documents.filters import Filters
+from gnod.search.meaning import vector_search
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import parse_text
+from gnod.search.ranking.ranked import RankedDocument, Span
+from gnod.store.connection import Connection
+from gnod.store.tables import documents, shown
+from gnod.store.tables.documents import Document
+from gnod.store.tables.filters import Filters
 from tests.hits import wire_hits
-from tests.pipeline.hybrid_bench import bench, embed_all, made
+from tests.search.hybrid_bench import bench, embed_all, made
 from tests.small_index import SmallIndex
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -157,7 +157,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     def work(vectors: QueryVectors, connection: Connection) -> Hit:
         starts = [start for (start,) in connection.execute("SELECT start FROM content_vectors ORDER BY start")]
         assert len(starts) == 2
-        (ranked,) = vector.search(connection, Nearest(), vectors, Filters(), limit=1)
+        (ranked,) = vector_search.search(connection, Nearest(), vectors, Filters(), limit=1)
         assert ranked.span
         assert ranked.span.start == starts[piece]
         params, words = SearchVectorParams(query=query, passages=2), marks_of(connection, parse_text(query))

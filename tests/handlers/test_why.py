@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnod.config.model import CollectionConfig
-from gnod.handlers.why import why
-from gnod.ingest.ignore import IgnoreFiles
+from gnod.handlers.checks.why import why
+from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.protocol.index import WhyCollection
-from gnod.store.documents import collections, failures
+from gnod.store.documents import collections
 from gnod.store.documents.collections import Folder
+from gnod.store.tables import failures
 from tests.small_index import SmallIndex
 
 

@@ -1,6 +1,7 @@
 """A converter worker, `python -m bad_converter`, with one more converter: it does what a taken-over parser would.
 
-The rest is `gnod.ingest.worker` as it is. The text of a file says what: the name of a function here, and its arguments.
+The rest is `gnod.ingest.workers.worker` as it is. The text of a file says what: the name of a function here, and its
+arguments.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gnod.ingest import worker
-from gnod.ingest.convert.converter import Converter, FileContent
-from gnod.ingest.convert.registry import REGISTRY
-from gnod.ingest.convert.result import Converted
+from gnod.ingest.formats.registry import REGISTRY
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.result import Converted
+from gnod.ingest.workers import worker
 
 C = ctypes.CDLL(None, use_errno=True)
 
@@ -209,7 +210,7 @@ def hang_up() -> None:
 def answer_for_the_next() -> None:
     """Say twice that the job is taken."""
     from gnod.child import frames
-    from gnod.ingest.messages import Taken
+    from gnod.ingest.workers.messages import Taken
 
     os.write(int(sys.argv[1]), frames.encode(Taken()))
     time.sleep(600)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile_samples import asking_for, bombs, slow_texts, zip_of_zeros, zipped
-from gnod.ingest.convert import ConversionFailed, convert
-from gnod.ingest.convert.converter import UNPACKED_MEMBERS
-from gnod.ingest.convert.cpu_time import CpuTimeExceeded, limit_cpu_time
+from gnod.ingest.formats import ConversionFailed, convert
+from gnod.ingest.reading.converter import UNPACKED_MEMBERS
+from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from tests.ingest.unpacked import unpacked
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.canonical import canonicalise, digest, with_line_map
+from gnod.ingest.text.canonical import canonicalise, digest, with_line_map
 from gnod.types import canonical_line, source_line
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.canonical import canonicalise
-from gnod.ingest.chunking import MAX_CHARACTERS, Passage, cut
-from gnod.ingest.outline import Markup, outline, title_heading
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.chunking import MAX_CHARACTERS, Passage, cut
+from gnod.ingest.text.outline import Markup, outline, title_heading
 
 WORDS = st.sampled_from(
     [

@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from gnod.ingest.canonical import canonicalise
-from gnod.ingest.chunking import MAX_CHARACTERS
 from gnod.ingest.code import source
 from gnod.ingest.code.languages import BY_MIME, BY_NAME, LANGUAGES, by_path
 from gnod.ingest.code.source import SourceCode, module_of
 from gnod.ingest.code.structure import MAX_CHARACTERS as MAX_PARSED
 from gnod.ingest.code.structure import MAX_DEFINITIONS, structure
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.chunking import MAX_CHARACTERS
 
 # For each language: a text, and what it defines.
 SAMPLES = {
@@ -214,7 +214,7 @@ def test_any_text_is_read_within_bounds(path: str, text: str) -> None:
 
 
 def test_grammars_are_loaded_only_for_code() -> None:
-    program = "import sys, gnod.ingest.prepare, gnod.ingest.convert.registry; print('tree_sitter' in sys.modules)"
+    program = "import sys, gnod.ingest.prepare, gnod.ingest.formats.registry; print('tree_sitter' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "False"
 

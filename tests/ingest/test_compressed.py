@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gnod.ingest.convert import ConversionFailed, Converted, convert
+from gnod.ingest.formats import ConversionFailed, Converted, convert
 from gnod.ingest.prepare import prepare
 from gnod.types import source_line
 from tests.ingest.unpacked import unpacked

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.convert.decode import NotText, decode
+from gnod.ingest.reading.decode import NotText, decode
 
 MIXED = "Grüße aus Köln – naïve café, Žluťoučký kůň, 日本語テキスト, Ελληνικά, русский zqx50\n"
 

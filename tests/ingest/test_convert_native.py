@@ -11,9 +11,9 @@ import zipfile
 
 import pytest
 
-from gnod.ingest.convert import ConversionFailed, Converted, convert
-from gnod.ingest.outline import Markup
-from gnod.store.documents.records import SKIP_KINDS
+from gnod.ingest.formats import ConversionFailed, Converted, convert
+from gnod.ingest.text.outline import Markup
+from gnod.store.tables.records import SKIP_KINDS
 from tests.ingest.unpacked import unpacked
 
 LIMIT = 50_000_000
@@ -293,7 +293,7 @@ def test_skips_and_failures_are_distinguished() -> None:
 
 def test_texts_load_no_heavy_library() -> None:
     program = (
-        "import sys\nfrom gnod.ingest.convert import convert\n"
+        "import sys\nfrom gnod.ingest.formats import convert\n"
         "for name in ('a.md', 'a.csv', 'a.ipynb', 'a.xml', 'a.py'):\n"
         "    convert(b'{\"cells\": [1]}', name, max_characters=100)\n"
         "heavy = ('markitdown', 'pandas', 'bs4', 'charset_normalizer', 'lxml')\n"

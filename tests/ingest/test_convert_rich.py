@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from gnod.ingest.convert import ConversionFailed, Converted, convert
+from gnod.ingest.formats import ConversionFailed, Converted, convert
 from tests.pdf_files import pdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

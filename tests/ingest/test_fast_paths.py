@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.ingest import canonical, chunking, outline
-from gnod.ingest.canonical import canonicalise
-from gnod.ingest.chunking import Passage, cut
-from gnod.ingest.convert import convert
-from gnod.ingest.convert.converter import FileContent
+from gnod.ingest.formats import convert
+from gnod.ingest.reading.converter import FileContent
+from gnod.ingest.text import canonical, chunking, outline
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.chunking import Passage, cut
 
 _PIECES = st.sampled_from(
     [

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile_samples import zipped
-from gnod.ingest.convert import convert, image
-from gnod.ingest.convert.converter import Converter
-from gnod.ingest.convert.registry import REGISTRY
-from gnod.ingest.outline import outline
+from gnod.ingest.formats import convert, image
+from gnod.ingest.formats.registry import REGISTRY
+from gnod.ingest.reading.converter import Converter
+from gnod.ingest.text.outline import outline
 from tests.ingest.test_convert_rich import docx
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf

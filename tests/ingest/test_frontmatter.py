@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from gnod.ingest import frontmatter
+from gnod.ingest.text import frontmatter
 
 
 def test_values_are_plain_data() -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gnod.ingest.convert import Converted, convert
+from gnod.ingest.formats import Converted, convert
 
 
 def converted(text: str, name: str) -> Converted:

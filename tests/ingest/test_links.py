@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.ingest import frontmatter
-from gnod.ingest.canonical import canonicalise
 from gnod.ingest.links.extraction import Extracted, extract
-from gnod.ingest.outline import outline
-from gnod.store.documents.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
-from gnod.store.documents.records import Link
+from gnod.ingest.text import frontmatter
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.outline import outline
+from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
+from gnod.store.tables.records import Link
 
 CASES = Path(__file__).parent / "link_cases"
 FORMATS = {

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.convert import convert
-from gnod.ingest.convert.parts import Parts
-from gnod.ingest.convert.result import ConversionFailed
+from gnod.ingest.formats import convert
 from gnod.ingest.prepare import prepare
+from gnod.ingest.reading.parts import Parts
+from gnod.ingest.reading.result import ConversionFailed
 from gnod.locations import Location, Locations, decoded, encoded
-from gnod.store.documents.records import Prepared
+from gnod.store.tables.records import Prepared
 from tests.pdf_files import page_of_text, pdf
 
 # Each is alone on its page, slide, sheet, …

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.ingest.convert import convert
+from gnod.ingest.formats import convert
 from gnod.ingest.prepare import prepare
-from gnod.store.documents.records import Prepared
+from gnod.store.tables.records import Prepared
 from gnod.types import source_line
 
 RST = r"""

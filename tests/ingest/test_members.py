@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from gnod.config.model import CollectionConfig, IngestConfig
-from gnod.ingest.ignore import IgnoreFiles
+from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.member_names import Names
-from gnod.ingest.pool import WorkerPool
 from gnod.ingest.sync import Sync, SyncReport
-from gnod.store.documents import documents
+from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.documents.collections import Folder, mirror
-from gnod.store.documents.documents import Document
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
 from tests.small_index import SmallIndex
 
 FOLDER = str(Path(__file__).parent)  # of bad_converter

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from gnod.ingest.convert import ConversionFailed, convert
-from gnod.ingest.convert.scans import MAX_PAGES, Scans
-from gnod.ingest.convert.text_layer import is_garbage
-from gnod.ingest.ocr import layout, pictures, readers
+from gnod.ingest.formats import ConversionFailed, convert
+from gnod.ingest.formats.pdf.text_layer import is_garbage
+from gnod.ingest.ocr import layout, readers
 from gnod.ingest.ocr.layout import Line
 from gnod.ingest.ocr.page import recognise
 from gnod.ingest.ocr.readers import Reader
-from gnod.store.documents.records import RecognisedPage
+from gnod.ingest.reading import pictures
+from gnod.ingest.reading.scans import MAX_PAGES, Scans
+from gnod.store.tables.records import RecognisedPage
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
 from tests.pictures import drawn, encoded

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from benchmarks.hostile_samples import zipped
-from gnod.ingest.convert import ConversionFailed, Converted, convert
+from gnod.ingest.formats import ConversionFailed, Converted, convert
 from gnod.locations import Location
 
 _NAMES = "office text table style presentation meta"
@@ -162,7 +162,7 @@ def test_bad_rich_text_says_why(source: bytes) -> None:
 
 
 def test_rich_text_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnod.ingest.convert.richtext._LIMIT_S", 0.5)
+    monkeypatch.setattr("gnod.ingest.formats.office.richtext._LIMIT_S", 0.5)
     slow = rb"{\rtf1 " + rb"{\field{\*\fldinst{HYPERLINK " * 100_000
     assert failure(slow, "a.rtf").kind in ("timeout", "empty")
 

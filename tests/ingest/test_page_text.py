@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gnod.ingest.convert.page_text import Rect, read_page
-from gnod.ingest.convert.result import ConversionFailed
+from gnod.ingest.formats.pdf.page_text import Rect, read_page
+from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import page_of_text, pdf
 
 # Helvetica of 10 points: a box has 10.5 above its lower edge, of which 2 are below the line.

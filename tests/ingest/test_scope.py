@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.scope import NOTHING, WHOLE, Scope, of_paths
-from gnod.ingest.walk import Walk, walk
-from gnod.store.documents.records import Between
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.scope import NOTHING, WHOLE, Scope, of_paths
+from gnod.ingest.files.walk import Walk, walk
+from gnod.store.tables.records import Between
 
 _NAMES = st.sampled_from(["a", "b", "build", "c.md", "d.txt", ".gitignore", "link", "ä"])
 _BESIDE = st.lists(

@@ -16,17 +16,18 @@ from hypothesis import strategies as st
 
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.ingest import sync as sync_module
-from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.plan import Comparison
-from gnod.ingest.pool import WorkerPool
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.plan import Comparison
+from gnod.ingest.files.walk import Listing
 from gnod.ingest.sync import Sync, SyncReport
-from gnod.ingest.walk import Listing
-from gnod.ingest.worker_process import MODULE
-from gnod.store.database import Connection
-from gnod.store.documents import documents, writing
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.ingest.workers.worker_process import MODULE
+from gnod.store.connection import Connection
+from gnod.store.documents import writing
 from gnod.store.documents.collections import Folder, mirror
-from gnod.store.documents.failures import FailedFile
-from gnod.store.documents.records import Between, FileStat
+from gnod.store.tables import documents
+from gnod.store.tables.failures import FailedFile
+from gnod.store.tables.records import Between, FileStat
 from tests.small_index import SmallIndex
 
 LIMITS = IngestConfig(max_file_mb=1)

@@ -11,8 +11,8 @@ import pytest
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.ignore import IgnoreFiles
-from gnod.ingest.walk import Listing, walk, why_not_listed
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.walk import Listing, walk, why_not_listed
 
 
 def write(root: Path, *paths: str, text: str = "x") -> None:

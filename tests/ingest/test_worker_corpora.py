@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gnod.ingest.jobs import Container, Failure, FileJob, Outcome
-from gnod.ingest.pool import WorkerPool
-from gnod.store.documents.records import SKIP_KINDS, Prepared
+from gnod.ingest.workers.jobs import Container, Failure, FileJob, Outcome
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.tables.records import SKIP_KINDS, Prepared
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 FAULTS = {

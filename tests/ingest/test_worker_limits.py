@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gnod.ingest.jobs import Failure, FileJob, Outcome
-from gnod.ingest.pool import WorkerPool
-from gnod.store.documents.records import Prepared
+from gnod.ingest.workers.jobs import Failure, FileJob, Outcome
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.tables.records import Prepared
 from tests.child.sandboxed import has_landlock
 
 pytestmark = pytest.mark.slow

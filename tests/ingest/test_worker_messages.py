@@ -6,9 +6,9 @@ import asyncio
 import socket
 
 from gnod.child import frames
-from gnod.ingest import messages
-from gnod.ingest.jobs import Failure, FileJob, Job, PageJob, PageRead, TextJob, Unchanged
-from gnod.store.documents.records import FileStat
+from gnod.ingest.workers import messages
+from gnod.ingest.workers.jobs import Failure, FileJob, Job, PageJob, PageRead, TextJob, Unchanged
+from gnod.store.tables.records import FileStat
 
 JOBS: list[Job] = [
     FileJob(path="/a/ü.md", relative_path="ü.md", max_bytes=1, max_characters=2),

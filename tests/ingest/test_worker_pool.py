@@ -16,9 +16,9 @@ import pytest
 from msgspec.structs import replace
 
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest.jobs import Failure, FileJob, PageJob, PageRead, TextJob
-from gnod.ingest.pool import WorkerPool
-from gnod.store.documents.records import Prepared
+from gnod.ingest.workers.jobs import Failure, FileJob, PageJob, PageRead, TextJob
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.tables.records import Prepared
 from tests.pdf_files import pdf
 from tests.waiting import until
 
@@ -360,7 +360,8 @@ def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
 
 def test_workers_die_with_the_daemon() -> None:
     program = (
-        "import asyncio, os, signal\nfrom gnod.ingest.jobs import TextJob\nfrom gnod.ingest.pool import WorkerPool\n"
+        "import asyncio, os, signal\nfrom gnod.ingest.workers.jobs import TextJob\n"
+        "from gnod.ingest.workers.pool import WorkerPool\n"
         "async def main():\n"
         "    pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)\n"
         "    await pool.run(TextJob(text='x', relative_path='x.md'))\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gnod.ingest.jobs import Failure, FileJob, Outcome, TextJob, Unchanged
-from gnod.ingest.worker import ReadFailed, perform, read_source
-from gnod.store.documents.records import Prepared
+from gnod.ingest.workers.jobs import Failure, FileJob, Outcome, TextJob, Unchanged
+from gnod.ingest.workers.worker import ReadFailed, perform, read_source
+from gnod.store.tables.records import Prepared
 
 
 def job(path: Path | str, known: str | None = None, max_bytes: int = 1000, max_characters: int = 10_000) -> FileJob:

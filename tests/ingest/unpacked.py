@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from gnod.ingest.convert import convert
-from gnod.ingest.jobs import Container, FileJob
-from gnod.ingest.members import prepared
-from gnod.ingest.worker import _failure
-from gnod.store.documents.records import FileStat, Prepared
+from gnod.ingest.formats import convert
+from gnod.ingest.workers.jobs import Container, FileJob
+from gnod.ingest.workers.members import prepared
+from gnod.ingest.workers.worker import _failure
+from gnod.store.tables.records import FileStat, Prepared
 
 _LIMIT = 50_000_000
 

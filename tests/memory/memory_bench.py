@@ -12,20 +12,20 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import EgressPolicy
+from gnod.configured.models import ModelFactory, ModelService
 from gnod.memory.database import MemoryDatabase
+from gnod.memory.key.sealing import Sealer
 from gnod.memory.memories import Memories
 from gnod.memory.records import Vector
-from gnod.memory.sealing import Sealer
+from gnod.memory.service import MemoryService
 from gnod.memory.transactions import Embedded
-from gnod.models.inference import Inference
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
-from gnod.services.configuration import Configuration
-from gnod.services.egress import EgressPolicy
-from gnod.services.memory import MemoryService
-from gnod.services.models import ModelFactory, ModelService
-from gnod.store import memories as table
+from gnod.models.run.inference import Inference
 from gnod.store.database import Database
-from gnod.store.egress_journal import EgressJournal
+from gnod.store.memory import memories as table
+from gnod.store.tables.egress_journal import EgressJournal
 
 KEY = bytes(range(32))
 URI = "file:/models/words.gguf"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnod.memory.events import Group, groups
+from gnod.memory.recalling.events import Group, groups
 from gnod.memory.records import Memory, Vector
 
 HOUR_MS = 3_600_000

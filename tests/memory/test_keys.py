@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from gnod.errors import KeyringFailed, MemoryDamaged, WrongPassphrase
-from gnod.memory import keys
-from gnod.memory.keys import KeyRecord
+from gnod.memory.key import keys
+from gnod.memory.key.keys import KeyRecord
 
 PASSPHRASE = "correct horse, bätteries"
 

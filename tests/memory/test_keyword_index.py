@@ -7,10 +7,10 @@ import gc
 import pytest
 
 from gnod.analysis.terms import Analyzer
-from gnod.memory.keyword_index import KeywordIndex, Matches
+from gnod.memory.recalling.keyword_index import KeywordIndex, Matches
 from gnod.memory.records import Memory
-from gnod.pipeline import expression
-from gnod.pipeline.query import parse_clauses
+from gnod.search.keyword import expression
+from gnod.search.query.parsing import parse_clauses
 
 HOUR_MS = 3_600_000
 

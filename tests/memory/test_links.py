@@ -9,7 +9,7 @@ import pytest
 
 from gnod.errors import InvalidParams, MemoryNotFound
 from gnod.memory.memories import Memories
-from gnod.memory.recall import topic_weights
+from gnod.memory.recalling.recall import topic_weights
 from gnod.memory.transactions import Change, Draft
 from tests.memory.memory_bench import Kept, snapshot
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnod.memory.locked_memory import LockedArray
+from gnod.memory.key.locked_memory import LockedArray
 
 
 def flags_of(array: LockedArray) -> set[str]:

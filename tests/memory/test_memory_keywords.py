@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.memory.keywords import folded, keywords, lookup_words, topic_words
+from gnod.memory.recalling.keywords import folded, keywords, lookup_words, topic_words
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gnod.memory import candidates
-from gnod.memory.candidates import Evidence
-from gnod.memory.ranking import DEEP_SEARCH, FEW, SEARCH
-from gnod.memory.time_expressions import Period
+from gnod.memory.recalling import candidates
+from gnod.memory.recalling.candidates import Evidence
+from gnod.memory.recalling.ranking import DEEP_SEARCH, FEW, SEARCH
+from gnod.memory.recalling.time_expressions import Period
 
 
 def evidence(count: int, **columns: list[float]) -> Evidence:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.memory import ranking
-from gnod.memory.ranking import Ranked, boosted, finish, reranked, synthetic
-from gnod.pipeline.exact_match import matched_fraction
+from gnod.memory.recalling import ranking
+from gnod.memory.recalling.ranking import Ranked, boosted, finish, reranked, synthetic
+from gnod.search.hybrid.exact_match import matched_fraction
 
 few = settings(max_examples=60)
 

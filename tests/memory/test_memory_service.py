@@ -21,12 +21,12 @@ from keyrings.alt.file import PlaintextKeyring
 
 from gnod.daemon import logs
 from gnod.errors import DatabaseCorrupt, GnoError, KeyringFailed, MemoryLocked, NewerDatabase, WrongPassphrase
-from gnod.memory import keys
+from gnod.memory.key import keys
 from gnod.memory.memories import Memories
-from gnod.memory.ranking import SEARCH
+from gnod.memory.recalling.ranking import SEARCH
 from gnod.memory.records import Memory
+from gnod.memory.service import MemoryService
 from gnod.memory.transactions import Change, Draft
-from gnod.services.memory import MemoryService
 from tests.memory.memory_bench import Kept, harm, serving
 from tests.waiting import until
 

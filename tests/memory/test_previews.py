@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.memory.previews import PREVIEW_CHARACTERS, preview
+from gnod.memory.recalling.previews import PREVIEW_CHARACTERS, preview
 
 LONG = "one two three " * 60
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import MemoryNotFound, QuerySyntaxError
-from gnod.memory.ranking import DEEP_SEARCH, SEARCH
-from gnod.memory.recall import Recalled
+from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH
+from gnod.memory.recalling.recall import Recalled
+from gnod.memory.service import MemoryService
 from gnod.memory.transactions import Draft
-from gnod.services.memory import MemoryService
 from tests.memory.memory_bench import ENOUGH_S, harm, serving
 from tests.models.tiny_ranker import SEED, CrossEncoder
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnod.memory.records import Vector
 from gnod.memory.resident import OwnedVector, Resident
-from gnod.store.memories import Row
+from gnod.store.memory.memories import Row
 
 few = settings(max_examples=40)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gnod.errors import InvalidName, LimitExceeded, MemoryDamaged
 from gnod.memory import records
+from gnod.memory.key.sealing import Sealer
 from gnod.memory.records import Body
-from gnod.memory.sealing import Sealer
 
 KEY = b"k" * 32
 SEALER = Sealer(KEY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.memory.keywords import MAX_TOPIC_CHARACTERS, folded
+from gnod.memory.recalling.keywords import MAX_TOPIC_CHARACTERS, folded
 from gnod.memory.suggestions import MAX_SUGGESTED, suggest
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from gnod.memory.time_expressions import days_in, periods, states_time
+from gnod.memory.recalling.time_expressions import days_in, periods, states_time
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import KeyringFailed, MemoryLocked, WrongPassphrase
-from gnod.memory.vault import Vault
+from gnod.memory.key.vault import Vault
 
 PASSPHRASE = "correct horse"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gnod.models.fetching import FetchProgress
 from gnod.models.files import ModelFiles
+from gnod.models.supply.fetching import FetchProgress
 
 
 @pytest.fixture

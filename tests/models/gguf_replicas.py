@@ -13,10 +13,10 @@ import numpy as np
 from gguf import TokenType
 
 from gnod.models import gguf_keys
-from gnod.models.convert import gguf_file
-from gnod.models.convert.architectures import ARCHITECTURES
-from gnod.models.convert.gguf_file import Value, Weights
-from gnod.models.convert.repository import Plan
+from gnod.models.supply.convert import gguf_file
+from gnod.models.supply.convert.architectures import ARCHITECTURES
+from gnod.models.supply.convert.gguf_file import Value, Weights
+from gnod.models.supply.convert.repository import Plan
 from tests.models import replicas
 from tests.models.replicas import Replica
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from gnod.egress import Purpose, Scope
-from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.limits import Limits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
+from gnod.models.run.embedder import Embedder
 from gnod.models.uris import endpoint_of
 from tests.gates import OpenGate
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from gnod.models.convert.architectures import ARCHITECTURES
+from gnod.models.supply.convert.architectures import ARCHITECTURES
 from tests.models import tiny_bert
 from tests.models.tiny_bert import Floats, Tensors
 

@@ -7,8 +7,8 @@ from itertools import chain, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.llama.embedding import windows
-from gnod.models.llama.packing import packed
+from gnod.models.run.llama.embedding import windows
+from gnod.models.run.llama.packing import packed
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gnod.models.llama import library
-from gnod.models.llama.bindings import llama_cpp
-from gnod.models.llama.chat import Chat
-from gnod.models.messages import ModelSpec
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.chat import Chat
+from gnod.models.run.messages import ModelSpec
 
 pytestmark = pytest.mark.slow
 

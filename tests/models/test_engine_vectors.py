@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.convert import repository
-from gnod.models.convert.repository import WeightsType
-from gnod.models.llama.embedding import EmbeddingEngine
-from gnod.models.messages import ModelSpec
 from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
+from gnod.models.run.llama.embedding import EmbeddingEngine
+from gnod.models.run.messages import ModelSpec
+from gnod.models.supply.convert import repository
+from gnod.models.supply.convert.repository import WeightsType
 
 pytestmark = pytest.mark.slow
 

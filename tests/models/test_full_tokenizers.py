@@ -17,9 +17,9 @@ import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Unigram
 
-from gnod.models.convert import gguf_file
-from gnod.models.llama.bindings import llama_cpp
-from gnod.models.llama.tokenization import tokenization
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.tokenization import tokenization
+from gnod.models.supply.convert import gguf_file
 from tests.models import gguf_replicas, replicas
 
 pytestmark = [pytest.mark.slow, pytest.mark.stress]

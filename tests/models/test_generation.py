@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
-from gnod.models.llama.chat import Messages
-from gnod.models.llama.generation import GeneratedPiece, GenerationEngine
-from gnod.models.llama.library import Stop
-from gnod.models.messages import ModelSpec
+from gnod.models.run.llama.chat import Messages
+from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
+from gnod.models.run.llama.library import Stop
+from gnod.models.run.messages import ModelSpec
 
 pytestmark = pytest.mark.slow
 

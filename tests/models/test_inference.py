@@ -16,9 +16,9 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ModelRejected, ShuttingDown
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generated, Generator, Message
-from gnod.models.inference import Inference, RequestFailed
-from gnod.models.messages import ModelSpec
+from gnod.models.run.generator import Generated, Generator, Message
+from gnod.models.run.inference import Inference, RequestFailed
+from gnod.models.run.messages import ModelSpec
 from tests.child.sandboxed import has_landlock
 from tests.waiting import until
 

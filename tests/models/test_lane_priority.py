@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gnod.models.llama import library
-from gnod.models.llama.bindings import llama_cpp
-from gnod.models.llama.lane import Lane
-from gnod.models.messages import ModelSpec
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.lane import Lane
+from gnod.models.run.messages import ModelSpec
 
 pytestmark = [
     pytest.mark.slow,

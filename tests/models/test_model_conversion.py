@@ -16,15 +16,15 @@ import pytest
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.convert import charsmap, e5, repository, tokenizer
-from gnod.models.convert.repository import WeightsType
-from gnod.models.llama import library
-from gnod.models.llama.bindings import llama_cpp
-from gnod.models.llama.lane import Lane
-from gnod.models.llama.tokenization import tokenization
-from gnod.models.messages import ModelSpec
 from gnod.models.output_layers import unit
 from gnod.models.profiles import Profile
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.lane import Lane
+from gnod.models.run.llama.tokenization import tokenization
+from gnod.models.run.messages import ModelSpec
+from gnod.models.supply.convert import charsmap, e5, repository, tokenizer
+from gnod.models.supply.convert.repository import WeightsType
 from tests.models import tiny_bert
 
 TEXTS = ["the cat sat.", "The CATS, unable", "the the the the the", "dog"]

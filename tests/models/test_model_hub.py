@@ -20,9 +20,9 @@ from gnod.errors import (
     Offline,
     StorageFailed,
 )
-from gnod.models import fetching
-from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed, ModelFiles
+from gnod.models.supply import fetching
+from gnod.models.supply.fetching import FetchProgress
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.waiting import until
 

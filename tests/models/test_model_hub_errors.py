@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub import errors as hub
 
 from gnod.errors import DownloadFailed, GnoError, InvalidModelUri, ModelNotFound, Offline, StorageFailed
-from gnod.models.fetch.hub_errors import is_transient, translate
+from gnod.models.supply.fetch.hub_errors import is_transient, translate
 
 URI = "hf:org/repo/a.gguf"
 SECRET = "https://user:secret@host/x?sig=secret"

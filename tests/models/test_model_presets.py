@@ -6,8 +6,8 @@ import pytest
 
 from gnod.config.model import CollectionConfig, Config, ModelsConfig
 from gnod.models import presets, uris
-from gnod.models.fetch.wheel import KNOWN
 from gnod.models.presets import Use
+from gnod.models.supply.fetch.wheel import KNOWN
 from gnod.models.uris import WheelFile
 from gnod.presets import MODEL_ROLES, PRESETS
 

@@ -11,16 +11,16 @@ import gguf
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
-from gnod.models import fetching
-from gnod.models.convert import repository
-from gnod.models.fetching import FetchProgress
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.llama import library
-from gnod.models.llama.embedding import EmbeddingEngine
-from gnod.models.llama.generation import GenerationEngine
-from gnod.models.llama.ranking import RankingEngine
-from gnod.models.messages import ModelSpec
 from gnod.models.profiles import Profile
+from gnod.models.run.llama import library
+from gnod.models.run.llama.embedding import EmbeddingEngine
+from gnod.models.run.llama.generation import GenerationEngine
+from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.messages import ModelSpec
+from gnod.models.supply import fetching
+from gnod.models.supply.convert import repository
+from gnod.models.supply.fetching import FetchProgress
 from tests.models import replicas, tiny_bert
 from tests.models.hub_imitation import HubImitation
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnod.models.embedder import Embedder
 from gnod.models.files import ModelFiles
-from gnod.models.generator import Generator, Message
-from gnod.models.inference import Inference
 from gnod.models.profiles import EmbeddingText
 from gnod.models.remote.limits import Limits
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.generator import Generator, Message
+from gnod.models.run.inference import Inference
 from tests.models.remote_bench import remote
 
 pytestmark = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.models.sizing.asking import ask_sizes
+from gnod.models.supply.sizing.asking import ask_sizes
 from tests.models import replicas
 from tests.models.hub_imitation import HubImitation
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gnod.models.speed import shapes
-from gnod.models.speed.devices import gpus
-from gnod.models.speed.measuring import Speeds, measure
-from gnod.models.speed.shapes import Shape
+from gnod.models.supply.speed import shapes
+from gnod.models.supply.speed.devices import gpus
+from gnod.models.supply.speed.measuring import Speeds, measure
+from gnod.models.supply.speed.shapes import Shape
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models import catalogue, choice, uris
-from gnod.models.choice import Choice, Documents, Host, choose
-from gnod.models.fetch.wheel import KNOWN
-from gnod.models.speed import shapes
+from gnod.models import uris
+from gnod.models.supply import catalogue, choice
+from gnod.models.supply.choice import Choice, Documents, Host, choose
+from gnod.models.supply.fetch.wheel import KNOWN
+from gnod.models.supply.speed import shapes
 from gnod.models.uris import WheelFile
 from gnod.presets import PRESETS
 

@@ -18,13 +18,13 @@ from cryptography.x509.oid import NameOID
 from keyrings.alt.file import PlaintextKeyring
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
-from gnod.models.embedder import Embedder
-from gnod.models.generator import Generator, Message
-from gnod.models.inference import RequestFailed
 from gnod.models.profiles import EmbeddingText
 from gnod.models.remote import keys
 from gnod.models.remote.server import FIXED_TEXT
-from gnod.models.reranker import Reranker
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.generator import Generator, Message
+from gnod.models.run.inference import RequestFailed
+from gnod.models.run.reranker import Reranker
 from gnod.models.uris import endpoint_of
 from tests.models.endpoint_imitation import EndpointImitation, Fault
 from tests.models.remote_bench import CALM, LAN, SOON, WORLD, remote

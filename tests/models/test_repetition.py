@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnod.models.repetition import CHARACTERS, REACH, REPEATS, repetition_start
+from gnod.models.run.repetition import CHARACTERS, REACH, REPEATS, repetition_start
 
 
 def cut(text: str) -> str | None:

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gnod.models.convert import repository
-from gnod.models.convert.repository import WeightsType
-from gnod.models.llama import library
-from gnod.models.llama.bindings import llama_cpp
-from gnod.models.llama.embedding import EmbeddingEngine
-from gnod.models.llama.ranking import RankingEngine
-from gnod.models.llama.tokenization import tokenization
-from gnod.models.messages import ModelSpec
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.embedding import EmbeddingEngine
+from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.llama.tokenization import tokenization
+from gnod.models.run.messages import ModelSpec
+from gnod.models.supply.convert import repository
+from gnod.models.supply.convert.repository import WeightsType
 from tests.models import gguf_replicas, replicas
 from tests.models.replicas import EMBEDDERS, EXPECTED, QWEN3_RERANKER, RERANKERS
 

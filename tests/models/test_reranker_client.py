@@ -12,8 +12,8 @@ import pytest
 
 from gnod.errors import ModelNotPulled, ModelRejected
 from gnod.models.files import ModelFiles
-from gnod.models.inference import Inference
-from gnod.models.reranker import Reranker, Scores
+from gnod.models.run.inference import Inference
+from gnod.models.run.reranker import Reranker, Scores
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.llama.generation import VisibleText
+from gnod.models.run.llama.generation import VisibleText
 
 
 def shown_of(pieces: list[bytes], *, may_think: bool = True) -> list[str]:

@@ -9,8 +9,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from gnod.models.convert import repository
-from gnod.models.llama.library import KNOWN_PAIRS
+from gnod.models.run.llama.library import KNOWN_PAIRS
+from gnod.models.supply.convert import repository
 from tests.models import tiny_bert
 
 _POSITIONS = 512

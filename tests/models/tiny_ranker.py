@@ -17,10 +17,10 @@ from gguf import TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
-from gnod.models.convert import gguf_file
-from gnod.models.convert.architecture import affine
-from gnod.models.convert.bert import Bert
-from gnod.models.convert.gguf_file import Value, Weights
+from gnod.models.supply.convert import gguf_file
+from gnod.models.supply.convert.architecture import affine
+from gnod.models.supply.convert.bert import Bert
+from gnod.models.supply.convert.gguf_file import Value, Weights
 from tests.models import tiny_bert
 from tests.models.tiny_bert import Floats, Tensors
 

@@ -7,7 +7,8 @@ import contextvars
 from pathlib import Path
 
 from gnod import turns
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from tests.rpc.harness import run, serving
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gnod.services.attached import AttachedCollections
-from gnod.services.configuration import Configuration
+from gnod.configured.configuration import Configuration
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Engine
 
 

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from gnod.config.shared_addresses import Address, parse
 from gnod.egress import Purpose
 from gnod.models.remote.addresses import Place
-from gnod.shared.address import Address, parse
 from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to

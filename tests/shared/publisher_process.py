@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gnod.shared.address import parse
+from gnod.config.shared_addresses import parse
 from gnod.shared.milvus.engine import MilvusEngine
 from tests.shared.milvus_server import connect_to
 from tests.shared.published import Published

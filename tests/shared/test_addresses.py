@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gnod.config.shared_addresses import parse
 from gnod.errors import InvalidAddress
-from gnod.shared.address import parse
 
 GOOD = {
     "milvus://host/team/handbook": ("host", 19530, "team", "handbook", False),

@@ -13,21 +13,24 @@ import msgspec
 import numpy as np
 import pytest
 
-from gnod.pipeline import fusion, joint, lexical, retrieval
-from gnod.pipeline.nearest import Nearest
-from gnod.pipeline.query import parse_clauses, parse_query
-from gnod.pipeline.ranked import RankedDocument
-from gnod.pipeline.retrieval import Knowledge, Retrieved
-from gnod.pipeline.vector import QueryVectors
-from gnod.services.attached import AttachedCollections, Joined
-from gnod.services.configuration import Configuration
+from gnod.configured.configuration import Configuration
+from gnod.search.hybrid import joint, retrieval
+from gnod.search.hybrid.retrieval import Knowledge, Retrieved
+from gnod.search.keyword import lexical
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import parse_clauses, parse_query
+from gnod.search.ranking import fusion
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.shared.attached import AttachedCollections, Joined
 from gnod.shared.engine import Found, Header, Key, Piece, Restriction, SharedDocument, Vector, key_of
 from gnod.shared.local import LocalEngine
 from gnod.shared.replica import Replica, number_of
 from gnod.store import joined
-from gnod.store.database import Connection, Database
-from gnod.store.documents import documents
-from gnod.store.documents.filters import Filters
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex, vector_of
 from tests.waiting import until
 
@@ -279,7 +282,7 @@ def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Pa
 def test_what_was_not_fetched_in_time_is_said_and_found_later(
     published: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gnod.services.attached._FETCHING", 0.0)
+    monkeypatch.setattr("gnod.shared.attached._FETCHING", 0.0)
     monkeypatch.setattr("gnod.shared.reading._FETCHED", 5)
 
     async def search() -> None:

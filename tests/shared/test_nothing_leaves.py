@@ -20,9 +20,9 @@ from gnod.errors import GnoError
 from gnod.protocol import collections as wire
 from gnod.protocol import documents as documents_wire
 from gnod.protocol import search as search_wire
+from tests.configured.test_egress import Daemon, daemon
 from tests.models.remote_bench import LAN
 from tests.rpc.harness import places_in
-from tests.services.test_egress import Daemon, daemon
 from tests.shared.milvus_server import MilvusServer
 from tests.waiting import until
 

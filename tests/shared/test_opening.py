@@ -9,11 +9,11 @@ import keyring
 import pytest
 from keyrings.alt.file import PlaintextKeyring
 
+from gnod.config.shared_addresses import parse
 from gnod.egress import Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote.addresses import Addresses
 from gnod.shared import opening
-from gnod.shared.address import parse
 from gnod.shared.milvus.client import TokenRefused
 from tests.gates import OpenGate
 from tests.shared.milvus_server import MilvusServer, free_port

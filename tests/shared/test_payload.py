@@ -12,9 +12,10 @@ from gnod.errors import EngineFailed
 from gnod.shared import payload
 from gnod.shared.local import LocalEngine, prepared_of
 from gnod.shared.payload import Payload
-from gnod.store.database import Connection
-from gnod.store.documents import collections, documents, writing
-from gnod.store.documents.records import Chunk
+from gnod.store.connection import Connection
+from gnod.store.documents import collections, writing
+from gnod.store.tables import documents
+from gnod.store.tables.records import Chunk
 from tests.small_index import SmallIndex, prepared
 
 if sys.version_info >= (3, 14):

@@ -11,7 +11,7 @@ import pytest
 from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import Former, Restriction, SharedDocument
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.store.documents import changes
+from gnod.store.tables import changes
 from tests.shared.milvus_server import MilvusServer, connect_to
 from tests.shared.published import MODEL, URI, Published
 from tests.small_index import SmallIndex, vector_of

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from gnod.config.shared_addresses import parse
 from gnod.egress import Purpose
 from gnod.errors import EgressForbidden
 from gnod.models.remote.addresses import Place
-from gnod.shared.address import parse
 from gnod.shared.opening import relay_to
 from gnod.shared.relay import Relay
 from tests.gates import OpenGate

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.shared.weights import NO_TERM, counts_of, idf, term_id, weights_of
-from gnod.store.database import Connection
-from gnod.store.documents import fulltext
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.fulltext import WEIGHTS, Term
-from gnod.store.documents.records import Terms
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.fulltext import WEIGHTS, Term
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
 
 WORDS = ["alpha", "beta", "Gamma", "дом", "東京", "x", "it's", "a.b", "word"]

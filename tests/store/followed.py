@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnod.analysis import terms
-from gnod.ingest.document_terms import terms_of
-from gnod.store.database import Connection, Database
+from gnod.ingest.text.document_terms import terms_of
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.postings.builder import Builder
-from gnod.store.postings.following import IDLE_S, REST_S, Following
-from gnod.store.postings.versions import Postings, folder_of
-from gnod.store.postings.view import view_of
+from gnod.store.keyword_index.postings.builder import Builder
+from gnod.store.keyword_index.postings.following import IDLE_S, REST_S, Following
+from gnod.store.keyword_index.postings.versions import Postings, folder_of
+from gnod.store.keyword_index.postings.view import view_of
 from tests.small_index import prepared
 
 

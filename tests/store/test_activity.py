@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gnod.store.database import Connection
-from gnod.store.documents import activity, collections, failures, writing
-from gnod.store.documents.activity import Activity
+from gnod.store.connection import Connection
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
+from gnod.store.tables import activity, failures
+from gnod.store.tables.activity import Activity
 from tests.small_index import SmallIndex, prepared
 
 HOUR = 3600

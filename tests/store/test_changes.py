@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gnod.store.documents import changes, collections, failures, maintenance, writing
-from gnod.store.documents.changes import Page, Position
+from gnod.store.documents import collections, maintenance, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.documents.records import FileStat
+from gnod.store.tables import changes, failures
+from gnod.store.tables.changes import Page, Position
+from gnod.store.tables.records import FileStat
 from tests.small_index import SmallIndex
 
 BEGIN = Position(0)
@@ -270,7 +271,7 @@ def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from gnod.store.documents import changes\n"
+        "from gnod.store.tables import changes\n"
         "from tests.small_index import SmallIndex\n"
         "index = SmallIndex(Path(sys.argv[1]))\n"
         "for n in range(100000):\n"

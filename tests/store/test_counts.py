@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gnod.store.database import Connection
-from gnod.store.documents import counts, failures
-from gnod.store.documents.counts import Counted
+from gnod.store.connection import Connection
+from gnod.store.tables import counts, failures
+from gnod.store.tables.counts import Counted
 from tests.small_index import SmallIndex
 
 

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from gnod.errors import DatabaseCorrupt, OutdatedDatabase
-from gnod.store.database import Connection, Database
-from gnod.store.health import damage, runtime_flags
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.health import damage
+from gnod.store.tables import runtime_flags
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex

@@ -11,8 +11,9 @@ import apsw
 import pytest
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, RequestCancelled, StorageFailed
-from gnod.store.database import Connection, Database
-from gnod.store.health.faults import INDEX
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.faults import INDEX
 
 
 def test_a_new_database_has_the_application_id_and_is_private(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gnod.store.database import Connection
-from gnod.store.documents import collections, documents
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.fulltext import Term, search, weigh
+from gnod.store.connection import Connection
+from gnod.store.documents import collections
+from gnod.store.keyword_index.fulltext import Term, search, weigh
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import StorageFailed
-from gnod.store.egress_journal import TOGETHER, EgressJournal
+from gnod.store.tables.egress_journal import TOGETHER, EgressJournal
 
 SERVER = "http://10.1.2.3:8080/v1#m"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.health import damage, fts_integrity
 from tests.small_index import SmallIndex
 

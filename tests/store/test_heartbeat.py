@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 
 # A minute of work, if nobody ends it.
 _COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?) SELECT sum(i) FROM n"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gnod.ingest.canonical import canonicalise, digest
+from gnod.ingest.text.canonical import canonicalise, digest
 from gnod.store import keys
-from gnod.store.database import Connection
-from gnod.store.documents import documents
+from gnod.store.connection import Connection
+from gnod.store.tables import documents
 from tests.small_index import SmallIndex, prepared
 
 

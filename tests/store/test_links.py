@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gnod.store.database import Connection
-from gnod.store.documents import documents, links
+from gnod.store.connection import Connection
+from gnod.store.links import links
+from gnod.store.tables import documents
 from tests.small_index import SmallIndex
 
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from gnod.store import llm_cache
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
+from gnod.store.tables import llm_cache
 from tests.small_index import SmallIndex
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gnod.pipeline import graph
-from gnod.pipeline.graph import Graph
-from gnod.store.database import Connection
-from gnod.store.documents import documents
+from gnod.search.related import link_graph
+from gnod.search.related.link_graph import Graph
+from gnod.store.connection import Connection
+from gnod.store.tables import documents
 from tests.small_index import SmallIndex
 
 Shown = tuple[list[tuple[str, int, int, int]], list[tuple[str, str, int]], int | None, bool]
@@ -21,17 +21,19 @@ def shown(connection: Connection, found: Graph) -> Shown:
     )
 
 
-def around(index: SmallIndex, path: str, depth: int = 2, limit: int = 200, scope: graph.Scope = (None, "")) -> Shown:
+def around(
+    index: SmallIndex, path: str, depth: int = 2, limit: int = 200, scope: link_graph.Scope = (None, "")
+) -> Shown:
     def work(connection: Connection) -> Shown:
         document = documents.by_path(connection, "notes", path)
         assert document is not None
-        return shown(connection, graph.around(connection, document.id, scope, depth, limit))
+        return shown(connection, link_graph.around(connection, document.id, scope, depth, limit))
 
     return index.database.submit_read(work).result()
 
 
-def of_scope(index: SmallIndex, scope: graph.Scope, limit: int = 200) -> Shown:
-    return index.database.submit_read(lambda c: shown(c, graph.of_scope(c, scope, limit))).result()
+def of_scope(index: SmallIndex, scope: link_graph.Scope, limit: int = 200) -> Shown:
+    return index.database.submit_read(lambda c: shown(c, link_graph.of_scope(c, scope, limit))).result()
 
 
 TEXTS = {

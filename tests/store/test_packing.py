@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from gnod.errors import DatabaseCorrupt
 from gnod.store import packing
-from gnod.store.database import Connection, Database
-from gnod.store.documents import texts
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.tables import texts
 
 WORDS = ("harbour", "crane", "tide", "Möwe", "船", "ledger", "invoice", "winter", "signal", "north")
 

@@ -16,21 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.analysis import terms
-from gnod.ingest.document_terms import terms_of
-from gnod.pipeline import lexical
-from gnod.pipeline.expression import Expression
-from gnod.pipeline.lexical import LexicalResult, LexicalSurvey
-from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection, in_one_view
-from gnod.store.documents import changes, collections, fulltext, maintenance, vocabulary
-from gnod.store.documents.filters import Filters
-from gnod.store.documents.records import Terms
-from gnod.store.postings import attachment, building, files, updating
-from gnod.store.postings.best import Best
-from gnod.store.postings.contents import Contents, Document, build
-from gnod.store.postings.feed import Feed
-from gnod.store.postings.files import Damaged, File
-from gnod.store.postings.merging import (
+from gnod.ingest.text.document_terms import terms_of
+from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
+from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.connection import Connection
+from gnod.store.documents import collections, maintenance
+from gnod.store.keyword_index import fulltext, vocabulary
+from gnod.store.keyword_index.postings import attachment, building, files, updating
+from gnod.store.keyword_index.postings.best import Best
+from gnod.store.keyword_index.postings.contents import Contents, Document, build
+from gnod.store.keyword_index.postings.feed import Feed
+from gnod.store.keyword_index.postings.files import Damaged, File
+from gnod.store.keyword_index.postings.merging import (
     AT_REST,
     FACTOR,
     FULL,
@@ -41,11 +40,24 @@ from gnod.store.postings.merging import (
     worth_merging,
     worth_merging_at_rest,
 )
-from gnod.store.postings.records import MOST_DOCUMENTS, Record, Records, code_of, document_of, encode, posting, term_of
-from gnod.store.postings.segment import Segment, opened
-from gnod.store.postings.segment import encode as encode_segment
-from gnod.store.postings.versions import Postings, SharedPostings, folder_of
-from gnod.store.postings.view import Noted, View, view_of
+from gnod.store.keyword_index.postings.one_view import in_one_view
+from gnod.store.keyword_index.postings.records import (
+    MOST_DOCUMENTS,
+    Record,
+    Records,
+    code_of,
+    document_of,
+    encode,
+    posting,
+    term_of,
+)
+from gnod.store.keyword_index.postings.segment import Segment, opened
+from gnod.store.keyword_index.postings.segment import encode as encode_segment
+from gnod.store.keyword_index.postings.versions import Postings, SharedPostings, folder_of
+from gnod.store.keyword_index.postings.view import Noted, View, view_of
+from gnod.store.tables import changes
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
 
 PERFORM = partial(building.perform, analyse=terms_of)

@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gnod.pipeline import lexical
-from gnod.pipeline.query import parse_clauses
-from gnod.store.database import Connection
+from gnod.search.keyword import lexical
+from gnod.search.query.parsing import parse_clauses
+from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
-from gnod.store.documents.filters import Filters
-from gnod.store.postings import attachment
-from gnod.store.postings.view import view_of
+from gnod.store.keyword_index.postings import attachment
+from gnod.store.keyword_index.postings.view import view_of
+from gnod.store.tables.filters import Filters
 from tests.machine import wait_until
 from tests.small_index import prepared
 from tests.store.followed import Index

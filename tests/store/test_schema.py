@@ -12,9 +12,11 @@ import apsw
 import pytest
 
 from gnod.errors import DatabaseCorrupt, GnoError, NewerDatabase, OutdatedDatabase, StorageFailed
-from gnod.store import memory_schema, schema
-from gnod.store.database import Connection, Database
+from gnod.store import schema
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.index_schema import SCHEMA
+from gnod.store.memory import memory_schema
 from tests.small_index import SmallIndex
 
 NEWEST = SCHEMA.newest

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import StorageFailed
-from gnod.store.database import SNAPSHOTS, Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import SNAPSHOTS, Database
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 

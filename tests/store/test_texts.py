@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gnod.store.database import Database
-from gnod.store.documents import texts
+from gnod.store.tables import texts
 
 LINES = "".join(f"Zeile {number}: Straßen über Brücken 😀\n" for number in range(40_000))
 WORDS = "wörter ohne ende " * 100_000 + "\n"

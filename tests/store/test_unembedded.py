@@ -13,9 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gnod.store.database import Connection
-from gnod.store.documents import collections, counts, maintenance
+from gnod.store.connection import Connection
+from gnod.store.documents import collections, maintenance
 from gnod.store.documents.collections import Folder
+from gnod.store.tables import counts
 from gnod.store.vectors import vectors
 from gnod.store.vectors.pending_counts import SHARE, PendingCounts
 from tests.small_index import SmallIndex

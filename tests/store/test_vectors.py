@@ -10,9 +10,9 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import index_schema
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance
-from gnod.store.documents.filters import Condition
+from gnod.store.tables.filters import Condition
 from gnod.store.vectors import knn, vector_rows, vectors
 from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex, vector_of

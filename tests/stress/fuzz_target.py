@@ -26,7 +26,6 @@ from gnod.daemon.lifecycle import Control
 from gnod.errors import GnoError, InternalError
 from gnod.globs import Glob
 from gnod.paths import Places
-from gnod.pipeline import dates, query
 from gnod.protocol.base import Params, Result
 from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import encode_call
@@ -35,6 +34,7 @@ from gnod.rpc.call import Call
 from gnod.rpc.connection import Connection, Limits
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
+from gnod.search.query import dates, parsing
 from gnod.types import check_collection_name, parse_uri
 
 SLOW_S = 2.0
@@ -63,7 +63,7 @@ def _glob(text: str) -> bool:
 
 # The parsers of client text, called directly.
 PARSERS = (
-    *(query.parse_query, query.parse_text, dates.moment, _glob, parse_scope, parse_model_uri),
+    *(parsing.parse_query, parsing.parse_text, dates.moment, _glob, parse_scope, parse_model_uri),
     *(check_collection_name, parse_uri),
 )
 

@@ -219,7 +219,7 @@ class Soak:
 
 def _kind(worker: psutil.Process) -> str:
     try:
-        return "inference worker" if "gnod.models.worker" in worker.cmdline() else "converter"
+        return "inference worker" if "gnod.models.run.worker" in worker.cmdline() else "converter"
     except psutil.Error:
         return "converter"
 

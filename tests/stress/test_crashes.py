@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from tests.end_to_end.index_faults import faults_left_behind
 from tests.stress import torn_log
 from tests.stress.churn import KINDS, Churn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from gnod.pipeline.fusion import Evidence
+from gnod.search.ranking.fusion import Evidence
 from gnod.tuning.choice import FACTORS, MIN_QUESTIONS, Asked, choose
 
 

@@ -2,7 +2,7 @@
 
 A definition of more than a few lines is a chunk of its own; smaller ones, and the lines between definitions, are put
 together. A definition that does not fit is divided into the definitions inside it, and then between statements, by
-content as in `gnod.ingest.chunking`, so that an edit moves only the cuts around it.
+content as in `gnod.ingest.text.chunking`, so that an edit moves only the cuts around it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gnod.ingest import chunking
-from gnod.ingest.chunking import MAX_CHARACTERS, Boundaries, Passage
 from gnod.ingest.code.structure import Definition, Structure
+from gnod.ingest.text import chunking
+from gnod.ingest.text.chunking import MAX_CHARACTERS, Boundaries, Passage
 
 # A smaller definition shares its chunk with its neighbours.
 _OWN_CHUNK = 600

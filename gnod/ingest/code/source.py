@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.chunking import Passage
 from gnod.ingest.code import chunks
 from gnod.ingest.code.languages import BY_MIME
-from gnod.store.documents.records import Definition
+from gnod.ingest.text.chunking import Passage
+from gnod.store.tables.records import Definition
 
 if TYPE_CHECKING:
     from gnod.ingest.code import structure

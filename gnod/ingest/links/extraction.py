@@ -12,12 +12,12 @@ from itertools import accumulate, islice
 from operator import itemgetter
 from typing import NamedTuple
 
-from gnod.ingest.frontmatter import Frontmatter
 from gnod.ingest.links import markdown, properties, urls
 from gnod.ingest.links.targets import Found, Target, target_of
-from gnod.ingest.outline import Outline
-from gnod.store.documents.link_names import label_key
-from gnod.store.documents.records import Link
+from gnod.ingest.text.frontmatter import Frontmatter
+from gnod.ingest.text.outline import Outline
+from gnod.store.links.link_names import label_key
+from gnod.store.tables.records import Link
 from gnod.types import LineMap, canonical_line, source_line
 
 MOST_LINKS = 200_000

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from gnod.ingest.links import html, urls, wikilinks
 from gnod.ingest.links.masking import masked
 from gnod.ingest.links.targets import Found
-from gnod.ingest.outline import Outline
+from gnod.ingest.text.outline import Outline
 
 # A text without any of these has no link.
 _SIGNS = ("](", "]:", "[[", "://", "<")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from gnod.analysis import stopwords
 from gnod.analysis.terms import is_unspaced
-from gnod.ingest import frontmatter
 from gnod.ingest.links.markdown import fenced, without_code
 from gnod.ingest.links.masking import masked
-from gnod.ingest.outline import outline
+from gnod.ingest.text import frontmatter
+from gnod.ingest.text.outline import outline
 
 MOST_NAMES = 20
 _MIN_CHARACTERS, _MAX_CHARACTERS = 3, 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from gnod.ingest.outline import outline
+from gnod.ingest.text.outline import outline
 
 _BLOCK = re.compile(r"(?:^|\s)\^([\w-]{1,100})[ \t]*$", re.M)
 _ANCHOR = re.compile(

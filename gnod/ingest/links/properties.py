@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnod.ingest.frontmatter import Metadata
 from gnod.ingest.links import urls, wikilinks
 from gnod.ingest.links.targets import Found
+from gnod.ingest.text.frontmatter import Metadata
 
 _LINKS = frozenset({"up", "down", "parent", "related", "see-also", "prev", "previous", "next"})
 _ALIASES = ("aliases", "alias", "id")

@@ -1,5 +1,5 @@
-"""Optical character recognition: which programs are there, the picture of a page, its lines, their order.
+"""Optical character recognition: which programs are there, the lines of a page, their order.
 
-Runs in worker processes of its own, one page at a time. Must not depend on the index or on when it runs
-(`gnod.services.ocr`), and never uses the network.
+Runs in worker processes of its own (`gnod.ingest.workers.ocr_worker`), one page at a time. Knows neither the index nor
+when it runs (`gnod.background.ocr_backlog`), and nothing of formats beyond the pictures of their pages.
 """

@@ -6,11 +6,12 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gnod.ingest.convert.embedded import picture as embedded_picture
-from gnod.ingest.ocr import layout, pictures, rapid, tesseract
+from gnod.ingest.formats.office.embedded import picture as embedded_picture
+from gnod.ingest.ocr import layout, rapid, tesseract
 from gnod.ingest.ocr.layout import Box, Line
 from gnod.ingest.ocr.readers import Reader
-from gnod.store.documents.records import RecognisedPage
+from gnod.ingest.reading import pictures
+from gnod.store.tables.records import RecognisedPage
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
-from gnod.models.inference import Embeddings, RequestFailed
-from gnod.models.messages import (
+from gnod.models.remote import wire
+from gnod.models.remote.connection import NotThere, Refused
+from gnod.models.remote.server import FIXED_TEXT, Server
+from gnod.models.run.inference import Embeddings, RequestFailed
+from gnod.models.run.messages import (
     Done,
     Embed,
     Embedded,
@@ -29,9 +32,6 @@ from gnod.models.messages import (
     Scored,
     Work,
 )
-from gnod.models.remote import wire
-from gnod.models.remote.connection import NotThere, Refused
-from gnod.models.remote.server import FIXED_TEXT, Server
 
 # By default, servers accept a few thousand tokens at once.
 _BATCH_CHARACTERS = 24_000

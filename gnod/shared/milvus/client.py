@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from gnod.config.shared_addresses import Address, in_brackets
 from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
-from gnod.shared.address import Address, in_brackets
 from gnod.shared.relay import Relay
 
 DEFAULT_TIMEOUT_S = 10.0

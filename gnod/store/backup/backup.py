@@ -23,8 +23,9 @@ from gnod.paths import Places
 from gnod.store import index_schema
 from gnod.store.backup import archive, staging
 from gnod.store.backup.archive import Manifest, OnProgress
-from gnod.store.database import Connection, Database
-from gnod.store.health.faults import MEMORIES, translated
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.faults import MEMORIES, translated
 
 # Pages (of 4 KiB) per step: some milliseconds, between which the request can be cancelled.
 _PAGES = 2_000

@@ -18,12 +18,13 @@ import msgspec
 
 from gnod.errors import GnoError, StorageFailed
 from gnod.paths import Places
-from gnod.store import memory_schema
 from gnod.store.backup import archive, restore_checks, restore_moves, staging
 from gnod.store.backup.archive import Manifest, OnProgress
 from gnod.store.backup.restore_moves import Move
-from gnod.store.database import Connection, Database
-from gnod.store.documents import changes
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.memory import memory_schema
+from gnod.store.tables import changes
 
 _RESTORED = "restored_at"
 # Space for the manifest, a migration and SQLite's log.

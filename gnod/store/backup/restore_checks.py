@@ -12,11 +12,12 @@ import apsw
 
 from gnod.config import load
 from gnod.errors import BackupRejected, DatabaseCorrupt, GnoError, NewerDatabase, OutdatedDatabase
-from gnod.store import index_schema, memory_schema
+from gnod.store import index_schema
 from gnod.store.backup.archive import OnProgress
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
+from gnod.store.faults import translated
 from gnod.store.health import fts_integrity
-from gnod.store.health.faults import translated
+from gnod.store.memory import memory_schema
 from gnod.store.schema import Schema, objects, objects_of, version_of
 
 _PROGRESS_STEPS = 1_000_000

@@ -1,1 +1,4 @@
-"""Documents, their texts and the full-text table."""
+"""What changes several tables at once: documents are stored and removed, collections renamed, the index compacted.
+
+Reading one table is in `gnod.store.tables`.
+"""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gnod.errors import CollectionNotFound
-from gnod.store.database import Connection
-from gnod.store.documents import documents, writing
+from gnod.store.connection import Connection
+from gnod.store.documents import writing
+from gnod.store.tables import documents
 
 # Files of these types may have pages or pictures without text.
 _SCANS = (

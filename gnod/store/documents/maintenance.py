@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnod.store.database import Connection
-from gnod.store.documents import changes, scans, writing
+from gnod.store.connection import Connection
+from gnod.store.documents import writing
+from gnod.store.tables import changes, scans
 
 
 class Totals(NamedTuple):

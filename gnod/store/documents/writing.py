@@ -15,10 +15,12 @@ import msgspec
 
 from gnod import locations
 from gnod.store import keys, packing
-from gnod.store.database import Connection
-from gnod.store.documents import definitions, fulltext, links, scans
-from gnod.store.documents.documents import DOCID_DIGITS, count_chunks, known_members
-from gnod.store.documents.records import FileStat, Prepared, Terms
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.links import links
+from gnod.store.tables import definitions, scans
+from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
+from gnod.store.tables.records import FileStat, Prepared, Terms
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 

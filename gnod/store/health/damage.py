@@ -22,9 +22,11 @@ import numpy as np
 
 from gnod.errors import DatabaseCorrupt
 from gnod.store import keys
-from gnod.store.database import Connection, Database
-from gnod.store.health import fts_integrity, runtime_flags
-from gnod.store.health.faults import files_of
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.faults import files_of
+from gnod.store.health import fts_integrity
+from gnod.store.tables import runtime_flags
 from gnod.store.vectors.vector_rows import DTYPE
 
 _KEPT = 3

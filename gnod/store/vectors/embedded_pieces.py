@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gnod.store import joined
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.vectors.vector_rows import DTYPE, Vectors
 
 

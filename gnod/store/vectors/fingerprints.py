@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gnod.store.database import Connection, Database
+from gnod.store.connection import Connection
+from gnod.store.database import Database
 from gnod.store.vectors.vector_rows import DTYPE, Vectors
 
 

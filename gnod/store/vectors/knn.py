@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
-from gnod.store.documents.filters import Condition
+from gnod.store.tables.filters import Condition
 
 
 class Neighbour(NamedTuple):

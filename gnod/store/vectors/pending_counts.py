@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 from gnod.store.vectors import vectors
 
 # Spend at most this share of the time on counting.

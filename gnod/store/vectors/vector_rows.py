@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.database import Connection
+from gnod.store.connection import Connection
 
 # Vectors are stored in this type.
 DTYPE = np.dtype("<f4")

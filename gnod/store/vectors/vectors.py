@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import keys
-from gnod.store.database import Connection
-from gnod.store.documents import counts
+from gnod.store.connection import Connection
+from gnod.store.tables import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
 # This many chunks of a document stand for it in a comparison with others.

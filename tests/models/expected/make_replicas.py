@@ -22,7 +22,7 @@ import numpy as np
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
 from tokenizers.models import BPE, Unigram, WordPiece
 
-from gnod.models.convert import charsmap
+from gnod.models.supply.convert import charsmap
 from tests.models import replicas
 from tests.models.replicas import EMBEDDERS, EXPECTED, QWEN3_RERANKER, RERANKERS, TOKENIZERS, WORDS, Replica
 

@@ -1,0 +1,95 @@
+"""`gnoctl mcp install`: adds `gnoctl mcp` to the settings of the AI agents on this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from gnoctl.agents.catalogue import AGENTS, Agent
+from gnoctl.agents.installing import Change, Entry, carry_out, entry, plan, snippet
+from gnoctl.arguments.options import option
+from gnoctl.arguments.shared_options import split_commas
+from gnoctl.command import JsonOptions, command
+from gnoctl.printing import text
+from gnoctl.printing.output import note, print_json
+from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
+
+_DONE = {"created": "created", "changed": "changed", "unchanged": "already configured:"}
+_PLANNED = {"created": "would create", "changed": "would change", "unchanged": "already configured:"}
+
+
+class InstallOptions(JsonOptions, frozen=True, kw_only=True):
+    agent: Annotated[
+        list[str],
+        option(
+            "--agent",
+            metavar="NAME",
+            help="Only this agent, even if it is not detected. Repeatable",
+            complete="|".join(AGENTS),
+        ),
+    ] = []
+    dry_run: Annotated[bool, option("--dry-run", help="Only show what would change")] = False
+
+
+class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The result for one agent's file. `action`: created, changed, unchanged or refused."""
+
+    agent: str
+    file: str
+    action: str
+    message: str | None = None
+
+
+@command("mcp install", InstallOptions)
+def install(options: InstallOptions) -> int:
+    """Add gno to the settings of the AI agents on this machine.
+
+    Adds one entry to the settings of each detected agent and keeps everything else in them, comments included. A second
+    run changes nothing. The agents: claude-code, claude-desktop, codex, copilot, cursor, gemini, vscode, windsurf, zed.
+
+    Examples:
+      gnoctl mcp install --dry-run
+      gnoctl mcp install --agent claude-code,zed
+    """
+    agents, added = _chosen(options.agent), entry(options.places)
+    outcomes = [_install(agent, added, options) for agent in agents]
+    if options.json:
+        print_json({"dry_run": options.dry_run, "agents": outcomes})
+    elif not outcomes:
+        shown = snippet(AGENTS["cursor"], added)
+        options.note(f"no agent was detected: name one with --agent, or add this to its settings:\n\n{shown}")
+    elif not options.dry_run and any(outcome.action in ("created", "changed") for outcome in outcomes):
+        options.note("restart the agents that are running")
+    return EXIT_VALIDATION if any(outcome.action == "refused" for outcome in outcomes) else 0
+
+
+def _chosen(names: list[str]) -> list[Agent]:
+    names = split_commas(names)
+    for name in names:
+        if name not in AGENTS:
+            raise UsageError(f"unknown agent '{name}': choose from {', '.join(AGENTS)}")
+    return [agent for agent in AGENTS.values() if (agent.name in names if names else agent.is_installed())]
+
+
+def _install(agent: Agent, added: Entry, options: InstallOptions) -> Outcome:
+    try:
+        change = plan(agent, added)
+        if not options.dry_run:
+            carry_out(change)
+    except (GnoError, OSError) as error:
+        message = error.message if isinstance(error, GnoError) else f"{agent.file()}: {error.strerror or error}"
+        if not options.json:
+            note(f"{agent.title}: {message}")
+        return Outcome(agent=agent.name, file=str(agent.file()), action="refused", message=message)
+    if not options.json:
+        _show(agent, change, added, dry_run=options.dry_run)
+    return Outcome(agent=agent.name, file=str(change.file), action=change.action)
+
+
+def _show(agent: Agent, change: Change, added: Entry, *, dry_run: bool) -> None:
+    verbs = _PLANNED if dry_run else _DONE
+    print(text.line(f"{agent.title}: {verbs[change.action]} {change.file}"))
+    if change.action != "unchanged":
+        for line in snippet(agent, added).splitlines():
+            print(text.line(f"  + {line}"))

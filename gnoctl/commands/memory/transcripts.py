@@ -1,0 +1,183 @@
+"""Read the turns of conversations from JSON Lines, as agents keep their sessions.
+
+A line is recognised by its form: a role or a speaker beside a text, perhaps inside `message` or `payload`, with a time
+there or around it. The text is a string, or a list of blocks, of which only text is kept. Everything else is not a
+turn: tool calls and their results, reasoning, instructions of the program, the session's own records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from gnoctl.commands.memory.secret_patterns import contains_secret
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+# A memory has at most 65,536 characters, including the speaker and the number of the part.
+_MAX_TEXT = 65_000
+
+_ROLES = ("role", "speaker", "sender", "author", "from")
+_CONTENTS = ("content", "text", "parts", "value", "body")
+_TIMES = ("timestamp", "time", "created_at", "createdAt", "create_time", "date", "ts")
+_INSIDE = ("message", "payload", "item", "msg", "data")
+_LISTS = ("messages", "conversation", "conversations", "turns")
+_NOT_SPEAKERS = {"system", "developer", "tool", "function", "tool_result", "environment", "ipython", "summary"}
+_SPEAKERS = {
+    **dict.fromkeys(("user", "human"), "User"),
+    **dict.fromkeys(("assistant", "model", "ai", "agent", "gpt", "bot"), "Assistant"),
+}
+_TEXT_BLOCKS = (None, "text", "input_text", "output_text")
+# Programs put such texts between the turns of a person.
+_MACHINE_MADE = re.compile(r"\s*<([\w-]+)\b[^>]*>.*</\1>\s*\Z", re.DOTALL)
+_MAX_DEPTH = 4
+_LATEST_SECONDS = 1e11  # larger numbers are milliseconds
+_MAX_SPEAKER_CHARACTERS = 64
+
+
+class Turn(NamedTuple):
+    """`time`: ISO 8601, or None."""
+
+    speaker: str
+    text: str
+    time: str | None
+
+
+class Counts(msgspec.Struct, kw_only=True):
+    """The numbers of records of each kind. `other`: lines, or parts of them, that are not turns. `broken`: lines that
+    are not JSON. `too_long`: lines. `secret`: turns that were left out. `repeated`: turns with the text of an earlier
+    one."""
+
+    turns: int = 0
+    other: int = 0
+    broken: int = 0
+    too_long: int = 0
+    secret: int = 0
+    repeated: int = 0
+
+
+def read_turns(file: BinaryIO, counts: Counts, limit: int | None = None) -> Iterator[Turn]:
+    """Yield the turns in their order, each text once, at most `limit`; count what is left out."""
+    seen: set[tuple[str, str]] = set()
+    for line in _lines(file, counts):
+        try:
+            record = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            counts.broken += 1
+            continue
+        found = list(_turns(record, None, 0))
+        counts.other += not found
+        for turn in found:
+            if contains_secret(turn.text):
+                counts.secret += 1
+            elif turn[:2] in seen:
+                counts.repeated += 1
+            elif limit is not None and counts.turns >= limit:
+                return
+            else:
+                seen.add(turn[:2])
+                counts.turns += 1
+                yield turn
+
+
+def texts_of(turn: Turn) -> list[str]:
+    """Return the text of a turn with its speaker; a very long one in parts, cut between paragraphs or words.
+
+    >>> texts_of(Turn("User", "Use tabs", None))
+    ['User: Use tabs']
+    """
+    parts = _parts(turn.text)
+    if len(parts) == 1:
+        return [f"{turn.speaker}: {parts[0]}"]
+    return [f"{turn.speaker} ({number} of {len(parts)}): {part}" for number, part in enumerate(parts, 1)]
+
+
+def _parts(text: str) -> list[str]:
+    parts = []
+    while len(text) > _MAX_TEXT:
+        cut = next((at for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, _MAX_TEXT // 2, _MAX_TEXT)) > 0), 0)
+        parts.append(text[: cut or _MAX_TEXT].strip())
+        text = text[cut or _MAX_TEXT :].strip()
+    return [part for part in [*parts, text] if part]
+
+
+def _lines(file: BinaryIO, counts: Counts) -> Iterator[bytes]:
+    is_first = True
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES:
+            counts.too_long += 1
+            while line and not line.endswith(b"\n"):
+                line = file.readline(MAX_LINE_BYTES)
+            continue
+        if is_first:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        is_first = False
+        if line.strip():
+            yield line
+
+
+def _turns(record: object, time: str | None, depth: int) -> Iterator[Turn]:
+    if not isinstance(record, Mapping) or depth > _MAX_DEPTH or record.get("isMeta") is True:
+        return
+    time = next((found for name in _TIMES if (found := _time(record.get(name)))), time)
+    speaker = next((found for name in _ROLES if (found := _speaker(record.get(name)))), None)
+    text = next((found for name in _CONTENTS if (found := _text(record.get(name), depth))), "").strip()
+    if speaker and text:
+        if not (speaker.lower() in _NOT_SPEAKERS or _MACHINE_MADE.match(text)):
+            yield Turn(_SPEAKERS.get(speaker.lower(), speaker), text, time)
+        return
+    for name in _INSIDE:
+        inner = record.get(name)
+        if speaker and isinstance(inner, str) and inner.strip():
+            yield from _turns({"role": speaker, "text": inner}, time, depth + 1)
+            return
+        yield from _turns(inner, time, depth + 1)
+    for name in _LISTS:
+        listed = record.get(name)
+        if isinstance(listed, Sequence) and not isinstance(listed, str):
+            for each in listed:
+                yield from _turns(each, time, depth + 1)
+
+
+def _speaker(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        value = value.get("role") or value.get("name")
+    if not isinstance(value, str) or len(value) > _MAX_SPEAKER_CHARACTERS:
+        return None
+    return " ".join(value.split()) or None
+
+
+def _text(value: object, depth: int) -> str:
+    """Return the text of a content: a string, a block, or a list of them."""
+    if isinstance(value, str):
+        return _valid(value)
+    if isinstance(value, Mapping) and depth <= _MAX_DEPTH:
+        if value.get("type") not in _TEXT_BLOCKS and "parts" not in value:
+            return ""
+        return next((text for name in _CONTENTS if (text := _text(value.get(name), depth + 1))), "")
+    if isinstance(value, Sequence) and not isinstance(value, bytes) and depth <= _MAX_DEPTH:
+        return "\n\n".join(text for each in value if (text := _text(each, depth + 1).strip()))
+    return ""
+
+
+def _valid(text: str) -> str:
+    """Return the text without halves of characters, which cannot be stored."""
+    return text.encode("utf-8", "ignore").decode()
+
+
+def _time(value: Any) -> str | None:
+    """Return a time as ISO 8601: from text, or from seconds or milliseconds since 1970."""
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            moment = datetime.fromtimestamp(value / 1000 if value > _LATEST_SECONDS else value, UTC)
+        else:
+            return None
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.isoformat(timespec="milliseconds") if moment.timestamp() > 0 else None
+    except (ValueError, OverflowError, OSError):
+        return None

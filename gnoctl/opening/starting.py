@@ -1,0 +1,88 @@
+"""Start the program that shows a file at a line or page. `viewers` chooses it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from gnoctl.opening import viewers
+from gnoctl.opening.viewers import Opening, System, Target
+from gnoctl.printing import text
+from gnod.errors import Unavailable
+from gnod.protocol.documents import DocumentPlace
+
+# A viewer that cannot start has failed within this time.
+_FAILS_WITHIN_S = 0.5
+_DESKTOP_ANSWERS_WITHIN_S = 3.0
+_SKIM = Path("/Applications/Skim.app")
+
+
+def target_of(place: DocumentPlace) -> Target:
+    """Return what a viewer shows of a place."""
+    where = place.location
+    page = (where.page or where.slide) if where else None
+    row = where.row if where else None
+    # A row of a table (CSV) is nearly always a line.
+    line = row if place.line is None and place.mime.startswith("text/") else place.line
+    return Target(place.source, place.mime, line, page or 1, row or 1)
+
+
+def this_system() -> System:
+    return System(
+        os.environ,
+        shutil.which,
+        _preferred_viewer,
+        is_macos=sys.platform == "darwin",
+        has_skim=sys.platform == "darwin" and _SKIM.exists(),
+    )
+
+
+def _preferred_viewer() -> str:
+    """Return the desktop's name of its viewer for PDF files; "" where it has none."""
+    try:
+        asked = ["xdg-mime", "query", "default", viewers.PDF]
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=_DESKTOP_ANSWERS_WITHIN_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def show(opening: Opening, place: DocumentPlace) -> None:
+    """Start a program with a window of its own, which outlives this one."""
+    if not this_system().has_display:
+        where = f", {place.location.label}" if place.location else ""
+        raise Unavailable(
+            f"no display is available to show {place.source}{where}: `gnoctl get` prints the text, `--with COMMAND` "
+            "opens the file in a program of the terminal, `--print` prints the command"
+        )
+    nothing = subprocess.DEVNULL
+    try:
+        started = subprocess.Popen(opening.words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    except OSError as error:
+        raise _failed(opening, error) from None
+    try:
+        status = started.wait(_FAILS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        return
+    if status:
+        raise Unavailable(
+            f"{opening.words[0]} could not open {place.source} (status {status}): name another program with "
+            "`--with COMMAND`, or under `viewers` in index.yml"
+        )
+
+
+def become(opening: Opening) -> None:
+    """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(opening.words[0], opening.words)
+    except OSError as error:
+        raise _failed(opening, error) from None
+
+
+def _failed(opening: Opening, error: OSError) -> Unavailable:
+    return Unavailable(f"{text.line(opening.words[0])} cannot be started: {error.strerror}")

@@ -1,0 +1,162 @@
+"""Draw search results for people: title, place, passage. Pure: returns lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gnoctl.printing import text
+from gnoctl.printing.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
+from gnoctl.printing.wording import also, corrected, count, missed_by, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gnod.protocol.search import Hit, HitPassage, SearchResult
+
+INDENT = "  "
+
+
+def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
+    """Yield the lines of all results. Every character of a document in them is checked."""
+    for line in corrected(result.corrections):
+        yield terminal.paint(text.line(line), YELLOW)
+    for hit in result.hits:
+        yield from render_hit(hit, terminal, line_numbers=line_numbers)
+        yield ""
+    yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
+    for name, counts in result.facets.items():
+        yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
+    for hint in result.hints:
+        yield terminal.paint(text.line(hint), YELLOW)
+    for left_out in result.notes:
+        yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
+    if result.lexical_only_reason:
+        yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
+    if missed := missed_by(result.freshness):
+        yield terminal.paint(text.line(missed), YELLOW)
+    if result.explain:
+        yield from (terminal.paint(line, DIM) for line in explanation(result.explain))
+
+
+def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
+    title = text.line(hit.title)
+    yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
+    yield _place(hit, terminal)
+    if hit.reasons:
+        reasons = " · ".join(reason(each.kind, each.number) for each in hit.reasons)
+        yield terminal.paint(INDENT + text.line(reasons), DIM)
+    if copies := also(hit.also, hit.also_left_out):
+        shown = text.line(copies)
+        yield terminal.paint(INDENT + (text.clip(shown, terminal.width - 2) if terminal.width else shown), DIM)
+    if hit.context:
+        context = text.line(hit.context)
+        yield terminal.paint(INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM)
+    if hit.passages and hit.text is None:
+        yield from _passages(hit.passages, terminal, line_numbers=line_numbers)
+    else:
+        yield from _passage(hit, terminal, line_numbers=line_numbers)
+    if hit.explain:
+        yield terminal.paint(INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM)
+
+
+def _counted(result: SearchResult) -> str:
+    """Count the documents. In vector search every document matches a little, so count the hits, or the documents
+    compared."""
+    found = count(result.total, "document")
+    if result.mode == "query":
+        return f"the best {len(result.hits):,} of {found} compared"
+    return f"{len(result.hits):,} of {found}" if result.mode in ("lexical", "list") else found
+
+
+def _place(hit: Hit, terminal: Terminal) -> str:
+    """Return `collection/path:line in definition`, or a page for the line; docid and score at the right edge."""
+    place = f"{hit.location.label if hit.location else hit.line}"
+    within = f" in {hit.definition.label}" if hit.definition else ""
+    where = text.line(f"{hit.collection}/{hit.path}:{place}{within}")
+    about = text.line(f"{hit.docid}  {hit.score:.2f}")
+    if terminal.width is None:
+        return f"{where}  {about}"
+    room = terminal.width - text.cells(about) - 2
+    return terminal.paint(f"{text.pad(text.clip_start(where, room), room)}  {about}", DIM)
+
+
+def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+    """Yield the passages below each other, each below its lines."""
+    for passage in passages:
+        if len(passages) > 1:
+            place = (
+                f"line {passage.line}"
+                if passage.line == passage.end_line
+                else f"lines {passage.line}-{passage.end_line}"
+            )
+            yield terminal.paint(INDENT + place, DIM)
+        shown = text.block(passage.snippet)
+        yield from _lines(shown, passage.marks, passage.snippet_line, terminal, line_numbers=line_numbers)
+
+
+def _passage(hit: Hit, terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
+    """Yield the passage with its matches marked, or the whole text if it was requested."""
+    if hit.text is not None:
+        shown, marks, first = text.block(hit.text), [], 1
+    else:
+        shown, marks, first = text.block(hit.snippet), hit.marks, hit.snippet_line
+    yield from _lines(shown, marks, first, terminal, line_numbers=line_numbers)
+
+
+def _lines(
+    shown: str, marks: list[tuple[int, int]], first: int, terminal: Terminal, *, line_numbers: bool
+) -> Iterator[str]:
+    """Yield the lines of a passage; the first one has the number `first`."""
+    shown = shown.replace("\t", " ")
+    start = 0
+    for number, line in enumerate(shown.split("\n"), first):
+        margin = INDENT + (terminal.paint(f"{number:>5}  ", DIM) if line_numbers else "")
+        room = None if terminal.width is None else terminal.width - len(INDENT) - (7 if line_numbers else 0)
+        ranges = text.wrap(line, max(1, room)) if room is not None else [(0, len(line))]
+        for begin, end in ranges:
+            if line.strip():
+                yield margin + marked(shown, start + begin, start + end, marks, terminal)
+        start += len(line) + 1
+
+
+def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
+    """Return `shown[start:end]` with the ranges in `marks` painted."""
+    pieces = []
+    at = start
+    for mark_start, mark_end in sorted(marks):
+        begin, stop = max(at, mark_start), min(end, mark_end)
+        if begin < stop:
+            pieces += [shown[at:begin], terminal.paint(shown[begin:stop], MATCH)]
+            at = stop
+    return "".join(pieces) + shown[at:end]
+
+
+def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
+    """Yield the lines of what a result says of its stages."""
+    for name, value in explain.items():
+        if name == "stages" and isinstance(value, list):
+            yield from map(_stage, value)
+        elif isinstance(value, dict):
+            yield f"{indent}{text.line(str(name))}:"
+            yield from explanation(value, indent + INDENT)
+        else:
+            yield f"{indent}{text.line(str(name))}: {_value(value)}"
+
+
+def _stage(stage: dict[str, object]) -> str:
+    """Return one line: the stage, its time, why it did not run, and its figures."""
+    rest = dict(stage)
+    name, ran, took_ms, why = (rest.pop(key, None) for key in ("stage", "ran", "ms", "why"))
+    time = f"{took_ms:>8.1f} ms" if ran and isinstance(took_ms, int | float) else f"{'–':>11}"
+    parts = [str(why)] if why else []
+    parts += [f"{key} {_value(value)}" for key, value in rest.items() if value not in (None, [], {})]
+    return f"{text.line(str(name)):<14}{time}  {text.line(' · '.join(parts))}".rstrip()
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        shown = (f"{text.line(str(key))} {_value(each)}" for key, each in value.items() if each is not None)
+        return f"({', '.join(shown)})"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    return text.line(f"{value:,.4g}" if isinstance(value, float) else str(value))

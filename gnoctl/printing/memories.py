@@ -1,0 +1,130 @@
+"""Draw memories for people. Pure: returns lines; every character of a memory in them is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gnoctl.printing import text
+from gnoctl.printing.terminal import BOLD, DIM, YELLOW, Terminal
+from gnoctl.printing.wording import count
+from gnod.protocol.memory import (
+    MemoryHistoryResult,
+    MemoryListResult,
+    MemoryRecord,
+    MemorySearchResult,
+    MemoryStatusResult,
+)
+
+INDENT = "  "
+PERSONAL = "personal"
+
+# docs/memory.md gives the same figure.
+GOOD = 0.20
+
+
+def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
+    """Yield the lines of a search's results."""
+    for each in result.results:
+        namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
+        time = each.when if isinstance(each.when, str) else each.time
+        topics = _topics(each.topics, each.suggested if isinstance(each.suggested, list) else [])
+        newer = each.superseded_by if isinstance(each.superseded_by, str) else None
+        cosine = "   –" if each.vector is None else f"{each.vector:.2f}"
+        head = _head(each.id, each.type, time, topics, namespace, terminal, newer)
+        yield f"{each.rerank:.2f}  vector {cosine}  {head}"
+        yield from _indented(each.text, terminal)
+        if each.folded:
+            more = f"+{len(each.folded)} more of the same event: {' '.join(each.folded)}"
+            yield terminal.paint(INDENT + text.line(more), DIM)
+        yield ""
+    yield terminal.paint(text.line(result.counts), DIM)
+    for note in result.notes:
+        yield terminal.paint(text.line(note), YELLOW)
+    if result.results and result.results[0].rerank < GOOD:
+        weak = f"All results are weak (below {GOOD:.2f}): perhaps no such memory is stored"
+        yield terminal.paint(weak, YELLOW)
+
+
+def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
+    """Yield two lines for each memory, then the number of memories."""
+    for memory in result.memories:
+        yield _record_head(memory, terminal)
+        first = text.line(" ".join(memory.text.split()))
+        yield INDENT + (text.clip(first, max(1, terminal.width - len(INDENT))) if terminal.width else first)
+    shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
+    yield terminal.paint(f"{shown}{memories(result.total)}", DIM)
+    for note in result.notes:
+        yield terminal.paint(text.line(note), YELLOW)
+
+
+def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:
+    """Yield a memory with its text: made safe for a terminal, unchanged for a file or a pipe."""
+    yield _record_head(record, terminal)
+    yield from (record.text if terminal.width is None else text.block(record.text)).split("\n")
+
+
+def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[str]:
+    """Yield a chain of memories, the current one first."""
+    for memory in result.memories:
+        yield _record_head(memory, terminal)
+        yield from _indented(memory.text, terminal)
+
+
+def render_status(status: MemoryStatusResult) -> Iterator[str]:
+    """Yield the state of the vault."""
+    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
+    key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
+    if status.unlocked:
+        yield text.line(f"unlocked; {key}")
+    elif status.opens_by_itself:
+        yield text.line(f"locked until the first use, which unlocks them; {key}")
+    else:
+        yield text.line(f"locked: run `gnoctl memory unlock`; {key}")
+    if status.keyring_problem and status.key != "passphrase":
+        yield text.line(f"keyring: {status.keyring_problem}")
+    if status.memories is not None:
+        waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by keyword and topic"
+        yield memories(status.memories) + (waiting if status.unembedded else "")
+    if status.unindexed:
+        yield f"{memories(status.unindexed)} not in the keyword index yet"
+    if status.index_locked is False:
+        yield "the keyword index may be swapped: raise the limit on locked memory (ulimit -l), or encrypt your swap"
+    if status.namespaces:
+        yield text.line(f"namespaces: {', '.join(status.namespaces)}")
+
+
+def memories(number: int) -> str:
+    """Return a number of memories in words.
+
+    >>> memories(1), memories(1200)
+    ('1 memory', '1,200 memories')
+    """
+    return count(number, "memory") if number == 1 else f"{number:,} memories"
+
+
+def _record_head(record: MemoryRecord, terminal: Terminal) -> str:
+    time = record.when or (record.created if record.superseded_by else record.updated)
+    topics = _topics(record.topics, record.suggested)
+    return _head(record.id, record.type, time, topics, record.namespace, terminal, record.superseded_by)
+
+
+def _topics(given: Sequence[str], suggested: Sequence[str]) -> list[str]:
+    return [*given, *(f"~{topic}" for topic in suggested)]
+
+
+def _head(
+    id: str, type: str, time: str, topics: Sequence[str], namespace: str, terminal: Terminal, newer: str | None
+) -> str:
+    """Return `m4x0q2v7ke  decision  2026-11-21  auth, ~postgres  (team)`. `newer`: what supersedes it."""
+    parts = [type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})"]
+    parts += [f"superseded by {newer}"] if newer else []
+    about = text.line("  ".join(filter(None, parts)))
+    return f"{terminal.paint(text.line(id), BOLD)}  {terminal.paint(about, DIM)}"
+
+
+def _indented(shown: str, terminal: Terminal) -> Iterator[str]:
+    safe = text.block(shown).replace("\t", " ")
+    for line in safe.split("\n"):
+        room = max(1, terminal.width - len(INDENT)) if terminal.width else None
+        ranges = text.wrap(line, room) if room else [(0, len(line))]
+        yield from (INDENT + line[start:end] for start, end in ranges if line.strip())

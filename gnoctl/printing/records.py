@@ -1,0 +1,126 @@
+"""Lists of documents for programs: file lists, CSV, Markdown, XML. Imported only when one is asked for."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from gnoctl.printing import text
+from gnod.protocol.documents import DocumentEntry, DocumentText
+from gnod.protocol.search import Hit
+
+RecordFormat = Literal["files", "csv", "md", "xml"]
+
+
+class Record(NamedTuple):
+    """One document in a list. `fields`: in the order of the CSV columns; `body`: snippet or text."""
+
+    docid: str
+    uri: str
+    title: str
+    fields: dict[str, str]
+    score: float | None = None
+    body: str | None = None
+
+
+# The columns of CSV and the attributes of XML.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    Hit: ("collection", "path", "line", "end_line", "modified", "source"),
+    DocumentEntry: ("collection", "path", "modified", "size", "mime", "source"),
+    DocumentText: ("collection", "path", "modified"),
+}
+
+
+def record_of(document: Hit | DocumentEntry) -> Record:
+    fields = {name: str(getattr(document, name)) for name in _FIELDS[type(document)]}
+    record = Record(document.docid, document.uri, document.title, fields)
+    if isinstance(document, Hit):
+        body = document.snippet if document.text is None else document.text
+        fields["also"] = " ".join(each.uri for each in document.also)
+        return record._replace(score=document.score, body=body)
+    return record._replace(body=document.text) if isinstance(document, DocumentText) else record
+
+
+def write_records(output: RecordFormat, records: Iterable[Record]) -> None:
+    writer = {"files": file_lines, "csv": csv_lines, "md": markdown_lines, "xml": xml_lines}[output]
+    for piece in writer(records):
+        sys.stdout.write(piece)
+
+
+def file_lines(records: Iterable[Record]) -> Iterator[str]:
+    """`#docid,score,uri`, or without the score. The address comes last: it may hold commas."""
+    for record in records:
+        score = () if record.score is None else (f"{record.score:.4f}",)
+        yield ",".join((text.line(record.docid), *score, _uri(record))) + "\n"
+
+
+def csv_lines(records: Iterable[Record]) -> Iterator[str]:
+    header_written = False
+    for record in records:
+        row = {"docid": record.docid}
+        if record.score is not None:
+            row["score"] = f"{record.score:.4f}"
+        row |= {"uri": _uri(record), "title": record.title, **record.fields}
+        if record.body is not None:
+            row["text"] = record.body
+        buffer = StringIO()
+        writer = csv.writer(buffer)
+        if not header_written:
+            writer.writerow(row)
+            header_written = True
+        writer.writerow(_inert(text.block(cell)) for cell in row.values())
+        yield buffer.getvalue()
+
+
+def markdown_lines(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        score = "" if record.score is None else f" · {record.score:.2f}"
+        title = _markdown(text.line(record.title))
+        yield f"- [{title}]({_uri(record)}) · `{text.line(record.docid)}`{score}\n"
+        if record.body:
+            yield from (f"  > {_markdown(line)}\n" for line in text.block(record.body).splitlines() if line.strip())
+
+
+def xml_lines(records: Iterable[Record]) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<documents>\n'
+    for record in records:
+        attributes = {"docid": record.docid, "uri": _uri(record)}
+        if record.score is not None:
+            attributes["score"] = f"{record.score:.4f}"
+        attributes |= record.fields
+        listed = "".join(f" {name}={quoteattr(_xml(value))}" for name, value in attributes.items())
+        body = "" if record.body is None else f"\n    <text>{escape(_xml(record.body))}</text>"
+        yield f"  <document{listed}>\n    <title>{escape(_xml(record.title))}</title>{body}\n  </document>\n"
+    yield "</documents>\n"
+
+
+# Spreadsheets take the wide ones for formulas where people type them.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_XML_ILLEGAL = re.compile("[^\\t\\n\\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+_URI_UNSAFE = re.compile("[\\x00-\\x20()\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _uri(record: Record) -> str:
+    """Return the address without what a terminal or a Markdown link would misread; it means the same."""
+    return _URI_UNSAFE.sub(lambda match: quote(match[0], safe=""), record.uri)
+
+
+def _inert(cell: str) -> str:
+    """Keep a spreadsheet from taking a cell for a formula (OWASP: CSV injection)."""
+    return "'" + cell if cell.startswith(_FORMULA_STARTS) else cell
+
+
+def _markdown(line: str) -> str:
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", line)
+
+
+def _xml(value: str) -> str:
+    """Drop what XML 1.0 cannot hold at all; replace what a terminal must not see."""
+    return text.block(_XML_ILLEGAL.sub("", value))

@@ -1,0 +1,230 @@
+"""From the result of a search to a packet of evidence: score the sentences as for quotes, widen them to passages,
+choose."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from gnod.analysis.stemming import stemming_language
+from gnod.answers import packet, quoting, structure
+from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
+from gnod.answers.packet import Option, Packet, Source
+from gnod.answers.quotes import ReadText, Scored
+from gnod.answers.quoting import QuoteDependencies, ScoredUnits
+from gnod.answers.structure import Range
+from gnod.answers.words import WordFinder, content_words
+from gnod.search.hybrid.budget import Stage
+from gnod.search.hybrid.stages import HybridResult
+from gnod.search.keyword import lexical
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.fulltext import Term
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+from gnod.types import format_uri, source_line
+
+# The number of documents that are read by default, and the number of their units that may become passages.
+DOCUMENTS = 20
+UNITS = 64
+# The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
+LIMIT_S = 1.0
+
+
+class Place(NamedTuple):
+    """Where a passage is. `line` to `end_line`: lines of the file. `heading`: the headings above it, joined by
+    ` > `."""
+
+    document: Document
+    line: int
+    end_line: int
+    heading: str
+
+
+class EvidencePassage(NamedTuple):
+    """`text` is an exact part of the document's canonical text. `lead`: the header of the table that `text` has rows
+    of, or the line above the list, with its first line."""
+
+    place: Place
+    text: str
+    lead: str
+    lead_line: int | None
+    score: float
+
+
+class EvidenceLeftOut(NamedTuple):
+    """Passages that were left out for one reason.¶`passages`: their number. `place`, `score`, `tokens`: those of the
+    best one. `repeats`: the number of the passage in the packet with the same text, from 0."""
+
+    reason: packet.Reason
+    passages: int
+    place: Place
+    score: float
+    tokens: int
+    repeats: int | None
+
+
+class Evidence(NamedTuple):
+    """`tokens`: an upper estimate of the tokens of all passages with their titles, addresses and headings.
+    `confidence`: that the documents answer the question, as of quotes."""
+
+    passages: list[EvidencePassage]
+    tokens: int
+    left_out: list[EvidenceLeftOut]
+    confidence: Confidence
+    stages: list[Stage]
+
+
+NO_EVIDENCE = Evidence([], 0, [], NOTHING_FOUND, [])
+
+
+async def gather(
+    dependencies: QuoteDependencies,
+    question: str,
+    found: HybridResult,
+    *,
+    max_tokens: int,
+    limit_s: float = LIMIT_S,
+) -> Evidence:
+    """Return the packet of evidence from the documents found. `limit_s`: for the sentences and the models."""
+    scored = await quoting.score(
+        dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
+    )
+    started = time.monotonic()
+    evidence = await dependencies.read(
+        partial(_gather, question=question, found=found, scored=scored, max_tokens=max_tokens)
+    )
+    ms = round((time.monotonic() - started) * 1000, 3)
+    stage = Stage("evidence", True, ms, None, {"passages": len(evidence.passages), "tokens": evidence.tokens})
+    return evidence._replace(stages=[*scored.stages, stage])
+
+
+def _gather(
+    connection: Connection, question: str, found: HybridResult, scored: ScoredUnits, max_tokens: int
+) -> Evidence:
+    read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
+    sources = {
+        id_: Source(id_, scored.collected.texts[id_].text, f"{document.title}\n{_uri(document)}")
+        for id_, document in read.items()
+    }
+    words = _QuestionWords(connection, question)
+    options = _options(scored.units, scored.collected.texts, words)
+    chosen = packet.choose(options, sources, words.weights, max_tokens)
+    passages = [
+        _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
+    ]
+    left_out = [
+        *_summed(chosen, read, sources),
+        *_copies(connection, found, chosen, read, passages),
+    ]
+    return Evidence(passages, chosen.tokens, _merged(left_out), assess(scored.units, scored.collected.weight), [])
+
+
+class _QuestionWords:
+    """The content words of the question, and their weights, whose sum is 1."""
+
+    def __init__(self, connection: Connection, question: str) -> None:
+        analyzers = lexical.analyzers_of_index(connection)
+        words = content_words(question, analyzers)
+        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in words]
+        weights = [each.weight for each in fulltext.weigh(connection, terms)]
+        self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
+        self._finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
+
+    def find(self, text: str, document: Document) -> frozenset[int]:
+        return self._finders[stemming_language(document.language)].find(text)
+
+
+def _options(units: Sequence[Scored], texts: Mapping[int, ReadText], words: _QuestionWords) -> list[Option]:
+    """Return the passages around the units; of units in the same one, the first, which has the best score."""
+    options: dict[tuple[int, int, int], Option] = {}
+    for each in units:
+        document, unit = each.candidate.document, each.candidate.unit
+        read = texts[document.id]
+        whole = structure.around(read.text, read.units, bisect_left(read.units, unit.start, key=lambda u: u.start))
+        if (key := (document.id, whole.start, whole.end)) not in options:
+            alone = structure.alone(read.text, unit)
+            short = _option(each, read.text, alone, words) if alone != whole else None
+            options[key] = _option(each, read.text, whole, words)._replace(short=short)
+    return list(options.values())
+
+
+def _option(scored: Scored, text: str, place: Range, words: _QuestionWords) -> Option:
+    document = scored.candidate.document
+    shown = f"{place.heading}\n{text[slice(*place.lead)]}\n{text[place.start : place.end]}"
+    return Option(document.id, *place, scored.score, words.find(shown, document))
+
+
+def _passage(document: Document, text: str, chosen: packet.Chosen) -> EvidencePassage:
+    low, high = chosen.lead
+    return EvidencePassage(
+        place=_place(document, text, chosen),
+        text=text[chosen.start : chosen.end],
+        lead=text[low:high],
+        lead_line=_line(document, text, low) if high else None,
+        score=round(chosen.score, 6),
+    )
+
+
+def _place(document: Document, text: str, part: packet.Chosen | Option) -> Place:
+    return Place(document, _line(document, text, part.start), _line(document, text, part.end - 1), part.heading)
+
+
+def _line(document: Document, text: str, at: int) -> int:
+    return source_line(document.line_map, text.count("\n", 0, at) + 1)
+
+
+def _summed(chosen: Packet, read: Mapping[int, Document], sources: Mapping[int, Source]) -> list[EvidenceLeftOut]:
+    return [
+        EvidenceLeftOut(
+            each.reason,
+            1,
+            _place(read[each.option.document], sources[each.option.document].text, each.option),
+            round(each.option.score, 6),
+            each.tokens,
+            each.repeats,
+        )
+        for each in chosen.left_out
+    ]
+
+
+def _copies(
+    connection: Connection,
+    found: HybridResult,
+    chosen: Packet,
+    read: Mapping[int, Document],
+    passages: Sequence[EvidencePassage],
+) -> list[EvidenceLeftOut]:
+    """Return the documents that were not read because they are copies of one in the packet."""
+    first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
+    unread = [each.id for each in found.ranked if each.id not in read]
+    by_id = documents.by_ids(connection, unread)
+    copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
+    return [
+        EvidenceLeftOut(
+            "repeats",
+            1,
+            passages[number].place._replace(document=copy),
+            passages[number].score,
+            0,
+            number,
+        )
+        for copy in copies
+        if (number := first.get(copy.mirror_hash)) is not None
+    ]
+
+
+def _merged(left_out: Sequence[EvidenceLeftOut]) -> list[EvidenceLeftOut]:
+    """Return one entry for each reason: the first, which is the best, with the number of all."""
+    merged: dict[packet.Reason, EvidenceLeftOut] = {}
+    for each in left_out:
+        known = merged.setdefault(each.reason, each._replace(passages=0))
+        merged[each.reason] = known._replace(passages=known.passages + 1)
+    return list(merged.values())
+
+
+def _uri(document: Document) -> str:
+    return format_uri(document.collection, document.path)

@@ -1,0 +1,466 @@
+"""Score the sentences of the documents that the search found, and choose those that answer the question.
+
+Models run between the steps: `collect` preselects by everything that is known without one, `rank` adds the vectors of
+these few sentences, `reranked` the judgement of a cross-encoder. A score is a weighted mean of:
+
+    the document's score in the search · the cosine of the stored piece around the sentence · the cosine of the sentence
+    itself · the share of the question's words in it · whether it has the expected kind of answer
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.answers.sources import Floats, Question, nearness_limit, question_cosines
+from gnod.answers.words import QuestionWord, WordFinder, question_words
+from gnod.locations import Location
+from gnod.models.profiles import EmbeddingText
+from gnod.search.hybrid import reranking
+from gnod.search.keyword import lexical
+from gnod.search.passages import sentences
+from gnod.search.passages.best_passage import best_span
+from gnod.search.passages.sentences import Kind, Unit
+from gnod.search.query import question_type
+from gnod.search.query.question_type import Expected
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.fulltext import Term
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+from gnod.store.vectors import embedded_pieces
+from gnod.store.vectors.embedded_pieces import EmbeddedPiece
+from gnod.types import format_uri, source_line
+
+MAX_QUOTES = 3
+# The answer is nearly always in one of the first documents, and a further one costs time.
+DOCUMENTS = 10
+# This many sentences are embedded, or read by a cross-encoder. On squad-en, 6 give the same quotes as all. Some of them
+# are from another document than the first.
+PRESELECTED = 8
+_OF_ONE_DOCUMENT = 4
+# Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
+# (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark only promises an answer.
+WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
+# A word of the question counts less outside the sentence: in the sentence before ("It opened in 1901."), in title,
+# headings and the header of a table, and in earlier sentences of the paragraph.
+_BEFORE = 0.5
+_ABOVE = 0.5
+_EARLIER = 0.3
+# A further quote with less than this share of the best score is left out.
+_WORTHWHILE = 0.5
+# In a longer text, only the surroundings of its best places are read.
+_LONG = 24_000
+_REACH = 1_500
+_PLACES = 4
+# Forms of a word that a stemmer does not unite share most character sequences of this length: "deploy", "deployment".
+_LETTERS = 4
+# Text without spaces yields overlapping pairs of characters, about three for a word.
+_PAIR = 1 / 3
+
+_WORD = re.compile(r"\w+")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_CODE = frozenset(
+    {"application/json", "application/yaml", "application/toml", "text/vcard", "text/calendar", "text/x-diff"}
+)
+
+
+class Quote(NamedTuple):
+    """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `location`:
+    in a source without lines. `heading`: the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the
+    parts of the score."""
+
+    rank: int
+    document_id: int
+    uri: str
+    docid: str
+    collection: str
+    path: str
+    title: str
+    language: str | None
+    heading: str
+    kind: Kind
+    line: int
+    end_line: int
+    location: Location | None
+    text: str
+    score: float
+    components: Mapping[str, float]
+
+
+class Candidate(NamedTuple):
+    """A unit with what is known of it without running a model. `uri`: of the model that embeds its collection; empty
+    without one. `has_word`: a word of the question is in it or above it. `piece`: cosine of the stored piece around it;
+    None without a vector."""
+
+    document: Document
+    unit: Unit
+    text: str
+    lines: tuple[int, int]
+    uri: str
+    rank: float
+    has_word: bool
+    words: float
+    has_type: bool
+    promises: bool
+    piece: float | None
+
+    @property
+    def context(self) -> str:
+        """Return title and headings."""
+        return " > ".join(dict.fromkeys(filter(None, (self.document.title, *self.unit.heading.split(" > ")))))
+
+    @property
+    def embedding_text(self) -> EmbeddingText:
+        return EmbeddingText(self.document.title, self.unit.heading, self.text)
+
+
+class Scored(NamedTuple):
+    """`score`: in [0, 1]. `components`: its parts, before their weights."""
+
+    candidate: Candidate
+    score: float
+    components: Mapping[str, float]
+
+
+class ReadText(NamedTuple):
+    """The canonical text of a document, and its units in order; of a long text, those that were read."""
+
+    text: str
+    units: Sequence[Unit]
+
+
+class Collected(NamedTuple):
+    """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
+    `texts`: by document id. `weight`: of all words of the question in the index."""
+
+    candidates: list[Candidate]
+    base: Mapping[str, float]
+    units: int
+    texts: Mapping[int, ReadText]
+    weight: float
+
+
+def collect(
+    connection: Connection,
+    question: Question,
+    scores: Mapping[int, float],
+    *,
+    read: int = DOCUMENTS,
+    preselected: int = PRESELECTED,
+) -> Collected:
+    """Return the units that are most probably an answer. A unit without a word of the question must be nearer to it
+    than nonsense is.¶`scores`: of the documents in the search, by document id, best first. `read`: the number of
+    documents to read."""
+    analyzers = lexical.analyzers_of_index(connection)
+    reader = _Reader(connection, question, analyzers)
+    by_id = documents.by_ids(connection, list(scores))
+    for document_id, score in list(scores.items())[:read]:
+        document = by_id.get(document_id)
+        if document is not None and document.active:  # it may have been removed since the search
+            reader.read(document, score)
+    base, limits = reader.base(), reader.limits()
+    relevant = [
+        candidate
+        for candidate in reader.candidates
+        if candidate.has_word or (candidate.piece is not None and candidate.piece >= limits.get(candidate.uri, 1.0))
+    ]
+    order = _best_first([_scored(each, base, None)[0] for each in relevant])
+    candidates = _mixed([relevant[n] for n in order], preselected)
+    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.weight)
+
+
+def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
+    """Return the candidates with their scores, best first. `cosines` of the candidates with the question; None: not
+    known."""
+    scored = [
+        Scored(each, *_scored(each, collected.base, cosine))
+        for each, cosine in zip(collected.candidates, cosines, strict=True)
+    ]
+    return sorted(scored, key=lambda each: -each.score)
+
+
+def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
+    """Blend in the scores that a cross-encoder gives the first candidates, in [0, 1], as for documents."""
+    blended = reranking.blend([each.score for each in scored], scores)
+    with_scores = [
+        each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
+        for n, (each, score) in enumerate(zip(scored, blended, strict=True))
+    ]
+    return sorted(with_scores, key=lambda each: -each.score)
+
+
+def choose(scored: Sequence[Scored], limit: int = MAX_QUOTES) -> list[Quote]:
+    """Return the quotes. A text that occurs twice is quoted once."""
+    found: dict[str, Scored] = {}
+    for each in scored:
+        if each.score >= _WORTHWHILE * scored[0].score:
+            found.setdefault(" ".join(each.candidate.text.split()), each)
+    return [_quote(each, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
+
+
+class _Reader:
+    """Reads documents, and scores their units. Copies of a document are read once."""
+
+    def __init__(self, connection: Connection, question: Question, analyzers: Sequence[Analyzer]) -> None:
+        self.candidates: list[Candidate] = []
+        self.texts: dict[int, ReadText] = {}
+        self._connection = connection
+        self._question = question
+        self._expected: Expected = question_type.expected(question.text)
+        self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
+        self._analyzers = analyzers
+        self._seen: set[str] = set()
+        # The cosines of nonsense with all pieces, one row each, by model
+        self._nonsense: dict[str, list[Floats]] = {}
+
+    @property
+    def weight(self) -> float:
+        return self._words.weight
+
+    def read(self, document: Document, score: float) -> None:
+        if document.mirror_hash in self._seen:
+            return
+        self._seen.add(document.mirror_hash)
+        text = documents.markdown(self._connection, document.mirror_hash)
+        uri = self._question.served.get(document.collection, "")
+        uri = uri if uri in self._question.vectors else ""
+        pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
+        near, nonsense = question_cosines(self._question, uri, pieces)
+        if nonsense is not None:
+            self._nonsense.setdefault(uri, []).append(nonsense)
+        embedded = _Pieces(pieces, near)
+        line, counted = 1, 0
+        above: dict[tuple[str, int], _Match] = {}
+        block = -1
+        units = self._units(document, text, pieces, embedded)
+        self.texts[document.id] = ReadText(text, units)
+        for unit in units:
+            shown = text[unit.start : unit.end]
+            if shown == document.title:  # formats such as PDF have no headings
+                continue
+            match = self._words.match(shown, document)
+            over = (unit.heading, unit.lead[0])
+            if over not in above:
+                lead = text[slice(*unit.lead)][: sentences.MAX_CHARACTERS]
+                above[over] = self._words.match(f"{document.title}\n{unit.heading}\n{lead}", document)
+            if unit.block != block:
+                block, context = unit.block, _Context()
+            line += text.count("\n", counted, unit.start)
+            counted = unit.start
+            lines = (line, line + shown.count("\n"))
+            self.candidates.append(
+                Candidate(
+                    document=document,
+                    unit=unit,
+                    text=shown,
+                    lines=(source_line(document.line_map, lines[0]), source_line(document.line_map, lines[1])),
+                    uri=uri,
+                    rank=score,
+                    has_word=1.0 in match.shares or 1.0 in above[over].shares,
+                    words=self._words.share(match, above[over], context),
+                    has_type=question_type.contains(shown, self._expected),
+                    promises=shown.endswith((":", "：", "?", "？", "؟")),
+                    piece=embedded.around(unit),
+                )
+            )
+            context = context.followed_by(match)
+
+    def base(self) -> dict[str, float]:
+        """Return the cosine of texts that have nothing to do with each other, by model."""
+        return {uri: float(np.concatenate(rows).mean()) for uri, rows in self._nonsense.items()}
+
+    def limits(self) -> dict[str, float]:
+        """Return the cosine above which a question is near a text, by model."""
+        return {uri: nearness_limit(np.concatenate(rows).max(axis=0)) for uri, rows in self._nonsense.items()}
+
+    def _units(self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces) -> list[Unit]:
+        """Return the units of a text; of a long one, those around its best places."""
+        is_code = document.converter.startswith("code/") or document.mime in _CODE
+        if len(text) <= _LONG:
+            return sentences.units(text, document.language, is_code=is_code)
+        places = embedded.best(_PLACES)
+        terms = [list(word.variants) for word in self._words.words]
+        if span := best_span(text, terms, self._analyzers):
+            places.append(span)
+        found: list[Unit] = []
+        for number, (start, end) in enumerate(_widened(text, places or [(0, _REACH)])):
+            heading = next((piece.heading for piece in pieces if piece.start <= start < piece.end), "")
+            for unit in sentences.units(text[start:end], document.language, is_code=is_code):
+                low, high = unit.lead
+                found.append(
+                    unit._replace(
+                        start=start + unit.start,
+                        end=start + unit.end,
+                        lead=(start + low, start + high) if high else (0, 0),
+                        heading=" > ".join(filter(None, (heading, unit.heading))),
+                        block=unit.block + number * len(text),
+                    )
+                )
+        return found
+
+
+class _Match(NamedTuple):
+    """How much of each word of the question a text contains, in [0, 1]."""
+
+    shares: tuple[float, ...]
+
+
+class _Context(NamedTuple):
+    """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
+
+    before: _Match = _Match(())
+    earlier: _Match = _Match(())
+
+    def followed_by(self, match: _Match) -> _Context:
+        best = map(max, self.earlier.shares, match.shares) if self.earlier.shares else match.shares
+        return _Context(match, _Match(tuple(best)))
+
+
+class _Words:
+    """The words of the question, with their weights in the index."""
+
+    def __init__(self, connection: Connection, words: Sequence[QuestionWord], analyzers: Sequence[Analyzer]) -> None:
+        self.words = words
+        variants = [word.variants for word in words]
+        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
+        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
+        weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
+        self.weight: float = sum(
+            weight * (1 if word.surface else _PAIR) for word, weight in zip(words, weights.tolist(), strict=True)
+        )
+        self._weights = weights / (weights.sum() or 1.0)
+        self._letters = [_sequences(word.surface) for word in words]
+
+    def match(self, text: str, document: Document) -> _Match:
+        present = self._finders[stemming_language(document.language)].find(text)
+        padded = f" {' '.join(_WORD.findall(text.casefold()))} "
+        return _Match(
+            tuple(
+                1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
+                for n, letters in enumerate(self._letters)
+            )
+        )
+
+    def share(self, here: _Match, above: _Match, context: _Context) -> float:
+        """Return the share of the question's words, weighted by their rarity."""
+        found = np.array(here.shares)
+        for weight, match in ((_ABOVE, above), (_BEFORE, context.before), (_EARLIER, context.earlier)):
+            if match.shares:
+                found = np.maximum(found, weight * np.array(match.shares))
+        return float(found @ self._weights) if len(self._weights) else 0.0
+
+
+def _sequences(word: str) -> frozenset[str]:
+    """Return the sequences of letters of a word and its ends; empty for a short one."""
+    if len(word) < _LETTERS or not word.isalpha():
+        return frozenset()
+    padded = f" {word.casefold()} "
+    return frozenset(padded[n : n + _LETTERS] for n in range(len(padded) - _LETTERS + 1))
+
+
+def _scored(candidate: Candidate, base: Mapping[str, float], cosine: float | None) -> tuple[float, dict[str, float]]:
+    """Return the score of a candidate and its parts. A model's cosines are scaled: 0 for texts that have nothing to do
+    with each other, 1 for equal texts. Without a vector of the sentence, that of its piece counts for both; without
+    any, the words count for them."""
+    low = min(base.get(candidate.uri, 0.0), 0.99)
+    piece = candidate.words if candidate.piece is None else (candidate.piece - low) / (1 - low)
+    sentence = piece if cosine is None else (cosine - low) / (1 - low)
+    parts = {
+        "document": candidate.rank,
+        "piece": piece,
+        "sentence": sentence,
+        "words": candidate.words,
+        "type": float(candidate.has_type),
+        "promise": float(candidate.promises),
+    }
+    value = sum(WEIGHTS[name] * part for name, part in parts.items()) / sum(WEIGHTS.values())
+    return min(max(value, 0.0), 1.0), {name: round(part, 6) for name, part in parts.items()}
+
+
+def _mixed(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Return the first candidates, but not too many of one document while there are others."""
+    counts: Counter[int] = Counter()
+    first: list[Candidate] = []
+    others: list[Candidate] = []
+    for candidate in candidates:
+        counts[candidate.document.id] += 1
+        (first if counts[candidate.document.id] <= _OF_ONE_DOCUMENT else others).append(candidate)
+    return (first + others)[:limit]
+
+
+def _best_first(values: Sequence[float]) -> list[int]:
+    """Return the numbers of the values, largest first; of equals, the first."""
+    return sorted(range(len(values)), key=lambda n: -values[n])
+
+
+class _Pieces:
+    """The pieces of a document that have a vector, with their cosines."""
+
+    def __init__(self, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]) -> None:
+        known = [
+            (piece.start, piece.end, cosine)
+            for piece, cosine in zip(pieces, cosines, strict=True)
+            if cosine is not None
+        ]
+        table = np.array(known or np.empty((0, 3)))
+        self._starts, self._ends, self._cosines = table[:, 0], table[:, 1], table[:, 2]
+
+    def around(self, unit: Unit) -> float | None:
+        """Return the cosine of the piece that has most of a unit."""
+        if not len(self._starts):
+            return None
+        shared = np.minimum(self._ends, unit.end) - np.maximum(self._starts, unit.start)
+        best = int(shared.argmax())
+        return float(self._cosines[best]) if shared[best] > 0 else None
+
+    def best(self, count: int) -> list[tuple[int, int]]:
+        """Return the ranges of the pieces nearest to the question."""
+        order = np.argsort(-self._cosines, kind="stable")[:count]
+        return [(int(self._starts[n]), int(self._ends[n])) for n in order]
+
+
+def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges around places, from and to a blank line if one is near, in order and without overlap."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        low, high = max(start - _REACH, 0), min(end + _REACH, len(text))
+        first = _BLANK_LINE.search(text, low, start) if low else None
+        last = [*_BLANK_LINE.finditer(text, end, high)][-1:] if high < len(text) else []
+        low = first.end() if first else low if low == 0 else start
+        high = last[0].start() if last else high if high == len(text) else end
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], high))
+        else:
+            ranges.append((low, high))
+    return ranges
+
+
+def _quote(scored: Scored, number: int) -> Quote:
+    document, unit = scored.candidate.document, scored.candidate.unit
+    line, end_line = scored.candidate.lines
+    return Quote(
+        rank=number,
+        document_id=document.id,
+        uri=format_uri(document.collection, document.path),
+        docid=document.docid,
+        collection=document.collection,
+        path=document.path,
+        title=document.title,
+        language=document.language,
+        heading=unit.heading,
+        kind=unit.kind,
+        line=line,
+        end_line=end_line,
+        location=document.location_of(line),
+        text=scored.candidate.text,
+        score=round(scored.score, 6),
+        components=scored.components,
+    )

@@ -1,0 +1,144 @@
+"""From the result of a search to quotes: collect sentences, embed the best, let a cross-encoder read them.
+
+In a fraction of a second: each model is left out where it is missing, fails or takes too long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from gnod.answers import quotes
+from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
+from gnod.answers.quotes import Collected, Quote, Scored
+from gnod.answers.sources import Floats, Question
+from gnod.models.profiles import EmbeddingText
+from gnod.models.run.reranker import Reranker
+from gnod.search.hybrid.budget import MARGIN_S, Budget, Plan, Skipped, Stage, ThroughputEstimate
+from gnod.search.hybrid.reranking import rerank_within_budget
+from gnod.search.hybrid.stages import HybridResult
+from gnod.store.connection import Read
+from gnod.types import Unavailable
+
+# The time for both models together. Embedding the sentences takes a tenth of it on two cores.
+LIMIT_S = 0.5
+
+EmbedSentences = Callable[[str, Sequence[EmbeddingText]], Awaitable[Floats]]
+"""Returns the vectors of sentences by the model with this address. Raises GnoError."""
+
+
+class QuoteDependencies(NamedTuple):
+    """`read`: the read function of the search. `nonsense` of each model that embedded the question, as in
+    `sources.Question`."""
+
+    read: Read
+    embed: EmbedSentences
+    nonsense: Mapping[str, Floats]
+    reranker: Reranker | Unavailable
+    throughput: ThroughputEstimate
+
+
+class Quoted(NamedTuple):
+    """`quotes`: best first. `confidence`: that they answer the question."""
+
+    quotes: list[Quote]
+    confidence: Confidence
+    stages: list[Stage]
+
+
+class ScoredUnits(NamedTuple):
+    """`units`: best first. `asked`: the question with its vectors."""
+
+    units: Sequence[Scored]
+    collected: Collected
+    asked: Question
+    stages: list[Stage]
+
+
+NOTHING_QUOTED = Quoted([], NOTHING_FOUND, [])
+
+
+async def quote(
+    dependencies: QuoteDependencies, question: str, found: HybridResult, *, limit_s: float = LIMIT_S
+) -> Quoted:
+    """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
+    scored = await score(dependencies, question, found, limit_s=limit_s)
+    return Quoted(quotes.choose(scored.units), assess(scored.units, scored.collected.weight), scored.stages)
+
+
+async def score(
+    dependencies: QuoteDependencies,
+    question: str,
+    found: HybridResult,
+    *,
+    limit_s: float = LIMIT_S,
+    documents: int = quotes.DOCUMENTS,
+    preselected: int = quotes.PRESELECTED,
+) -> ScoredUnits:
+    """Return the units of the first documents that are most probably an answer. Models read the best of them."""
+    budget = Budget(limit_s)
+    started = time.monotonic()
+    vectors = found.vectors.row(0) if found.vectors else {}
+    served = found.vectors.served if found.vectors else {}
+    asked = Question(question, vectors, served, dependencies.nonsense)
+    work = partial(
+        quotes.collect,
+        question=asked,
+        scores={ranked.id: ranked.score for ranked in found.ranked},
+        read=documents,
+        preselected=preselected,
+    )
+    collected = await dependencies.read(work)
+    budget.note("sentences", started, {"sentences": collected.units, "preselected": len(collected.candidates)})
+    scored = quotes.rank(collected, await _cosines(dependencies, asked, collected, budget))
+    units = await _reranked(dependencies, question, scored, budget)
+    return ScoredUnits(units, collected, asked, budget.stages)
+
+
+async def _cosines(
+    dependencies: QuoteDependencies, question: Question, collected: Collected, budget: Budget
+) -> list[float | None]:
+    started = time.monotonic()
+    cosines: list[float | None] = [None] * len(collected.candidates)
+    why = None
+    for uri, vector in question.vectors.items():
+        places = [n for n, each in enumerate(collected.candidates[: quotes.PRESELECTED]) if each.uri == uri]
+        try:
+            texts = [collected.candidates[n].embedding_text for n in places]
+            if not texts:
+                continue
+            rows = await budget.within("the embedding model", dependencies.embed(uri, texts))
+        except Skipped as skipped:
+            why = str(skipped)
+            continue
+        for n, row in zip(places, rows, strict=True):
+            cosines[n] = float(row @ vector)
+    if question.vectors:
+        budget.note("embed sentences", started, {}, why=why, ran=any(cosine is not None for cosine in cosines))
+    return cosines
+
+
+async def _reranked(
+    dependencies: QuoteDependencies, question: str, scored: Sequence[Scored], budget: Budget
+) -> Sequence[Scored]:
+    started = time.monotonic()
+    reranker = dependencies.reranker
+    if isinstance(reranker, Unavailable) or len(scored) < 2:
+        return scored
+    shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored[: quotes.PRESELECTED]]
+
+    async def texts(plan: Plan) -> list[str]:
+        return shown[: plan.documents]
+
+    try:
+        work = rerank_within_budget(
+            reranker, dependencies.throughput, question, len(shown), texts, limit_s=budget.left_s(), noun="sentences"
+        )
+        done = await budget.within("the reranker", work, budget.left_s() + MARGIN_S)
+    except Skipped as skipped:
+        budget.note("rerank sentences", started, {}, why=str(skipped), ran=False)
+        return scored
+    budget.note("rerank sentences", started, {"model": reranker.uri}, why=done.reason, ran=bool(done.scores))
+    return quotes.reranked(scored, done.scores)

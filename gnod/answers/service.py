@@ -1,0 +1,255 @@
+"""The answer service: from a question to quotes, to a generated answer with checked citations, or to evidence.
+
+The quotes come first, from keyword and vector search alone; the other stages of a search may take seconds. The model
+stops when the caller is cancelled, and when it only repeats itself. If no capable model is configured, the quotes are
+the answer. Must not depend on the wire types.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from gnod.analysis.short_texts import detect_query
+from gnod.analysis.terms import Analyzer
+from gnod.answers import citations, prompt, verdict
+from gnod.answers.citations import CheckedAnswer, CitedText
+from gnod.answers.evidence import Evidence
+from gnod.answers.query_models import ConfiguredModels, NotCalled
+from gnod.answers.quotes import DOCUMENTS, Quote
+from gnod.answers.quoting import Quoted
+from gnod.answers.sources import Question, SourcePassage, estimated_tokens, select
+from gnod.answers.verdict import Verdict
+from gnod.freshness.read_your_writes import FreshnessReport
+from gnod.models.run.generator import Generated, Generator
+from gnod.search.correction.correcting import Correction
+from gnod.search.hits import Copies
+from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
+from gnod.search.hybrid.stages import HybridResult, SearchOptions
+from gnod.search.prepared import PreparedQuery
+from gnod.search.request import SearchRequest
+from gnod.search.service import SearchService
+from gnod.store.connection import Connection
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+
+# A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
+LIMIT_S = 120.0
+# The sources get this much room even if `max_tokens` leaves less.
+_MIN_SOURCE_TOKENS = 400
+
+
+class AnswerOptions(NamedTuple):
+    """`max_tokens`: of the answer. `generate`: True calls the model whatever its size; False calls none; None calls one
+    that is large enough."""
+
+    expand: bool
+    rerank: bool
+    max_tokens: int
+    generate: bool | None
+
+
+class Listener(Protocol):
+    """Learns how far an answer is. `copies`: those of the documents, by id."""
+
+    def quoted(self, found: Quoted, copies: Mapping[int, Copies]) -> None: ...
+    def chose(self, sources: Sequence[SourcePassage], copies: Mapping[int, Copies]) -> None: ...
+    def wrote(self, text: str, length: int) -> None:
+        """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
+
+
+class Written(NamedTuple):
+    """The text that a model wrote from the sources; None if it was not asked."""
+
+    sources: Sequence[SourcePassage]
+    generated: Generated | None = None
+    checked: CheckedAnswer | None = None
+
+
+class Answer(NamedTuple):
+    """`generator`: the model that was called, or why none was."""
+
+    quoted: Quoted
+    written: Written
+    verdict: Verdict
+    generator: Generator | NotCalled
+    copies: Mapping[int, Copies]
+    said: Said
+
+
+class EvidenceFound(NamedTuple):
+    """`digests`: of the contents of the documents, by id."""
+
+    evidence: Evidence
+    digests: Mapping[int, str]
+    copies: Mapping[int, Copies]
+    lexical_only_reason: str | None
+    said: Said
+
+
+class Said(NamedTuple):
+    """The parts of every answer besides its content."""
+
+    took_ms: float
+    freshness: FreshnessReport
+    stages: Sequence[Stage]
+    notes: Sequence[str]
+    hints: Sequence[str]
+    corrections: Sequence[Correction]
+
+
+class AnswerService:
+    def __init__(self, searches: SearchService, models: ConfiguredModels) -> None:
+        self._searches = searches
+        self._models = models
+
+    async def answer(self, request: SearchRequest, options: AnswerOptions, listener: Listener) -> Answer:
+        """Answer a question. Raises what `ConfiguredModels.generator` raises."""
+        async with self._searches.question(request) as question:
+            generator = await self._models.generator(request.collections, options.generate)
+            answering = _Answering(self._models, request, options, question, listener)
+            quoted = await answering.quote()
+            sources = [] if isinstance(generator, NotCalled) else await answering.choose(generator)
+            freshness = await question.freshness()
+        written = Written(sources)
+        if sources and not isinstance(generator, NotCalled):
+            written = await answering.write(generator, sources)
+        not_called = generator.reason if isinstance(generator, NotCalled) else None
+        is_quoted = quoted.confidence.is_enough
+        decided = verdict.decide(not_called, len(sources), written.checked, quoted=is_quoted)
+        said = answering.said(freshness)
+        return Answer(quoted, written, decided, generator, answering.copies, said)
+
+    async def evidence(self, request: SearchRequest, options: SearchOptions, max_tokens: int) -> EvidenceFound:
+        """Return the fewest passages that support an answer, within a number of tokens."""
+        async with self._searches.question(request) as question:
+            found = await question.find(options)
+            given = (question.read, question.text, found, request.collections)
+            evidence = await self._models.evidence(*given, max_tokens)
+            read = [passage.place.document for passage in evidence.passages]
+            copies = await question.copies({each.id for each in read})
+            digests = await question.read(partial(_digests, read))
+            freshness = await question.freshness()
+        reason = self._searches.lexical_only_reason(found)
+        notes = [note for note in question.notes(found) if note != reason]
+        stages = [*question.preparation.stages, *found.stages, *evidence.stages]
+        return EvidenceFound(evidence, digests, copies, reason, _said(question, freshness, stages, notes))
+
+
+class _Answering:
+    """One question while it is answered."""
+
+    def __init__(
+        self,
+        models: ConfiguredModels,
+        request: SearchRequest,
+        options: AnswerOptions,
+        question: PreparedQuery,
+        listener: Listener,
+    ) -> None:
+        self.copies: dict[int, Copies] = {}
+        self._models = models
+        self._request = request
+        self._options = options
+        self._question = question
+        self._listener = listener
+        self._stages = list(question.preparation.stages)
+        self._notes: list[str] = []
+
+    async def quote(self) -> Quoted:
+        options = SearchOptions(limit=DOCUMENTS, min_score=self._request.min_score, expand=False, rerank=False)
+        found = await self._find(options)
+        given = (self._question.read, self._question.text, found, self._request.collections)
+        quoted = await self._models.quote(*given)
+        self._stages += quoted.stages
+        self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
+        self._listener.quoted(quoted, await self._copies(quoted.quotes))
+        return quoted
+
+    async def choose(self, generator: Generator) -> list[SourcePassage]:
+        """Return the passages that the model is to read."""
+        options, question = self._options, self._question
+        limit, min_score = self._request.limit, self._request.min_score
+        result = await self._find(
+            SearchOptions(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
+        )
+        nonsense = await self._models.nonsense(result, self._request.collections)
+        begun = time.perf_counter()
+        vectors = result.vectors.row(0) if result.vectors else {}
+        served = result.vectors.served if result.vectors else {}
+        room = generator.context_tokens - options.max_tokens - prompt.TOKENS - estimated_tokens(question.text)
+        work = partial(
+            select,
+            question=Question(question.text, vectors, served, nonsense),
+            scores={ranked.id: ranked.score for ranked in result.ranked},
+            tokens=max(room, _MIN_SOURCE_TOKENS),
+        )
+        sources = await question.read(work)
+        self._note("passages", begun, {"sources": len(sources)})
+        if sources:
+            self._listener.chose(sources, await self._copies(sources))
+        return sources
+
+    async def write(self, generator: Generator, sources: Sequence[SourcePassage]) -> Written:
+        language = await asyncio.to_thread(detect_query, self._question.text)
+        generated = await self._generate(generator, sources, language)
+        return Written(sources, generated, self._check(sources, generated.text, language))
+
+    def said(self, freshness: FreshnessReport) -> Said:
+        return _said(self._question, freshness, self._stages, self._notes)
+
+    async def _find(self, options: SearchOptions) -> HybridResult:
+        found = await self._question.find(options)
+        self._stages += found.stages
+        self._notes = list(dict.fromkeys((*self._notes, *self._question.notes(found))))
+        return found
+
+    async def _copies(self, passages: Sequence[Quote | SourcePassage]) -> Mapping[int, Copies]:
+        self.copies |= await self._question.copies({passage.document_id for passage in passages})
+        return self.copies
+
+    async def _generate(
+        self, generator: Generator, sources: Sequence[SourcePassage], language: str | None
+    ) -> Generated:
+        begun = time.perf_counter()
+        length = 0
+
+        def on_text(text: str) -> None:
+            nonlocal length
+            length += len(text)
+            self._listener.wrote(text, length)
+
+        generated = await generator.generate(
+            prompt.build(self._question.text, sources, language),
+            max_tokens=self._options.max_tokens,
+            limit_s=LIMIT_S,
+            on_text=on_text,
+            may_repeat=False,
+        )
+        details: dict[str, object] = {"model": generator.uri, "prompt_tokens": generated.prompt_tokens}
+        details |= {"tokens": generated.tokens, "finish": generated.finish, "language": language}
+        self._note("answer", begun, details | {"said": generated.text})
+        return generated
+
+    def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
+        begun = time.perf_counter()
+        texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
+        checked = citations.check(prompt.without_prompt(answer), self._question.text, texts, Analyzer(language))
+        counts: dict[str, object] = {"kept": checked.kept, "dropped": checked.dropped}
+        self._note("citations", begun, counts | {"added": checked.added, "removed": checked.removed})
+        return checked
+
+    def _note(self, name: str, begun: float, details: dict[str, object]) -> None:
+        self._stages.append(stage(name, begun, details))
+
+
+def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:
+    asked, corrections = question.asked, question.corrected.corrections
+    return Said(milliseconds_since(asked.started), freshness, stages, notes, asked.query.hints, corrections)
+
+
+def _digests(found: Sequence[Document], connection: Connection) -> dict[int, str]:
+    return {each.id: documents.content_digest(connection, each.mirror_hash) for each in found}

@@ -1,0 +1,161 @@
+"""The gate that every byte for a model server or a shared collection passes: it decides from the file `index.yml` as it
+is at that moment, and records what is sent.
+
+Callers state what they send, and whose it is (`Purpose`); what the config said when they began does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from gnod.config import shared_addresses as shared_address
+from gnod.config.model import AttachedConfig, CollectionConfig, Config
+from gnod.configured.configuration import Configuration
+from gnod.egress import Egress, Purpose, Role, narrowest, widest
+from gnod.errors import ConfigInvalid, EgressForbidden, InvalidAddress, StorageFailed
+from gnod.models import presets
+from gnod.store.tables.egress_journal import EgressJournal
+
+MEMORIES = "memories"
+MEMORY_ROLES: tuple[Role, ...] = ("embed", "rerank")
+# How the journal names these senders. Names of collections have no brackets.
+OWNERS = {"memories": "(memories)", "check": "(checks)"}
+
+
+class _Requested(NamedTuple):
+    """What a request that is under way names. `egress`: of a collection that the config does not have."""
+
+    address: str
+    role: Role
+    name: str
+    egress: Egress | None
+
+
+class EgressPolicy:
+    """The `Gate` of the daemon."""
+
+    def __init__(self, configuration: Configuration, journal: EgressJournal) -> None:
+        self.journal = journal
+        self._configuration = configuration
+        self._requested: list[_Requested] = []
+
+    def of_collections(
+        self, role: Role, names: Sequence[str], *, users: Sequence[str] = (), seen: Sequence[str] = ()
+    ) -> Purpose:
+        """Return the purpose of a request over collections, all when `names` is empty. `users`: as in Purpose; by
+        default, the only collection. `seen`: those that are read in a snapshot, which the config may have no more."""
+        if names:
+            return Purpose(role, collections=tuple(names), users=tuple(users or (names if len(names) == 1 else ())))
+        config = self._configuration.current
+        known = {
+            *(collection.name for collection in config.collections),
+            *(each.name for each in config.attached),
+            *seen,
+        }
+        return Purpose(role, collections=tuple(sorted(known)), users=tuple(users), is_all=True)
+
+    def within(self, address: str, purpose: Purpose) -> Egress:
+        """Return how far texts for this purpose may go now. Raises EgressForbidden."""
+        config = self._present(address)
+        if purpose.owner == "check":
+            return self._of_anybody(config, address, purpose)
+        if purpose.owner == "memories":
+            owners = {MEMORIES: Egress(config.memory.egress, "the memories")}
+        else:
+            owners = self._of_collections(config, address, purpose)
+        if not self._names(config, address, purpose):
+            raise _unnamed(address, purpose)
+        return narrowest(owners.values()) or Egress("local", "no collection")
+
+    def note(self, address: str, purpose: Purpose, *, requests: int, size: int) -> None:
+        whose = (OWNERS[purpose.owner],) if purpose.owner in OWNERS else purpose.collections
+        try:
+            self.journal.note(address, purpose.role, whose, requests=requests, size=size)
+        except StorageFailed as error:
+            text = f"nothing was sent to {address}, because that could not be recorded: {error.message}"
+            raise EgressForbidden(text, {"uri": address}) from error
+
+    @contextmanager
+    def requested(self, address: str, role: Role, name: str, egress: Egress | None = None) -> Iterator[None]:
+        """Let a collection's server be asked while a user's request names it, before the config does. `egress`: of a
+        collection that the config does not have."""
+        named = _Requested(address, role, name, egress)
+        self._requested.append(named)
+        try:
+            yield
+        finally:
+            self._requested.remove(named)
+
+    def _present(self, address: str) -> Config:
+        try:
+            return self._configuration.present()
+        except ConfigInvalid as error:
+            text = f"index.yml has errors, so nothing was sent to {address}: correct it; `gnoctl status` shows them"
+            raise EgressForbidden(text, {"uri": address}) from error
+
+    def _of_collections(self, config: Config, address: str, purpose: Purpose) -> dict[str, Egress]:
+        each_known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
+        known = {each.name: Egress(each.egress, f"the collection {each.name}") for each in each_known}
+        requested = {each.name: each.egress for each in self._requested if each.egress and each.address == address}
+        known = requested | known
+        if gone := [name for name in purpose.collections if name not in known]:
+            text = f"{gone[0]} is not in index.yml any more: nothing was sent to {address}"
+            raise EgressForbidden(text, {"uri": address})
+        return known if purpose.is_all else {name: known[name] for name in purpose.collections}
+
+    def _names(self, config: Config, address: str, purpose: Purpose) -> bool:
+        """Tell whether the config, or a request, names this address for this purpose."""
+        requested = [each.name for each in self._requested if each[:2] == (address, purpose.role)]
+        return all(
+            _address(config, purpose.role, name) == address or name in requested for name in purpose.users or (None,)
+        )
+
+    def _of_anybody(self, config: Config, address: str, purpose: Purpose) -> Egress:
+        """Return the widest scope of those that name the address."""
+        users = [(collection.name, collection.egress) for collection in config.collections]
+        found = [
+            Egress(egress, f"the collection {name}")
+            for name, egress in users
+            if _address(config, purpose.role, name) == address
+        ]
+        if purpose.role in MEMORY_ROLES and _address(config, purpose.role, None) == address:
+            found.append(Egress(config.memory.egress, "the memories"))
+        allowed = widest(found)
+        if allowed is None:
+            raise _unnamed(address, purpose)
+        return allowed
+
+
+def _address(config: Config, role: Role, name: str | None) -> str | None:
+    """Return the address that the config names for a role: of a collection, or (None) for all."""
+    if role == "search":
+        return next((_written(each.address) for each in config.attached if each.name == name), None)
+    if role == "publish":
+        return next(
+            (_written(collection.publish, name) for collection in config.collections if collection.name == name), None
+        )
+    return presets.uri_for(config, role, name)
+
+
+def _written(address: str | None, name: str | None = None) -> str | None:
+    try:
+        return str(shared_address.parse(address, name)) if address else None
+    except InvalidAddress:
+        return None
+
+
+def _unnamed(address: str, purpose: Purpose) -> EgressForbidden:
+    details: dict[str, object] = {"uri": address}
+    if purpose.role in ("search", "publish"):
+        does = "attach" if purpose.role == "search" else "publish"
+        return EgressForbidden(
+            f"index.yml does not {does} {', '.join(purpose.users)} at {address}: nothing was sent", details
+        )
+    whose = f" of {', '.join(purpose.users)}" if purpose.users else ""
+    return EgressForbidden(
+        f"index.yml does not name {address} as the model for `{purpose.role}`{whose}: nothing was sent; name it in"
+        " index.yml, or choose other models with `gnoctl models use auto`",
+        details,
+    )

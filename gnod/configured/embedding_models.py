@@ -1,0 +1,177 @@
+"""Which embedding model serves which collection, and the vectors of queries.
+
+While a new wanted model embeds a collection, the serving model before it still answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import EgressPolicy
+from gnod.configured.models import ModelFactory, ModelService
+from gnod.egress import Purpose
+from gnod.errors import (
+    EgressForbidden,
+    EndpointChanged,
+    EndpointFailed,
+    GnoError,
+    ModelNotConfigured,
+    ModelNotPulled,
+    NotEmbedded,
+)
+from gnod.models.run.embedder import Embedder
+from gnod.models.uris import Endpoint, endpoint_of
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.vectors import fingerprints, vectors
+
+
+class EmbeddingService:
+    """Call `load` first. `attached`: the models of attached collections, which only queries need."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        database: Database,
+        models: ModelService,
+        factory: ModelFactory,
+        egress: EgressPolicy,
+        attached: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._attached = attached
+        self._configuration = configuration
+        self._database = database
+        self._models = models
+        self._factory = factory
+        self._egress = egress
+        self._served: dict[str, str] = {}
+
+    async def load(self) -> None:
+        """Read the serving models from the database."""
+        self._served = await self._database.read(vectors.serving)
+
+    def wanted(self) -> dict[str, str | None]:
+        """Return the wanted model of each collection."""
+        names = [collection.name for collection in self._configuration.current.collections]
+        return {name: self._models.uri_for("embed", name) for name in names}
+
+    def served(self) -> dict[str, str]:
+        """Return the serving model of each collection that has one."""
+        wanted = self.wanted()
+        return {name: uri for name, uri in self._served.items() if name in wanted}
+
+    def answering(self) -> dict[str, str]:
+        """Return the serving models that may answer queries: of those of servers, those that the config names."""
+        wanted = self.wanted()
+        return {name: uri for name, uri in self.served().items() if not endpoint_of(uri) or wanted[name] == uri}
+
+    def unused(self) -> dict[str, str]:
+        """Return the serving models that may no longer answer queries."""
+        answering = self.answering()
+        return {name: uri for name, uri in self.served().items() if name not in answering}
+
+    def is_installed(self, uri: str) -> bool:
+        return self._models.is_ready(uri)
+
+    async def left_out(self, uri: str, collection: str) -> str | None:
+        """Return why texts of the collection may not reach the model; None if they may, or if that is not known now."""
+        try:
+            await self._factory.check(uri, self._egress.of_collections("embed", [collection]))
+        except EgressForbidden as error:
+            return error.message
+        except EndpointFailed:
+            return None
+        return None
+
+    def embedder(self, uri: str, collections: Sequence[str]) -> Embedder:
+        """Return the model for documents of these collections, which must be the model of each."""
+        names = tuple(collections)
+        return self._factory.make(Embedder, uri, Purpose("embed", collections=names, users=names))
+
+    def query_embedder(self, uri: str, collections: Sequence[str], seen: Sequence[str] = ()) -> Embedder:
+        """Return the model for queries over collections (all when empty), and for sentences of what they found. Of a
+        server, it must be the model of one of them. `seen`: as in EgressPolicy.of_collections."""
+        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        users = [name for name in wanted if wanted[name] == uri] or [
+            name for name in wanted if self._served.get(name) == uri
+        ]
+        purpose = self._egress.of_collections("embed", collections, users=users, seen=seen)
+        return self._factory.make(Embedder, uri, purpose)
+
+    async def take_new_model(self, endpoint: Endpoint) -> None:
+        """Accept the model that a server has now: forget the vectors and the fingerprint of the one before."""
+        uri = str(endpoint)
+        await self._database.write(partial(_forget, uri))
+        self._factory.forget(endpoint)
+        self._served = await self._database.read(vectors.serving)
+
+    async def serve(self, collections: Sequence[str], uri: str) -> None:
+        """Make this the serving model of the collections, and delete unused models."""
+        wanted = [uri for uri in self.wanted().values() if uri]
+        await self._database.write(partial(_serve, collections, uri, wanted))
+        self._served = await self._database.read(vectors.serving)
+
+    async def texts(self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]) -> QueryVectors:
+        """Embed queries, and below them passages that could answer, with the models that serve these collections (all
+        when empty). Of several models, one whose server fails, or is beyond the scope of a collection, is left out.
+
+        Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
+        InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
+        """
+        every = {**self.served(), **self._attached()}
+        served = {name: uri for name, uri in every.items() if not collections or name in collections}
+        if not served:
+            await self._explain_nothing_served(collections)
+        rows, failed = {}, list[GnoError]()
+        for uri in dict.fromkeys(served.values()):
+            try:
+                rows[uri] = await self.query_embedder(uri, collections).texts(queries, passages)
+            except (EgressForbidden, EndpointFailed, EndpointChanged) as error:
+                failed.append(error)
+        if not rows:
+            raise failed[0]
+        answering = {name: uri for name, uri in served.items() if uri in rows}
+        reasons = [error.message for error in failed] + await self._unserved(collections)
+        return QueryVectors(rows, answering, tuple(dict.fromkeys(reasons)))
+
+    async def _unserved(self, collections: Sequence[str]) -> list[str]:
+        """Return why collections have no vectors, if that is because their texts may not reach a server."""
+        reasons = [
+            await self.left_out(uri, name)
+            for name, uri in self.wanted().items()
+            if uri and name not in self._served and (not collections or name in collections) and endpoint_of(uri)
+        ]
+        return [reason for reason in reasons if reason]
+
+    async def _explain_nothing_served(self, collections: Sequence[str]) -> None:
+        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        for name, uri in wanted.items():
+            if uri:
+                await self._factory.check(uri, self._egress.of_collections("embed", [name]))
+            if uri and not self.is_installed(uri):
+                raise ModelNotPulled(
+                    f"there are no vectors yet, because the model {uri} is not on this machine:"
+                    " run `gnoctl models pull embed`, or see `gnoctl models list` for others",
+                    {"uri": uri},
+                )
+        if not wanted and self._configuration.current.attached:
+            raise NotEmbedded("no collection here has vectors that this machine can compare: see `gnoctl status`")
+        if not wanted:
+            raise NotEmbedded("there are no folders yet: run `gnoctl init FOLDER`")
+        if not any(wanted.values()):
+            raise ModelNotConfigured("no embedding model is configured: `gnoctl models use auto` chooses one")
+        raise NotEmbedded("there are no vectors yet: `gnoctl embed` shows the progress")
+
+
+def _forget(uri: str, connection: Connection) -> None:
+    vectors.drop(connection, uri)
+    fingerprints.forget(connection, uri)
+
+
+def _serve(collections: Sequence[str], uri: str, wanted: Sequence[str], connection: Connection) -> None:
+    for name in collections:
+        vectors.serve(connection, name, uri)
+    vectors.drop_unserved(connection, wanted)

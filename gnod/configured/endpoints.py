@@ -1,0 +1,106 @@
+"""What goes where: each model server that the config names, who may use it, who may not, and when it last got
+something. Sends nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from gnod.configured.configuration import Configuration
+from gnod.configured.egress_gate import MEMORIES, MEMORY_ROLES, EgressPolicy
+from gnod.egress import Purpose, Scope
+from gnod.errors import EgressForbidden, EndpointFailed
+from gnod.models import presets
+from gnod.models.remote.models import RemoteModels
+from gnod.models.uris import Endpoint, endpoint_of
+from gnod.presets import MODEL_ROLES, ModelRole
+from gnod.store.tables.egress_journal import TOGETHER
+
+
+class EndpointUse(NamedTuple):
+    """`scope`: where the server is; None: not known, for the reason in `problem`. `addresses`: of its name. `allowed`
+    and `left_out`: the collections (and "memories") that name it, by whether their texts may reach it. `key`: where the
+    key comes from; None: no key, as far as is known. `last_sent`: in seconds since 1970; None: nothing was sent."""
+
+    uri: str
+    roles: list[ModelRole]
+    scope: str | None
+    addresses: list[str]
+    allowed: list[str]
+    left_out: list[str]
+    key: str | None
+    problem: str | None
+    last_sent: float | None
+
+
+class _User(NamedTuple):
+    """`name`: of a collection; None: the memories."""
+
+    role: ModelRole
+    name: str | None
+
+    @property
+    def shown(self) -> str:
+        return self.name or MEMORIES
+
+    @property
+    def purpose(self) -> Purpose:
+        if self.name is None:
+            return Purpose(self.role, "memories")
+        return Purpose(self.role, collections=(self.name,), users=(self.name,))
+
+
+class EndpointReport:
+    def __init__(self, configuration: Configuration, remote: RemoteModels, egress: EgressPolicy) -> None:
+        self._configuration = configuration
+        self._remote = remote
+        self._egress = egress
+
+    async def uses(self) -> list[EndpointUse]:
+        """Return every endpoint in use. May ask for the addresses of names."""
+        found: dict[str, tuple[Endpoint, list[_User]]] = {}
+        config = self._configuration.current
+        users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
+        for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
+            uri = presets.uri_for(config, user.role, user.name)
+            if uri and (endpoint := endpoint_of(uri)):
+                found.setdefault(uri, (endpoint, []))[1].append(user)
+        sent: dict[str, float] = {}
+        if found:
+            lines = await asyncio.to_thread(self._egress.journal.lines)
+            for line in lines:
+                if line.collection == TOGETHER:
+                    sent[line.address] = max(line.last, sent.get(line.address, 0.0))
+        uses = [self._use(endpoint, users, sent.get(uri)) for uri, (endpoint, users) in found.items()]
+        return await asyncio.gather(*uses)
+
+    async def _use(self, endpoint: Endpoint, users: list[_User], last_sent: float | None) -> EndpointUse:
+        scope: Scope | None = None
+        addresses, problem, allowed = list[str](), None, list[str]()
+        try:
+            place = await self._remote.place(endpoint, Purpose(users[0].role, "check"))
+        except (EndpointFailed, EgressForbidden) as error:
+            problem = error.message
+        else:
+            scope, addresses = place.scope, [address for address, _ in place.addresses]
+            if scope == "any" and not endpoint.is_encrypted:
+                problem = "it is outside the local network, and http: is not encrypted: use https: in index.yml"
+            else:
+                allowed = [user.shown for user in users if self._may(endpoint, user, place.scope)]
+        return EndpointUse(
+            uri=str(endpoint),
+            roles=list(dict.fromkeys(user.role for user in users)),
+            scope=scope,
+            addresses=addresses,
+            allowed=list(dict.fromkeys(allowed)),
+            left_out=list(dict.fromkeys(user.shown for user in users if user.shown not in allowed)),
+            key=self._remote.key_source(endpoint),
+            problem=problem,
+            last_sent=last_sent,
+        )
+
+    def _may(self, endpoint: Endpoint, user: _User, scope: Scope) -> bool:
+        try:
+            return self._egress.within(str(endpoint), user.purpose).allows(scope)
+        except EgressForbidden:
+            return False

@@ -1,0 +1,250 @@
+"""The models that the configuration asks for, which of them are installed, and the running pulls. Runs no model.
+
+`ModelFactory` makes those that run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import psutil
+
+from gnod.configured.configuration import Configuration
+from gnod.egress import Purpose
+from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
+from gnod.models import presets, uris
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.remote.models import RemoteModels
+from gnod.models.run.inference import Inference
+from gnod.models.run.runner import Runner
+from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
+from gnod.signals import Signal
+from gnod.types import Unavailable
+
+_log = logging.getLogger(__name__)
+
+
+class Pulled(NamedTuple):
+    """`fetched`: by this pull, not before."""
+
+    installed: Installed
+    fetched: bool
+
+
+class _Pull:
+    """One fetch and its listeners. `last`: the progress that a new listener gets first."""
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Installed] | None = None
+        self.listeners: list[OnProgress] = []
+        self.last: FetchProgress | None = None
+
+    def report(self, progress: FetchProgress) -> None:
+        self.last = progress
+        for listener in self.listeners:
+            listener(progress)
+
+
+class ModelService:
+    """`installed` is emitted with the address of each model that a pull has installed."""
+
+    def __init__(self, configuration: Configuration, models_dir: Path) -> None:
+        self.files = ModelFiles(models_dir)
+        self.installed: Signal[[str]] = Signal()
+        self._configuration = configuration
+        self._pulls: dict[str, _Pull] = {}
+        self._tasks: set[asyncio.Task[Installed]] = set()
+        self._closing = False
+
+    def uri_for(self, role: str, collection: str | None = None) -> str | None:
+        """Return the address of the model for `role`, the collection's own first; None: there is none."""
+        return presets.uri_for(self._configuration.current, role, collection)
+
+    def uses(self) -> list[presets.Use]:
+        """Return every model that the configuration asks for."""
+        return presets.uses(self._configuration.current)
+
+    def find(self, uri: str) -> Installed | None:
+        """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""
+        return self.files.find(uri)
+
+    def is_ready(self, uri: str) -> bool:
+        """Tell whether the model is installed, or a server runs it. Raises InvalidModelUri."""
+        return uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
+
+    def require(self, uri: str) -> Installed:
+        """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
+        if installed := self.files.find(uri):
+            return installed
+        is_asked_for = any(use.uri == uri for use in self.uses())
+        command = "gnoctl models pull" if is_asked_for else f"gnoctl models pull {uri}"
+        raise ModelNotPulled(
+            f"the model {uri} is not on this machine yet: run `{command}`", {"uri": uri, "command": command}
+        )
+
+    def require_ready(self, uri: str) -> None:
+        """Raise what `require` raises, unless a server runs the model."""
+        if uris.endpoint_of(uri) is None:
+            self.require(uri)
+
+    def required(self, role: str, collection: str | None = None) -> str:
+        """Return the address of the model for `role`, installed or run by a server. Raises ModelNotConfigured,
+        ModelNotPulled and InvalidModelUri."""
+        uri = self.uri_for(role, collection)
+        if uri is None:
+            text = f"no model is configured: set `models.{role}` in index.yml, or choose another preset"
+            raise ModelNotConfigured(text, {"role": role})
+        self.require_ready(uri)
+        return uri
+
+    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
+        """Return the address of the model for `role`, installed or run by a server, or the reason why there is none."""
+        try:
+            return self.required(role, collection)
+        except GnoError as error:
+            return Unavailable(error.message)
+
+    def is_pulling(self, uri: str) -> bool:
+        return str(uris.parse(uri)) in self._pulls
+
+    async def pull(
+        self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False
+    ) -> Pulled:
+        """Fetch the model unless it is installed. A second call for the same model follows the first.
+
+        The fetch stops when all calls that follow it are cancelled; what it has is kept. Raises what `fetch` raises,
+        and ShuttingDown.
+        """
+        name = str(uris.parse(uri))
+        if uris.endpoint_of(name):
+            raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
+        if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
+            if not installed.sha256:  # this is a file of the user: check that it is complete
+                installed = await fetch(name, self.files, on_progress, network)
+            return Pulled(installed, fetched=False)
+        if self._closing:
+            raise ShuttingDown("the daemon is shutting down")
+        pull = self._pulls.get(name) or self._start(name, network, force)
+        return Pulled(await self._follow(name, pull, on_progress), fetched=True)
+
+    async def clear(self, uri: str) -> int:
+        """Remove the model from the disk; return the bytes freed. Raises Conflict while it is being fetched."""
+        if self.is_pulling(uri):
+            raise _being_fetched(uri)
+        return await asyncio.to_thread(self.files.remove, uri)
+
+    async def clear_all(self) -> int:
+        """Remove everything in the cache; return the bytes freed. Raises Conflict during a pull."""
+        for uri in self._pulls:
+            raise _being_fetched(uri)
+        return await asyncio.to_thread(self.files.remove_all)
+
+    async def close(self) -> None:
+        """Stop the pulls; what they have is kept."""
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, name: str, network: Mapping[str, str], force: bool) -> _Pull:
+        pull = self._pulls[name] = _Pull()
+        pull.task = asyncio.create_task(self._fetch(name, pull, network, force))
+        self._tasks.add(pull.task)
+        pull.task.add_done_callback(self._tasks.discard)
+        return pull
+
+    async def _fetch(self, name: str, pull: _Pull, network: Mapping[str, str], force: bool) -> Installed:
+        fields: dict[str, object] = {"uri": name}
+        _log.info("model.pull", extra={"fields": fields})
+        try:
+            installed = await fetch(name, self.files, pull.report, network, force=force)
+        except BaseException as error:
+            _log.info("model.not_pulled", extra={"fields": fields | {"kind": getattr(error, "kind", "cancelled")}})
+            raise
+        finally:
+            self._forget(name, pull)
+        _log.info("model.pulled", extra={"fields": fields | {"bytes": installed.bytes}})
+        self.installed.emit(name)
+        return installed
+
+    def _forget(self, name: str, pull: _Pull) -> None:
+        if self._pulls.get(name) is pull:
+            del self._pulls[name]
+
+    async def _follow(self, name: str, pull: _Pull, on_progress: OnProgress) -> Installed:
+        assert pull.task
+        pull.listeners.append(on_progress)
+        if pull.last:
+            on_progress(pull.last)
+        try:
+            return await asyncio.shield(pull.task)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise ShuttingDown("the daemon is shutting down; what was fetched is kept") from None
+            raise
+        finally:
+            pull.listeners.remove(on_progress)
+            if not pull.listeners and not pull.task.done():
+                self._forget(name, pull)  # a later call starts its own fetch
+                pull.task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await pull.task
+
+
+def _being_fetched(uri: str) -> Conflict:
+    return Conflict(f"{uri} is being fetched: stop that first (Ctrl-C in its terminal)", {"uri": uri})
+
+
+M = TypeVar("M")
+
+
+class ModelFactory:
+    def __init__(
+        self, configuration: Configuration, files: ModelFiles, inference: Inference, remote: RemoteModels
+    ) -> None:
+        self._configuration = configuration
+        self._files = files
+        self._inference = inference
+        self._remote = remote
+
+    def forget(self, endpoint: uris.Endpoint) -> None:
+        """Read the fingerprint of an endpoint again."""
+        self._remote.forget(endpoint)
+
+    async def check(self, uri: str, purpose: Purpose) -> None:
+        """Raise EgressForbidden when a server runs the model, and may not get texts for this purpose now."""
+        if endpoint := uris.endpoint_of(uri):
+            await self._remote.check(endpoint, purpose)
+
+    def make(self, kind: Callable[..., M], uri: str, purpose: Purpose) -> M:
+        """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel.
+        `purpose`: of the texts that it will get."""
+        settings = self._configuration.current.models
+        endpoint = uris.endpoint_of(uri)
+        runner: Runner = self._remote.runner(endpoint, purpose) if endpoint else self._inference
+        return kind(
+            uri,
+            files=self._files,
+            inference=runner,
+            gpu=settings.gpu == "auto",
+            threads=settings.threads or physical_cores(),
+        )
+
+
+def physical_cores() -> int:
+    """Return the number of cores for this process; hyper-threads do not help a model."""
+    physical = _physical_cores()
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
+    return max(1, min(physical, allowed))
+
+
+@cache
+def _physical_cores() -> int:
+    # psutil reads files for each core, which is too slow for every query.
+    return psutil.cpu_count(logical=False) or os.cpu_count() or 1

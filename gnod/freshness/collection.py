@@ -1,0 +1,345 @@
+"""One collection: its watch, what has changed in its folder, and the syncs that make the index equal to it.
+
+Syncs run one at a time. A request never shares a run that began before it: that run may already have passed the file
+that the client has just written. Changes that a run does not finish stay pending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from gnod.config.model import CollectionConfig
+from gnod.configured.configuration import Configuration
+from gnod.errors import GnoError
+from gnod.freshness import steadiness
+from gnod.freshness.folder_watch import FolderWatch, OpenSource, WatchState
+from gnod.freshness.steadiness import Steadiness
+from gnod.freshness.timings import SyncTimings
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.scope import NOTHING, WHOLE, Scope, of_paths
+from gnod.ingest.files.walk import Walk
+from gnod.ingest.sync import Progress, Sync, SyncReport
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.database import Database
+from gnod.store.documents import writing
+
+_log = logging.getLogger(__name__)
+
+
+class SyncServices(NamedTuple):
+    """What every collection works with. `hold_reason` says why changes should wait, or None; `index_changed` is called
+    after each run that changed the index, `state_changed` whenever what is pending or watched may have changed."""
+
+    configuration: Configuration
+    database: Database
+    pool: WorkerPool
+    ignore_files: IgnoreFiles
+    hold_reason: Callable[[], str | None]
+    index_changed: Callable[[], None]
+    state_changed: Callable[[], None]
+    open_source: OpenSource
+    timings: SyncTimings
+
+
+class SyncedCollection:
+    """Watches from construction until `close`. Methods are for the event loop's thread, unless they say otherwise.
+
+    `unavailable`: why the folder could not be walked last; None: it could. `last_reconcile`: when a run over everything
+    last succeeded, in seconds since 1970; None: not since the daemon's start. `changes_noted` counts notifications.
+    `is_removed`: the config does not name it any more; its last run may still be ending.
+    """
+
+    def __init__(self, config: CollectionConfig, services: SyncServices) -> None:
+        self.config = config
+        self.is_removed = False
+        self.unavailable: str | None = None
+        self.last_reconcile: float | None = None
+        self.changes_noted = 0
+        self._services = services
+        self._timings = services.timings
+        self._changes = NOTHING  # changes that were noted and that no run covers yet
+        self._files_left = 0  # the files that the current run still has to read
+        self._is_whole_requested = False
+        self._lock = asyncio.Lock()
+        self._waiting: asyncio.Task[SyncReport] | None = None
+        self._running: asyncio.Task[SyncReport] | None = None
+        self._tasks: set[asyncio.Task[SyncReport]] = set()
+        self._listeners: list[Progress] = []
+        self._links: set[str] = set()
+        self._orphaned_mirrors: set[str] = set()
+        self._last_failure: str | None = None
+        self._hold_reason: str | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._watch = self._new_watch()
+        self._steadiness = Steadiness()
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._tasks)
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether changes are being synced, or soon will be."""
+        return self.is_running or self._following is not None
+
+    @property
+    def pending_files(self) -> int:
+        """Return how many files may differ from the index and were not checked yet. In any thread."""
+        return self._files_left + self._changes.size
+
+    @property
+    def watch_state(self) -> WatchState:
+        """Return how changes are noticed. In any thread."""
+        state = self._watch.state(self.unavailable)
+        if self._hold_reason and self._changes.size:
+            return state._replace(reason=self._hold_reason)
+        if self._steadiness.is_lost:
+            return state._replace(reason="; ".join(filter(None, (state.reason, steadiness.REASON))))
+        return state
+
+    @property
+    def is_steady(self) -> bool:
+        """Tell whether inodes and change times are compared. In any thread."""
+        return not self._steadiness.is_lost
+
+    def reconfigure(self, config: CollectionConfig) -> None:
+        """Take a new config, including after `remove`: watch and sync everything again."""
+        self.config = config
+        self.is_removed = False
+        self._steadiness = Steadiness()
+        self.rewatch()
+        self.request()
+
+    def remove(self) -> None:
+        """Stop watching, cancel the current run, and forget the state of the folder."""
+        self.is_removed = True
+        self._watch.close()
+        self._changes, self._links = NOTHING, set()
+        self.unavailable = self.last_reconcile = None
+        if self._running:
+            self._running.cancel()
+
+    def rewatch(self) -> None:
+        """Open the watch again, and walk the folder: changes before this were not seen."""
+        self._watch.close()
+        self._watch = self._new_watch()
+        self.note_changed()
+
+    def note_changed(self, changed: Scope = WHOLE) -> None:
+        """Remember what may have changed, and sync it soon."""
+        if self.is_removed:
+            return
+        self._changes = self._changes.joined(changed)
+        self.changes_noted += 1
+        self._services.state_changed()
+        self._changed.set()
+        self._follow()
+
+    def note_missed(self) -> None:
+        """Note that the folder differs from the index although no change was noted."""
+        if not (self.is_removed or self.is_busy):
+            _log.warning("watch.missed", extra={"fields": {"name": self.config.name}})
+            self.note_changed()
+
+    def check(self, *, stood_still: bool, rescan_s: float) -> None:
+        """Do what is due by the clock. `stood_still`: events may have been lost."""
+        if self.is_removed:
+            return
+        if self._watch.is_useless(self.unavailable):
+            self.rewatch()
+        elif stood_still or self._watch.is_walk_due(rescan_s):
+            self.note_changed()
+        elif self._changes.size:  # these changes were held back
+            self._follow()
+
+    def request(self, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
+        """Return the run over the whole folder that starts after now; it continues when its caller stops waiting. The
+        current run ends first; its progress and its counts are reported too."""
+        if listener is not None:
+            self._listeners.append(listener)
+        self._is_whole_requested = True
+        return self._next_run()
+
+    async def close(self) -> None:
+        """Cancel everything and wait for it."""
+        self._watch.close()  # an event must not start another run
+        tasks: list[asyncio.Task[SyncReport] | asyncio.Task[None]] = [*self._tasks]
+        if self._following:
+            tasks.append(self._following)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _new_watch(self) -> FolderWatch:
+        return FolderWatch(self.config, self.note_changed, self._services.open_source, self._timings)
+
+    def _next_run(self) -> asyncio.Task[SyncReport]:
+        if self._waiting is None:
+            task = asyncio.create_task(self._run(self._running), name=f"sync {self.config.name}")
+            self._waiting = task
+            self._tasks.add(task)
+            task.add_done_callback(self._run_ended)
+        return self._waiting
+
+    async def _run(self, ahead: asyncio.Task[SyncReport] | None) -> SyncReport:
+        async with self._lock:
+            self._running, self._waiting = self._waiting, None
+            listeners, self._listeners = self._listeners, []
+            scope = self._take_scope()
+            try:
+                await self._services.configuration.reload()
+                self._check_not_removed()
+                report = await self._sync(scope, partial(self._report_progress, listeners))
+            except asyncio.CancelledError:
+                self._check_not_removed()
+                raise
+            except Exception:
+                # The index must not look current after a failed run, such as on a full disk.
+                self._changes = self._changes.joined(scope)
+                raise
+            finally:
+                self._files_left = 0
+                self._running = None
+                self._drop_orphans_of_removed()
+                self._services.state_changed()
+            self.unavailable = None if report.available else report.reason or ""
+            if report.available and scope.is_whole:
+                self.last_reconcile = time.time()
+                self._steadiness.note(report)
+            if report.added or report.updated or report.removed:
+                self._services.index_changed()
+            self._services.state_changed()
+        return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
+
+    def _check_not_removed(self) -> None:
+        """Raises CollectionNotFound."""
+        self._services.configuration.collection(self.config.name)
+
+    def _take_scope(self) -> Scope:
+        """Return what the run that begins now covers. Until it is done, that is pending."""
+        scope = self._changes.joined(WHOLE) if self._is_whole_requested else self._changes
+        self._changes, self._is_whole_requested = NOTHING, False
+        self._files_left = scope.size
+        return scope
+
+    def _report_progress(
+        self, listeners: list[Progress], stage: str, done: int, total: int | None, label: str | None
+    ) -> None:
+        if total is not None:
+            self._files_left = total - done
+            self._services.state_changed()
+        for listener in [*listeners, *self._listeners]:
+            listener(stage, done, total, label)
+
+    async def _sync(self, scope: Scope, progress: Progress) -> SyncReport:
+        started = time.monotonic()
+        watch = self._watch
+
+        def listed(walked: Walk) -> None:
+            if scope.is_whole:
+                self._links.clear()
+                watch.listed(walked)
+            self._links.update(walked.links)
+
+        run = Sync(
+            self.config,
+            database=self._services.database,
+            pool=self._services.pool,
+            limits=self._services.configuration.current.ingest,
+            ignore_files=self._services.ignore_files,
+            progress=progress,
+            # Links must be updated when their target changes.
+            scope=scope.joined(of_paths(self._links)),
+            left=self._orphaned_mirrors,
+            is_first=scope.is_whole and self.last_reconcile is None,
+            is_steady=self.is_steady,
+            enter=watch.enter,
+            on_listed=listed,
+        )
+        try:
+            report = await run.run()
+        except* GnoError as group:
+            raise _first(group) from None
+        fields = {**report._asdict(), "whole": scope.is_whole, "took_s": round(time.monotonic() - started, 3)}
+        _log.info("sync.done", extra={"fields": fields})
+        return report
+
+    def _drop_orphans_of_removed(self) -> None:
+        """Drop the mirrors that the cancelled run of a removed collection could not drop."""
+        if self.is_removed:
+            left, self._orphaned_mirrors = self._orphaned_mirrors, set()
+            self._services.database.submit_write(lambda connection: writing.drop_orphans(connection, left))
+
+    def _run_ended(self, task: asyncio.Task[SyncReport]) -> None:
+        self._tasks.discard(task)
+        self._services.state_changed()
+        if task is self._waiting:  # cancelled before it began
+            self._waiting = None
+        if task.cancelled():
+            return
+        error = task.exception()
+        # The run of a removed collection may find its rows gone before it is cancelled.
+        if error is None or self.is_removed:
+            self._last_failure = None
+        elif not isinstance(error, GnoError):
+            _log.error("sync.failed", exc_info=error)
+        elif self._last_failure != error.message:  # log it once: the failure repeats while a disk is full
+            self._last_failure = error.message
+            _log.warning("sync.failed", extra={"fields": {"kind": error.kind, "message": error.message}})
+
+    def _follow(self) -> None:
+        if self._following is None:
+            self._following = asyncio.create_task(self._sync_changes(), name=f"follow {self.config.name}")
+
+    async def _sync_changes(self) -> None:
+        """Sync what has changed until nothing has."""
+        try:
+            while self._changes.size and not self.is_removed and not self._is_held():
+                await self._until_quiet()
+                started = time.monotonic()
+                scope = self._changes
+                run = self._next_run()
+                await asyncio.wait([run])
+                if not run.cancelled() and run.exception():
+                    await asyncio.sleep(self._timings.rest_after_failure_s)
+                else:
+                    work_s = time.monotonic() - started
+                    await self._rest(scope, min(work_s * self._timings.rest_per_work, self._timings.longest_rest_s))
+        finally:
+            self._following = None
+            self._services.state_changed()
+
+    def _is_held(self) -> bool:
+        self._hold_reason = self._services.hold_reason()
+        return self._hold_reason is not None
+
+    async def _until_quiet(self) -> None:
+        longest = time.monotonic() + self._timings.longest_burst_s
+        while not self.is_removed:
+            wait_s = min(self._watch.changed_at + self._timings.quiet_s, longest) - time.monotonic()
+            if wait_s <= 0:
+                return
+            await asyncio.sleep(wait_s)
+
+    async def _rest(self, done: Scope, seconds: float) -> None:
+        """Rest, unless something else changes than what was just synced."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and self._changes.repeats(done):
+            self._changed.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), left)
+
+
+def _first(group: BaseExceptionGroup[GnoError]) -> GnoError:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, GnoError)
+    return error

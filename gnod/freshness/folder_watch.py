@@ -1,0 +1,119 @@
+"""Watch one collection's folder: by file system events where there are any, else by frequent walks.
+
+It only reports: changes, whether a full walk is due, and whether the watch must be opened again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from gnod.config.model import CollectionConfig
+from gnod.freshness.events.source import Events, NotWatchable, OnEvents, Source
+from gnod.freshness.timings import RESCAN_SPREAD, SyncTimings
+from gnod.ingest.files.scope import WHOLE, Scope, of_paths
+from gnod.ingest.files.walk import Walk, identity
+
+OpenSource = Callable[[str, OnEvents], Source]
+OnChanged = Callable[[Scope], None]
+"""Called with what may have changed."""
+
+
+class WatchState(NamedTuple):
+    """`mode`: how changes are noticed; `reason` says why not by events. `last_event` in seconds since 1970."""
+
+    mode: Literal["events", "polling", "off"]
+    reason: str | None = None
+    last_event: float | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        return self.mode == "events"
+
+
+class FolderWatch:
+    """Begins when it is made; there are events only from the folders that a walk has entered since."""
+
+    def __init__(
+        self, collection: CollectionConfig, on_changed: OnChanged, open_source: OpenSource, timings: SyncTimings
+    ) -> None:
+        self.changed_at = 0.0  # a time of the monotonic clock
+        self._path = collection.path
+        self._on_changed = on_changed
+        self._timings = timings
+        self._excluded = frozenset(collection.exclude)
+        self._opened_at = time.monotonic()
+        self._last_event: float | None = None
+        self._walk_began = self._walk_ended = 0.0
+        self._spread = 1.0
+        self._source: Source | None = None
+        self._fault: str | None = None
+        self._identity: tuple[int, int] | None = None
+        try:
+            self._source = open_source(collection.path, self._on_events)
+        except NotWatchable as error:
+            self._fault = str(error)
+        else:
+            self._identity = identity(collection.path)
+
+    def enter(self, path: str, *, is_file: bool = False) -> None:
+        """Watch a folder that is about to be listed, or a link to a file. In any thread."""
+        if not path:
+            self._walk_began = time.monotonic()
+        if self._source:
+            self._source.enter(path, is_file=is_file)
+
+    def listed(self, walked: Walk) -> None:
+        """Note the result of a complete walk, which has entered every folder."""
+        self._walk_ended = time.monotonic()
+        self._spread = random.uniform(1 - RESCAN_SPREAD, 1 + RESCAN_SPREAD)
+        if self._source and self._source.fault:
+            self._source.close()  # an incomplete watch must not use up the system's limit
+        elif self._source:
+            self._source.keep_only(walked.folders | walked.links)
+
+    def state(self, unavailable: str | None) -> WatchState:
+        """Return how the collection is watched, given why its folder could not be walked. In any thread."""
+        if unavailable or not self._walk_ended:
+            return WatchState("off", unavailable or "the folder will be watched in a moment", self._last_event)
+        reason = self._reason()
+        if reason is None:
+            return WatchState("events", None, self._last_event)
+        return WatchState("polling", f"{reason}; meanwhile it is walked every few seconds", self._last_event)
+
+    def is_walk_due(self, rescan_s: float) -> bool:
+        """Tell whether it is time for a walk of everything; `rescan_s` is how often where there are events."""
+        if self._reason() is None:
+            wait_s = rescan_s * self._spread
+        else:
+            wait_s = max(self._timings.poll_s, (self._walk_ended - self._walk_began) * self._timings.polls_per_work)
+        return time.monotonic() > max(self._walk_ended, self._opened_at) + wait_s
+
+    def is_useless(self, unavailable: str | None) -> bool:
+        """Tell whether to open the watch again: the path is another folder now, or events may be available again."""
+        if self._reason() is None:
+            # Only the threads of the walks check a network drive that may not answer.
+            retry_s = self._timings.retry_root_s if unavailable else float("inf")
+            return self._identity != identity(self._path) or self._is_older_than(retry_s)
+        return self._is_older_than(self._timings.retry_events_s)
+
+    def close(self) -> None:
+        if self._source:
+            self._source.close()
+
+    def _reason(self) -> str | None:
+        """Return why some or all events are missing."""
+        return self._source.fault if self._source else self._fault
+
+    def _is_older_than(self, seconds: float) -> bool:
+        return time.monotonic() > self._opened_at + seconds
+
+    def _on_events(self, events: Events) -> None:
+        paths = {path for path in events.paths if self._excluded.isdisjoint(path.split("/"))}
+        if not (paths or events.lost):
+            return
+        self.changed_at = time.monotonic()
+        self._last_event = time.time()
+        self._on_changed(WHOLE if events.lost else of_paths(paths, events.written))

@@ -1,0 +1,128 @@
+"""Whether the index is current, and how to make it current: read-your-writes for searches."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnod.background.embedding_backlog import Backlog
+from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import EmbeddingService
+from gnod.freshness.scheduler import SyncScheduler
+from gnod.store.connection import Connection
+from gnod.store.tables import failures
+from gnod.store.vectors.pending_counts import PendingCounts
+
+
+class FreshnessReport(NamedTuple):
+    """How the index compares with the disk. `pending`: files not checked yet; `failed`: files that could not be read;
+    `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
+
+    This decides for all clients whether the index is current, and how that is said. Unreadable files and folders
+    without events do not count: the former cannot be indexed, and the latter are compared every few seconds.
+    """
+
+    pending: int
+    failed: int
+    unwatched: list[str]
+    unavailable: list[str]
+    unembedded: int
+
+    @property
+    def current(self) -> bool:
+        return not self._missing
+
+    @property
+    def state(self) -> str:
+        """Return "current", or what the index does not have yet."""
+        return "; ".join(self._missing) or "current"
+
+    @property
+    def _missing(self) -> list[str]:
+        parts = []
+        if self.pending:
+            are = "is" if self.pending == 1 else "are"
+            parts.append(f"syncing: {_count(self.pending, 'file')} {are} not indexed yet")
+        if self.unembedded:
+            has, them = ("has", "it") if self.unembedded == 1 else ("have", "them")
+            chunks = _count(self.unembedded, "chunk")
+            parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
+        if self.unavailable:
+            names = ", ".join(self.unavailable)
+            parts.append(f"the folder of {names} does not exist now: its documents stay in the index")
+        return parts
+
+
+class Known(NamedTuple):
+    """What is known about the collections `names` without reading the index. It is data for any process."""
+
+    names: list[str]
+    pending: int
+    unwatched: list[str]
+    unavailable: list[str]
+
+
+class FreshnessService:
+    def __init__(
+        self, configuration: Configuration, scheduler: SyncScheduler, embedding: EmbeddingService, backlog: Backlog
+    ) -> None:
+        self._configuration = configuration
+        self._scheduler = scheduler
+        self._embedding = embedding
+        self._backlog = backlog
+        self._counts = PendingCounts()
+
+    async def refresh(self, collections: list[str], *, embedded: bool = False) -> None:
+        """Sync the collections (all when empty): what was written before this call is indexed after it, and `embedded`
+        as well, unless embedding is blocked. Attached collections are as new as their publisher made them."""
+        own = [name for name in collections if not self._configuration.current.is_attached(name)]
+        if collections and not own:
+            return
+        await self._scheduler.sync(own)
+        if embedded:
+            await self._backlog.catch_up()
+
+    def known(self, collections: list[str]) -> Known:
+        """Return what is known of these collections (all when empty) without a walk and without the index."""
+        wanted = set(collections)
+        names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
+        pending = self._scheduler.pending()
+        return Known(
+            names,
+            pending.files,
+            unwatched=[name for name in names if not self._scheduler.watch_state(name).is_watched],
+            unavailable=[name for name in pending.unavailable if name in names],
+        )
+
+    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
+        """Compare the index with the disk for these collections (all when empty), as far as is known without a walk.
+        `embedded`: chunks without a vector count too. In any thread."""
+        known = self.known(collections)
+        unembedded = self._unembedded(connection, known.names, all_of_them=not collections) if embedded else 0
+        return reported(connection, known, unembedded)
+
+    def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
+        """Return how many chunks have no vector of the serving model. Count them only if the backlog does not know."""
+        known = self._backlog.known_pending()
+        if known == 0 or (known is not None and all_of_them):
+            return known
+        answering, wanted = self._embedding.answering(), self._embedding.wanted()
+        by_model: dict[str, list[str]] = {}
+        for name in names:
+            if uri := answering.get(name) or wanted.get(name):
+                by_model.setdefault(uri, []).append(name)
+        return sum(self._counts.of(connection, uri, of) for uri, of in by_model.items())
+
+
+def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:
+    """Add what only the index knows."""
+    return FreshnessReport(
+        pending=known.pending,
+        failed=failures.count(connection, known.names),
+        unwatched=known.unwatched,
+        unavailable=known.unavailable,
+        unembedded=unembedded,
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

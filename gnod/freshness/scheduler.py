@@ -1,0 +1,203 @@
+"""All collections and the clocks: what is due without an event, and what a change of the config starts and ends.
+
+File system events are hints, not the truth. Each folder is also walked at the start, after an overflow, after the
+machine or this process stood still, when its root comes back, and every `watch.rescan_s`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gnod.config.model import CollectionConfig
+from gnod.configured.configuration import Configuration
+from gnod.errors import CollectionNotFound
+from gnod.freshness.collection import SyncedCollection, SyncServices
+from gnod.freshness.events.factory import open_source
+from gnod.freshness.events.source import Events, NotWatchable, Source
+from gnod.freshness.folder_watch import OpenSource, WatchState
+from gnod.freshness.timings import SyncTimings
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.scope import of_paths
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.signals import Signal
+from gnod.store.database import Database
+
+_NOT_WATCHED_YET = WatchState("off", "the folder will be watched in a moment")
+
+_log = logging.getLogger(__name__)
+
+
+class Pending(NamedTuple):
+    """Files that may differ from the index and were not checked yet, and collections whose folder is not there."""
+
+    files: int
+    unavailable: list[str]
+
+
+class SyncScheduler:
+    """Works from construction until `close`. `hold_reason` says why changes should wait, or None; `on_index_changed` is
+    called after each run that changed the index, `on_check` every few seconds. `state_changed`: what is pending or
+    watched may have changed."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        database: Database,
+        pool: WorkerPool,
+        *,
+        hold_reason: Callable[[], str | None],
+        on_index_changed: Callable[[], None],
+        on_check: Callable[[], None],
+        open_source: OpenSource = open_source,
+        timings: SyncTimings = SyncTimings(),  # noqa: B008 - immutable
+    ) -> None:
+        self.ignore_files = IgnoreFiles()
+        self.state_changed: Signal[[]] = Signal()
+        self._configuration = configuration
+        self._on_check = on_check
+        self._timings = timings
+        self._services = SyncServices(
+            configuration=configuration,
+            database=database,
+            pool=pool,
+            ignore_files=self.ignore_files,
+            hold_reason=hold_reason,
+            index_changed=on_index_changed,
+            state_changed=self.state_changed.emit,
+            open_source=open_source,
+            timings=timings,
+        )
+        self._collections = {c.name: SyncedCollection(c, self._services) for c in configuration.current.collections}
+        self._reloads: set[asyncio.Task[None]] = set()
+        self._config_watch = self._watch_config(open_source)
+        configuration.changed.connect(self._config_changed)
+        for collection in self._collections.values():
+            collection.note_changed()  # the folder may have changed before it was watched
+        self._checks = asyncio.create_task(self._check_regularly(), name="sync clock")
+
+    @property
+    def is_running(self) -> bool:
+        return any(collection.is_running for collection in self._collections.values())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether changes are being synced, or soon will be."""
+        return any(collection.is_busy for collection in self._collections.values())
+
+    def note_changed(self, name: str, path: str) -> None:
+        """Sync a file of a collection soon; nothing for a collection that is gone."""
+        if collection := self._collections.get(name):
+            collection.note_changed(of_paths([path]))
+
+    def collection(self, name: str) -> SyncedCollection:
+        """Raises CollectionNotFound, which names the known ones."""
+        return self._configured(self._configuration.collection(name))
+
+    def find(self, name: str) -> SyncedCollection | None:
+        """Return the collection; None: it is gone, or was added this moment. In any thread."""
+        return self._collections.get(name)
+
+    def pending(self) -> Pending:
+        """Return the pending paths. Any thread may call this, because the items are copied in one step of the
+        interpreter."""
+        known = [c for c in list(self._collections.values()) if not c.is_removed]
+        unavailable = sorted(c.config.name for c in known if c.unavailable is not None)
+        return Pending(sum(c.pending_files for c in known), unavailable)
+
+    def watch_state(self, name: str) -> WatchState:
+        """Return how changes are noticed. Any thread may call this."""
+        collection = self._collections.get(name)
+        return collection.watch_state if collection else _NOT_WATCHED_YET
+
+    async def sync(self, names: list[str]) -> None:
+        """Make the index equal the folders of these collections (all when empty). Raises what a sync raises."""
+        wanted = names or [c.name for c in self._configuration.current.collections]
+        runs = (asyncio.shield(self.collection(name).request()) for name in wanted)
+        for end in await asyncio.gather(*runs, return_exceptions=True):
+            # Ignore it: the caller did not name this collection.
+            was_removed = isinstance(end, CollectionNotFound) and not names
+            if isinstance(end, BaseException) and not was_removed:
+                raise end
+
+    async def close(self) -> None:
+        if self._config_watch:
+            self._config_watch.close()
+        tasks = [self._checks, *self._reloads]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(collection.close() for collection in self._collections.values()))
+
+    def _config_changed(self, _: list[str]) -> None:
+        """Watch and sync what the config in force names, and no more."""
+        wanted = {c.name: c for c in self._configuration.current.collections}
+        for name in self._collections.keys() - wanted.keys():
+            collection = self._collections[name]
+            if not collection.is_removed:
+                collection.remove()
+            elif not collection.is_running:
+                del self._collections[name]
+        for config in wanted.values():
+            self._configured(config)
+        self.state_changed.emit()
+
+    def _configured(self, config: CollectionConfig) -> SyncedCollection:
+        """Return the collection, watched and synced as this config says from now on."""
+        known = self._collections.get(config.name)
+        if known is None:
+            known = self._collections[config.name] = SyncedCollection(config, self._services)
+            known.note_changed()
+            known.request()
+        elif known.is_removed or known.config != config:
+            known.reconfigure(config)
+        return known
+
+    async def _check_regularly(self) -> None:
+        """Find what events do not report."""
+        last = Clocks.now()
+        while True:
+            await asyncio.sleep(self._timings.check_every_s)
+            self._on_check()
+            await self._configuration.reload()
+            clocks = Clocks.now()
+            stood_still = clocks.stood_still_since(last, self._timings)
+            last = clocks
+            if stood_still:
+                _log.info("watch.stood_still")
+            rescan_s = self._configuration.current.watch.rescan_s
+            for collection in list(self._collections.values()):
+                collection.check(stood_still=stood_still, rescan_s=rescan_s)
+
+    def _watch_config(self, open_source: OpenSource) -> Source | None:
+        """Watch the config's folder; without events, the regular check finds its changes."""
+        try:
+            source = open_source(str(self._configuration.path.parent), self._on_config_events)
+        except NotWatchable:
+            return None
+        source.enter("")
+        return source
+
+    def _on_config_events(self, _: Events) -> None:
+        reload = asyncio.create_task(self._configuration.reload(), name="reload config")
+        self._reloads.add(reload)
+        reload.add_done_callback(self._reloads.discard)
+
+
+class Clocks(NamedTuple):
+    """Seconds of the clock that stops while the machine sleeps, and of one that does not."""
+
+    awake: float
+    always: float
+
+    @classmethod
+    def now(cls) -> Clocks:
+        always = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
+        return cls(time.monotonic(), always)
+
+    def stood_still_since(self, last: Clocks, timings: SyncTimings) -> bool:
+        """Tell whether this process or the machine stood still since the last regular check."""
+        return max(self.awake - last.awake, self.always - last.always) > timings.check_every_s + timings.stood_still_s

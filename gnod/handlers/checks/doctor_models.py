@@ -1,0 +1,155 @@
+"""The part of `doctor.run` that runs each model once for its purpose."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from gnod.configured.endpoints import EndpointReport, EndpointUse
+from gnod.configured.models import ModelFactory, ModelService
+from gnod.egress import Purpose, Role
+from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.handlers.wire_types import iso
+from gnod.models import uris
+from gnod.models.presets import Use
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.generator import Generator, Message
+from gnod.models.run.reranker import Reranker
+from gnod.models.uris import LocalFile, endpoint_of
+from gnod.protocol.daemon import Check
+
+LIMIT_S = 60
+_TOKENS = 16
+_QUESTION = "how do I know that this works"
+_TEXTS = ("It works when the last step of the check says so.", "Potatoes are planted in April.")
+
+# The consequences of a missing model.
+_WITHOUT = {
+    "embed": "only keyword search, no semantic search",
+    "rerank": "no reranking",
+    "expand": "no query expansion",
+    "answer": "`gnoctl ask` cannot answer",
+}
+
+_PLACES = {"local": "on this machine", "lan": "in the local network", "any": "outside the local network"}
+
+T = TypeVar("T")
+Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
+
+
+async def checks(
+    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, unused: Mapping[str, str]
+) -> list[Check]:
+    """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
+    `unused`: as of EmbeddingService."""
+    found: dict[str, list[Use]] = {}
+    for use in models.uses():
+        found.setdefault(use.uri, []).append(use)
+    servers = {each.uri: each for each in await endpoints.uses()}
+    return [_unused(uri, unused) for uri in dict.fromkeys(unused.values())] + [
+        await _check_server(factory, servers[uri], uses) if uri in servers else await _check(models, factory, uri, uses)
+        for uri, uses in found.items()
+        if uri in servers or endpoint_of(uri) is None
+    ]
+
+
+def _unused(uri: str, unused: Mapping[str, str]) -> Check:
+    names = ", ".join(name for name, model in unused.items() if model == uri)
+    message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors are not searched"
+    return Check(f"model {uris.short_name(uris.parse(uri))}", "warning", message, "gnoctl models use auto")
+
+
+async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use]) -> Check:
+    """Say where a server is, and who may use it; try it if anybody may."""
+    name = f"model {uris.short_name(uris.parse(server.uri))}"
+    where = _PLACES[server.scope] if server.scope else "unknown"
+    key = f"; its key is in the {server.key}" if server.key else ""
+    left_out = f"; nothing is sent of {', '.join(server.left_out)} (`egress`)" if server.left_out else ""
+    if server.problem:
+        return Check(name, "warning", server.problem, "correct the address in index.yml")
+    if not server.allowed:
+        message = f"{server.uri} is {where}, and `egress` does not allow that{left_out}"
+        return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
+    sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
+    server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"
+    message = f"{server_for}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}{sent}"
+    results = []
+    for ask, role in _asks(uses):
+        try:
+            results.append(await asyncio.wait_for(ask(factory, server.uri, role), LIMIT_S))
+        except (GnoError, TimeoutError) as error:
+            problem = str(error) or f"no answer within {LIMIT_S} s"
+            return Check(name, "error", f"{problem} ({message})", "start or repair the server, or name another model")
+    return Check(name, "ok", "; ".join([message, *results]))
+
+
+async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Sequence[Use]) -> Check:
+    name = f"model {uris.short_name(uris.parse(uri))}"
+    if await asyncio.to_thread(models.find, uri) is None:
+        return _missing(name, uri, uses)
+    results = []
+    for ask, role in _asks(uses):
+        try:
+            results.append(await asyncio.wait_for(ask(factory, uri, role), LIMIT_S))
+        except (GnoError, TimeoutError) as error:
+            is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
+            return Check(
+                name,
+                "error",
+                f"cannot {uses[0].role}: {str(error) or f'no answer within {LIMIT_S} s'}",
+                f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
+            )
+    return Check(name, "ok", "; ".join(results))
+
+
+def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
+    """Report what does not work without the model."""
+    without = []
+    for role in dict.fromkeys(use.role for use in uses):
+        owners = [use.collection for use in uses if use.role == role]
+        where = "" if None in owners else f" in {', '.join(filter(None, owners))}"
+        without.append(_WITHOUT[role] + where)
+    is_local = isinstance(uris.parse(uri), LocalFile)
+    remedy = "put the file there, or name another in index.yml" if is_local else f"gnoctl models pull {uses[0].role}"
+    message = f"{uri} is not on this machine: {'; '.join(without)}"
+    return Check(name, "warning", message, remedy)
+
+
+async def _embeds(factory: ModelFactory, uri: str, role: Role) -> str:
+    embedder = factory.make(Embedder, uri, Purpose(role, "check"))
+    vector, took = await _twice(lambda: embedder.query(_QUESTION))
+    return f"embeds a query in {took} ({len(vector)} dimensions)"
+
+
+async def _reranks(factory: ModelFactory, uri: str, role: Role) -> str:
+    reranker = factory.make(Reranker, uri, Purpose(role, "check"))
+    _, took = await _twice(lambda: reranker.score(_QUESTION, _TEXTS))
+    return f"reranks {len(_TEXTS)} sentences in {took}"
+
+
+async def _writes(factory: ModelFactory, uri: str, role: Role) -> str:
+    generator = factory.make(Generator, uri, Purpose(role, "check"))
+    said = await generator.generate([Message("user", "Count to ten.")], max_tokens=_TOKENS)
+    return f"writes {said.tokens / max(said.took_s, 1e-3):.0f} tokens a second"
+
+
+async def _twice(work: Callable[[], Awaitable[T]]) -> tuple[T, str]:
+    """Run it twice, because the first call may load the model. Returns the result, and how long it takes as text."""
+    took_ms = []
+    for _ in range(2):
+        started = time.perf_counter()
+        result = await work()
+        took_ms.append((time.perf_counter() - started) * 1000)
+    first, second = took_ms
+    loaded = f" and {first - second:,.0f} ms more to load it" if first > 10 * second else ""
+    return result, f"{second:.0f} ms{loaded}"
+
+
+def _asks(uses: Sequence[Use]) -> list[tuple[Ask, Role]]:
+    """Return each check once, with a role that it is for: expansion and answers run the same check."""
+    return list({_ASKS[use.role]: use.role for use in reversed(uses)}.items())
+
+
+_ASKS: Mapping[Role, Ask] = {"embed": _embeds, "rerank": _reranks, "expand": _writes, "answer": _writes}

@@ -1,0 +1,316 @@
+"""`document.*`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from gnod.config.faults import quoted
+from gnod.config.model import Config, contexts_for
+from gnod.configured.configuration import Configuration
+from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
+from gnod.handlers.wire_types import entry, location_of, metadata
+from gnod.ingest.links.places import Places
+from gnod.protocol import documents as wire
+from gnod.protocol.base import copied
+from gnod.protocol.framing import MAX_MESSAGE_BYTES
+from gnod.rpc.dispatcher import Call, Handler
+from gnod.search.query import references
+from gnod.shared.attached import Attached, AttachedCollections
+from gnod.store.connection import Connection
+from gnod.store.database import READERS, Database
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+from gnod.store.tables.records import FileStat
+from gnod.types import canonical_line, format_uri, has_own_lines, source_line
+
+_MAX_PROPOSED = 10  # unknown references that get a proposal
+_MAX_HEADINGS = 5  # named if a heading is unknown
+
+_FULL = "over the size of one reply: request them in another call, or narrow the glob"
+
+_LONG_READS = READERS // 2
+
+T = TypeVar("T")
+
+
+def handlers(configuration: Configuration, database: Database, attached: AttachedCollections) -> Mapping[str, Handler]:
+    long_reads = asyncio.Semaphore(_LONG_READS)
+
+    async def read_long(work: Callable[[Connection], T]) -> T:
+        """Run a read of whole texts. Some readers always stay free for searches."""
+        async with long_reads:
+            return await database.read(work)
+
+    async def document_get(params: wire.DocumentGetParams, _: Call) -> wire.DocumentText:
+        config = configuration.current
+
+        def work(connection: Connection) -> wire.DocumentText:
+            found = references.resolve(connection, params.ref)
+            line = _line_of(connection, found)
+            start = params.start_line or line or 1
+            lines = params.max_lines or (found.last - start + 1 if found.last and found.last >= start else None)
+            text = _text(connection, found.document, config, start, lines)
+            if start > max(text.total_lines, 1):
+                message = f"{text.uri} has no line {start:,}: its last line is {text.total_lines:,}"
+                raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
+            return replace(text, locations=_locations(found.document)) if params.locations else text
+
+        if shared := attached.find(params.ref):
+            return await shared.get(params.ref, work)
+        return await read_long(work)
+
+    async def document_multi_get(params: wire.DocumentMultiGetParams, _: Call) -> wire.DocumentMultiGetResult:
+        config = configuration.current
+        local = [ref for ref in params.refs if references.is_glob(ref) or not attached.find(ref)]
+        found = wire.DocumentMultiGetResult(documents=[], skipped=[])
+        if local:
+            found = await read_long(lambda connection: _multi_get(connection, replace(params, refs=local), config))
+        for ref in [ref for ref in params.refs if ref not in local]:
+            found = _together(found, await _get_shared(attached, replace(params, refs=[ref]), config), params.limit)
+        return found
+
+    async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
+        config = configuration.current
+        if attached.find(params.ref):
+            raise NotFound(
+                f"{params.ref} is in a shared collection, so this machine has no file of it: "
+                "`gnoctl get` prints its text"
+            )
+        place = await database.read(
+            lambda connection: _place(connection, references.resolve(connection, params.ref), config)
+        )
+        if place.viewer:
+            configuration.check_commands()
+        return place
+
+    async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
+        collection, prefix = references.scope(params.scope)
+        if collection is not None and (shared := attached.of(collection)):
+            return await _list_shared(shared, prefix, params)
+        if collection is not None:
+            configuration.collection(collection)
+
+        def work(connection: Connection) -> wire.DocumentListResult:
+            found = documents.under(connection, collection, prefix, params.limit, params.offset)
+            total = documents.count_under(connection, collection, prefix)
+            return wire.DocumentListResult(documents=[entry(document) for document in found], total=total)
+
+        return await database.read(work)
+
+    return {
+        "document.get": document_get,
+        "document.multi_get": document_multi_get,
+        "document.locate": document_locate,
+        "document.list": document_list,
+    }
+
+
+async def _get_shared(
+    attached: AttachedCollections, params: wire.DocumentMultiGetParams, config: Config
+) -> wire.DocumentMultiGetResult:
+    (ref,) = params.refs
+    shared = attached.find(ref)
+    try:
+        assert shared
+        return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
+    except GnoError as error:
+        return wire.DocumentMultiGetResult(documents=[], skipped=[_failed(ref, error)])
+
+
+def _together(
+    first: wire.DocumentMultiGetResult, more: wire.DocumentMultiGetResult, limit: int
+) -> wire.DocumentMultiGetResult:
+    known = {document.uri for document in first.documents}
+    new = [document for document in more.documents if document.uri not in known]
+    room = MAX_MESSAGE_BYTES - sum(len(document.text) for document in first.documents)
+    kept = [each for each in new if len(each.text) <= room][: max(limit - len(first.documents), 0)]
+    left_out = [
+        wire.SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL) for each in new if each not in kept
+    ]
+    return wire.DocumentMultiGetResult(
+        documents=[*first.documents, *kept], skipped=[*first.skipped, *more.skipped, *left_out]
+    )
+
+
+async def _list_shared(shared: Attached, prefix: str, params: wire.DocumentListParams) -> wire.DocumentListResult:
+    """List documents of an attached collection; of some fields, only the replica would know more."""
+    prefix = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
+    wanted = params.offset + params.limit
+    found = await shared.ask(lambda opened: opened.engine.listed(prefix, wanted))
+    entries = [
+        wire.DocumentEntry(
+            docid="",
+            uri=format_uri(shared.config.name, each.path),
+            collection=shared.config.name,
+            path=each.path,
+            source=f"{shared.config.address}/{each.path}",
+            title=each.title,
+            mime="",
+            size=0,
+            modified="",
+        )
+        for each in found[params.offset :]
+    ]
+    total = shared.documents if not prefix and len(found) == wanted else len(found)
+    return wire.DocumentListResult(documents=entries, total=total)
+
+
+def _place(connection: Connection, found: references.Resolved, config: Config) -> wire.DocumentPlace:
+    """Return where a reference leads: for a file in another one, to that one. Raises RootUnavailable, or NotFound for a
+    file that is gone."""
+    document = found.document
+    file = _file(connection, document)
+    require_source(file)
+    line = _line_of(connection, found) or 1
+    is_file = file is document
+    return copied(
+        wire.DocumentPlace,
+        entry(document),
+        source=file.source,
+        mime=file.mime,
+        line=line if is_file and has_own_lines(document.converter) else None,
+        location=location_of(document, canonical_line(document.line_map, line)) if is_file else None,
+        stale=_is_stale(file),
+        viewer=config.viewer(file.path, file.mime),
+    )
+
+
+def _file(connection: Connection, document: Document) -> Document:
+    """Return the file on disk that a document is, or is in."""
+    if document.container is None:
+        return document
+    return documents.by_path(connection, document.collection, document.container) or document
+
+
+def require_source(document: Document) -> None:
+    """Raise RootUnavailable or NotFound unless the file of the document is there."""
+    if os.path.exists(document.source):  # noqa: PTH110
+        return
+    details: dict[str, object] = {"path": document.source}
+    if not os.path.isdir(document.root):  # noqa: PTH112
+        raise RootUnavailable(
+            f"{document.source} cannot be opened: the folder {document.root} is not there (an unmounted drive?); "
+            "`gnoctl get` prints the indexed text",
+            details,
+        )
+    raise NotFound(f"{document.source} no longer exists: `gnoctl index` updates the index", details)
+
+
+def _line_of(connection: Connection, found: references.Resolved) -> int | None:
+    """Return the file's line that a reference names. Raises InvalidReference for a heading that is not there."""
+    if found.heading is None:
+        return found.line
+    document = found.document
+    places = Places(documents.markdown(connection, document.mirror_hash))
+    if line := places.line_of(found.heading):
+        return source_line(document.line_map, line)
+    named = [near] if (near := places.suggestion(found.heading)) else places.headings[:_MAX_HEADINGS]
+    hint = f"did you mean {' or '.join(f'#{name}' for name in named)}?" if named else "it has lines, such as :12"
+    raise InvalidReference(
+        f"{document.collection}/{document.path} has no heading {quoted(found.heading)}: {hint}", {"headings": named}
+    )
+
+
+def _text(
+    connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
+) -> wire.DocumentText:
+    """Return the requested lines; "" after the end."""
+    markdown = documents.markdown(connection, document.mirror_hash)
+    line_map = document.line_map
+    first = canonical_line(line_map, start_line)
+    total = markdown.count("\n")
+    end = total if max_lines is None else min(first - 1 + max_lines, total)
+    # A whole text is not split: for a long one that would block all threads.
+    text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
+    return wire.DocumentText(
+        **msgspec.structs.asdict(entry(document)),
+        text=text,
+        start_line=source_line(line_map, first),
+        end_line=source_line(line_map, max(end, first - 1)),
+        total_lines=source_line(line_map, total),
+        line_map=line_map,
+        stale=document.root.startswith("/") and _is_stale(_file(connection, document)),
+        tags=documents.tags_of(connection, document.id),
+        metadata=metadata(document),
+        converter=document.converter,
+        context=contexts_for(config.contexts, document.collection, document.path),
+    )
+
+
+def _locations(document: Document) -> list[wire.LocatedLine]:
+    """Return where pages, sheets and so on begin. Rows are left out, because they follow each other."""
+    located = document.locations
+    if located is None or located.kind == "row":
+        return []
+    firsts = {start.value: start.line for start in reversed(located.starts)}
+    return [
+        wire.LocatedLine(line=line, location=where)
+        for line in sorted(firsts.values())
+        if (where := location_of(document, line))
+    ]
+
+
+def _lines(text: str, start: int, end: int) -> str:
+    """Return lines `start` to `end` (exclusive, from 0) of a text whose lines all end."""
+    return "".join(f"{line}\n" for line in text.split("\n", max(end, 0))[start:end])
+
+
+def _multi_get(
+    connection: Connection, params: wire.DocumentMultiGetParams, config: Config
+) -> wire.DocumentMultiGetResult:
+    found: dict[int, Document] = {}
+    skipped: list[wire.SkippedReference] = []
+    for ref in params.refs:
+        try:
+            for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
+                found.setdefault(document.id, document)
+        except GnoError as error:
+            skipped.append(_failed(ref, error))
+    texts: list[wire.DocumentText] = []
+    room = MAX_MESSAGE_BYTES
+    for document in found.values():
+        if len(texts) == params.limit:
+            skipped.append(
+                _left_out(document, "over_limit", f"over the limit of {params.limit}: raise limit, or narrow the glob")
+            )
+            continue
+        size = documents.text_bytes(connection, document.mirror_hash)
+        if size > params.max_bytes:
+            reason = f"larger than {params.max_bytes:,} bytes: raise max_bytes, or use `gnoctl get`"
+            skipped.append(_left_out(document, "too_large", reason))
+        elif size > room:
+            skipped.append(_left_out(document, "answer_full", _FULL))
+        else:
+            room -= size
+            texts.append(_text(connection, document, config, 1, None))
+    return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
+
+
+def _left_out(document: Document, kind: str, reason: str) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=format_uri(document.collection, document.path), kind=kind, reason=reason)
+
+
+def _failed(ref: str, error: GnoError) -> wire.SkippedReference:
+    return wire.SkippedReference(ref=ref, kind=error.kind, reason=error.message)
+
+
+def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:
+    """Return the documents of a reference or a glob. A glob without matches is tried as a reference: a name may contain
+    brackets."""
+    if references.is_glob(ref) and (addresses := references.matching(connection, ref)):
+        return [d for address in addresses if (d := documents.by_path(connection, *address))]
+    return [references.resolve(connection, ref, propose=propose).document]
+
+
+def _is_stale(file: Document) -> bool:
+    try:
+        found = os.stat(file.source)  # noqa: PTH116
+    except OSError:
+        return True
+    return file.stat != FileStat.of(found)

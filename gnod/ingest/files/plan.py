@@ -1,0 +1,112 @@
+"""Compare the disk with the index: what must be read, what must be removed. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from gnod.store.tables.failures import FailedFile
+from gnod.store.tables.records import FileStat
+
+# Failures that may be temporary are tried again, at most this often.
+RETRY_AFTER_S = 3600.0
+MAX_TIMED_RETRIES = 5
+_RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
+_RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
+
+
+class Unknown(Protocol):
+    """The paths that a walk could not look into: folders, and names that are not text."""
+
+    @property
+    def unreadable(self) -> Mapping[str, str]: ...
+    @property
+    def undecodable(self) -> Mapping[str, str]: ...
+
+
+class Plan(NamedTuple):
+    """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early;
+    `files`: their stats. `remove`: documents without a file. `recovered`: failures without a file."""
+
+    read: list[str]
+    files: Mapping[str, FileStat]
+    remove: list[str]
+    recovered: list[str]
+
+
+@dataclass
+class Comparison:
+    """The differences between index and folder, in the parts compared so far. There may be a million unchanged files,
+    so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
+    by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
+
+    `written`: files to read even if they look unchanged. `is_steady`: a file that does not change keeps its inode and
+    its change time; otherwise only size and time of modification are compared.
+    """
+
+    written: frozenset[str] = frozenset()
+    is_steady: bool = True
+    read: dict[str, FileStat] = field(default_factory=dict)
+    seen: int = 0
+    unchanged: int = 0
+    again: int = 0
+    failing: Counter[str] = field(default_factory=Counter)
+    _gone: list[str] = field(default_factory=list)
+    _recovered: list[str] = field(default_factory=list)
+
+    def add(
+        self,
+        files: Mapping[str, FileStat],
+        known: Iterable[tuple[str, FileStat]],
+        failed: Mapping[str, FailedFile],
+        now: float,
+    ) -> None:
+        """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
+        those that failed."""
+        left = dict(files)
+        # A file that has several names was written under one of them.
+        written = {files[path].inode for path in self.written if path in files}
+        for path, stat in known:
+            found = left.get(path)
+            # Compare them here first, without calls, because there may be a million.
+            if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
+                del left[path]
+            elif path not in files:
+                self._gone.append(path)
+        self.seen += len(files)
+        self.unchanged += len(files) - len(left)
+        for path, stat in left.items():
+            before = failed.get(path)
+            is_same = bool(before and before.stat and self._is_unchanged(before.stat, stat))
+            if before and is_same and not _is_retried(before, now):
+                self.failing[before.kind] += 1
+                continue
+            self.read[path] = stat
+            self.again += before is not None and (is_same or before.stat is None)
+        self._recovered += (path for path in failed if path not in files)
+
+    def _is_unchanged(self, known: FileStat, found: FileStat) -> bool:
+        return known == found if self.is_steady else known.looks_like(found)
+
+    def plan(self, unknown: Unknown) -> Plan:
+        """Return what to do. The content of folders that could not be listed stays."""
+        # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
+        # most pages of a large index.
+        read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
+        there = (unknown.unreadable, unknown.undecodable)
+        recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]
+        return Plan(read, self.read, [path for path in self._gone if not _is_below(path, unknown)], recovered)
+
+
+def _is_below(path: str, unknown: Unknown) -> bool:
+    return any(not folder or path.startswith(f"{folder}/") for folder in unknown.unreadable)
+
+
+def _is_retried(failed: FailedFile, now: float) -> bool:
+    if failed.kind in _RETRY_ALWAYS:
+        return True
+    # A time in the future comes from a wrong clock.
+    is_due = abs(now - failed.last_at) > RETRY_AFTER_S and failed.times < MAX_TIMED_RETRIES
+    return failed.kind in _RETRY_LATER and is_due

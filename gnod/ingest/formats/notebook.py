@@ -1,0 +1,111 @@
+"""Jupyter notebooks: Markdown cells unchanged, code in fences, the beginning of text outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.parts import Parts
+from gnod.ingest.reading.result import Converted, unchanged
+
+_OUTPUT_LIMIT = 2000
+_FENCE = re.compile("```+")
+
+
+def _read(content: FileContent) -> Converted:
+    """Read a notebook. Other JSON is stored unchanged."""
+    text = content.text()
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        notebook = None
+    cells = _cells(notebook)
+    if not isinstance(notebook, dict) or not cells:
+        return unchanged(text, "application/json")
+    metadata = _mapping(notebook.get("metadata"))
+    language = _language(metadata)
+    parts = Parts("cell", content.max_characters)
+    for number, cell in enumerate(cells, start=1):
+        parts.add("\n\n".join(part for part in _cell(cell, language) if part.strip()), number)
+    title = metadata.get("title")
+    return Converted(
+        markdown=parts.markdown,
+        converter="ipynb/2",
+        locations=parts.locations,
+        title=title.strip() or None if isinstance(title, str) else None,
+    )
+
+
+def _cells(notebook: object) -> list[dict[str, object]]:
+    """Cells are at the top in format 4, in worksheets before."""
+    top = _mapping(notebook)
+    found = _listed(top.get("cells"))
+    for sheet in _listed(top.get("worksheets")):
+        found += _listed(_mapping(sheet).get("cells"))
+    return [cell for cell in found if isinstance(cell, dict)]
+
+
+def _cell(cell: dict[str, object], language: str) -> list[str]:
+    source = _joined(cell.get("source") or cell.get("input"))
+    match cell.get("cell_type"):
+        case "code":
+            outputs = [_output(output) for output in _listed(cell.get("outputs"))]
+            shown = "\n".join(output.rstrip() for output in outputs if output.strip())
+            return [_fenced(source, language), _fenced(shown[:_OUTPUT_LIMIT], "")]
+        case "heading":
+            level = cell.get("level")
+            return ["#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1) + " " + source]
+        case "raw":
+            return [_fenced(source, "")]
+    return [source]
+
+
+def _output(output: object) -> str:
+    fields = _mapping(output)
+    if fields.get("output_type") == "error":
+        return f"{fields.get('ename')}: {fields.get('evalue')}"
+    return _joined(fields.get("text") or _mapping(fields.get("data")).get("text/plain"))
+
+
+def _fenced(text: str, language: str) -> str:
+    """The fence is longer than any inside."""
+    if not text.strip():
+        return ""
+    fence = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(text))])
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _language(metadata: dict[str, object]) -> str:
+    for field in ("language_info", "kernelspec"):
+        described = _mapping(metadata.get(field))
+        name = described.get("name") if field == "language_info" else described.get("language")
+        if isinstance(name, str) and name.isascii() and name.replace("-", "").isalnum():
+            return name
+    return "python"
+
+
+def _joined(value: object) -> str:
+    """Notebooks store a text as one string or as a list of lines."""
+    if isinstance(value, str):
+        return value
+    return "".join(line for line in _listed(value) if isinstance(line, str))
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+NOTEBOOK = Converter(
+    label="a notebook",
+    mime="application/x-ipynb+json",
+    extensions="ipynb",
+    is_text=True,
+    read=_read,
+    headings=True,
+    location="cell",
+)

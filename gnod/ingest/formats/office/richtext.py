@@ -1,0 +1,71 @@
+"""Rich text (RTF), through striprtf: the text, the cells of tables, no headings."""
+
+from __future__ import annotations
+
+import re
+
+from gnod.ingest.reading.converter import Converter, FileContent, starts_with
+from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
+from gnod.ingest.reading.result import ConversionFailed, Converted, unchanged
+
+_MAGIC = b"{\\rtf"
+_LIMIT_S = 30.0
+_TITLE = re.compile(rb"\{\\title ([^{}]{1,1000})\}")
+_AUTHOR = re.compile(rb"\{\\author ([^{}]{1,1000})\}")
+_CODE_PAGE = re.compile(rb"\\ansicpg\d{1,5}")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
+
+
+def _read(content: FileContent) -> Converted:
+    """A file of another kind with this extension is a text: exports and notes have it."""
+    if not content.data.startswith(_MAGIC):
+        return unchanged(content.text(), "text/plain")
+    metadata: dict[str, object] = {"author": author} if (author := _property(content, _AUTHOR)) else {}
+    return Converted(
+        # The text is ASCII; other characters are escaped.
+        markdown=_paragraphs(_text(content.data.decode("latin-1"), content)),
+        converter="rtf/1",
+        title=_property(content, _TITLE) or None,
+        metadata=metadata,
+    )
+
+
+def _text(source: str, content: FileContent) -> str:
+    from striprtf.striprtf import rtf_to_text
+
+    try:
+        with limit_cpu_time(_LIMIT_S):
+            text: str = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
+    except CpuTimeExceeded:
+        message = f"The {content.label} is built so that it takes more than {_LIMIT_S:g} s to read."
+        raise ConversionFailed("timeout", message) from None
+    except (ValueError, LookupError, OverflowError, AttributeError, TypeError) as error:
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
+    # Characters beyond the first 65,536 are written as two halves.
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\xad", "")  # it marks where a word may be hyphenated
+
+
+def _paragraphs(text: str) -> str:
+    """A paragraph of RTF is one line. Lines of cells stay together."""
+    lines = (line.strip().rstrip("|").replace("|", " | ") for line in text.split("\n"))
+    return _BLANK_LINES.sub("\n\n", "\n\n".join(lines)).strip()
+
+
+def _property(content: FileContent, pattern: re.Pattern[bytes]) -> str:
+    found = pattern.search(content.data, 0, 64 * 1024)
+    if not found:
+        return ""
+    code_page = _CODE_PAGE.search(content.head)
+    source = b"{\\rtf1" + (code_page[0] if code_page else b"") + b" " + found[1] + b"}"
+    return " ".join(_text(source.decode("latin-1"), content).split())
+
+
+RTF = Converter(
+    label="a rich text document",
+    mime="application/rtf",
+    extensions="rtf",
+    is_text=True,
+    signature=starts_with(_MAGIC),
+    read=_read,
+)

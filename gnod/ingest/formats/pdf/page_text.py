@@ -1,0 +1,149 @@
+"""The characters of one PDF page with their boxes, through PDFium. Must not depend on queries."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from gnod.ingest.reading.result import ConversionFailed
+
+_HEADER = b"%PDF-"
+# A page of a book has 3,000 characters.
+_MAX_CHARACTERS = 200_000
+_NO_BOX = (0.0, 0.0, 0.0, 0.0)
+_LIGATURES = range(0xFB00, 0xFB07)
+
+Rect = tuple[float, float, float, float]
+
+
+# The number of characters that show the direction of the text on a page.
+_SAMPLED = 100
+_UPRIGHT_DEGREES = 10
+
+
+class PageText(NamedTuple):
+    """`boxes`: four numbers for each character of `text`: left, top, right and bottom, in points from the upper left
+    corner of the page as it is shown. All are 0 for line ends, and for spaces that are only a gap on the page. A hyphen
+    at the end of a line is followed by the line end, even inside a word."""
+
+    width: float
+    height: float
+    text: str
+    boxes: array[float]
+
+
+def read_page(data: bytes, number: int) -> PageText:
+    """Return the text of a page; the first is 1. Raises ConversionFailed."""
+    with opened(data, number) as document:
+        return _read(document[number - 1])
+
+
+@contextmanager
+def opened(data: bytes, number: int) -> Iterator[Any]:
+    """Open a PDF file that has the page `number`, for the block. Raises ConversionFailed."""
+    import pypdfium2  # type: ignore[import-untyped]
+
+    try:
+        document = pypdfium2.PdfDocument(data[max(0, data.find(_HEADER)) :])
+    except pypdfium2.PdfiumError as error:
+        raise ConversionFailed("corrupt", "The PDF is damaged, or protected by a password.") from error
+    try:
+        if not 0 < number <= len(document):
+            raise ConversionFailed("corrupt", f"The PDF has {len(document):,} pages, so it has no page {number:,}.")
+        yield document
+    except pypdfium2.PdfiumError as error:
+        raise ConversionFailed("corrupt", f"Page {number:,} of the PDF is damaged.") from error
+    finally:
+        document.close()
+
+
+def turned_text(page: Any) -> str | None:
+    """Return the text of a page on which most of it runs upwards, downwards or at a slant; None for other pages."""
+    return _read(page).text if _is_turned(page) else None
+
+
+def _is_turned(page: Any) -> bool:
+    from pypdfium2 import raw
+
+    text_page = page.get_textpage()
+    count: int = raw.FPDFText_CountChars(text_page)
+    angles: list[float] = [raw.FPDFText_GetCharAngle(text_page, at) for at in range(0, count, count // _SAMPLED + 1)]
+    rotation: int = page.get_rotation()
+    turned = [(math.degrees(angle) + rotation + _UPRIGHT_DEGREES) % 360 for angle in angles]
+    return 2 * sum(angle > 2 * _UPRIGHT_DEGREES for angle in turned) > len(turned)
+
+
+def _read(page: Any) -> PageText:
+    width, height = page.get_size()
+    shown = _on_screen(page.get_bbox(), page.get_rotation())
+    text: list[str] = []
+    boxes = array("f")
+    for characters, box in _characters(page.get_textpage()):
+        placed = shown(box) if box != _NO_BOX else _NO_BOX
+        if text and unicodedata.combining(characters[0]) and len(both := _composed(text[-1] + characters)) == 1:
+            text[-1] = both
+            continue
+        text += characters
+        boxes.extend(placed * len(characters))
+    return PageText(width, height, "".join(text), boxes)
+
+
+def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
+    """Yield each character, a ligature as its letters, with its box from the lower left corner."""
+    from pypdfium2 import raw
+
+    count = raw.FPDFText_CountChars(text_page)
+    if count > _MAX_CHARACTERS:
+        raise ConversionFailed("too_long", f"The page has {count:,} characters: at most {_MAX_CHARACTERS:,} are read.")
+    rect = raw.FS_RECTF()
+    for index in range(count):
+        code = raw.FPDFText_GetUnicode(text_page, index)
+        if raw.FPDFText_IsGenerated(text_page, index):
+            box = _NO_BOX
+        else:
+            box = _box(rect) if raw.FPDFText_GetLooseCharBox(text_page, index, ctypes.byref(rect)) else _NO_BOX
+        if code == 2 and raw.FPDFText_IsHyphen(text_page, index):  # PDFium removes the line end behind it
+            yield "-", box
+            yield "\n", _NO_BOX
+        elif code != 0x0D:
+            yield _readable(code), box
+
+
+def _readable(code: int) -> str:
+    if code in _LIGATURES:
+        return unicodedata.normalize("NFKC", chr(code))
+    if code == 0x0A or (code > 0x1F and not 0xD800 <= code <= 0xDFFF and code <= 0x10FFFF):
+        return chr(code)
+    return " "
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _box(rect: Any) -> Rect:
+    box = (rect.left, rect.bottom, rect.right, rect.top)
+    return box if all(map(math.isfinite, box)) else _NO_BOX
+
+
+def _on_screen(area: Rect, rotation: int) -> Callable[[Rect], Rect]:
+    """Return what moves a box from the coordinates of the page, upwards, to those of its visible `area` as it is
+    shown, downwards. `rotation`: clockwise, in degrees."""
+    left, bottom, right, top = area
+    turn: Callable[[float, float], tuple[float, float]] = {
+        0: lambda x, y: (x - left, top - y),
+        90: lambda x, y: (y - bottom, x - left),
+        180: lambda x, y: (right - x, y - bottom),
+        270: lambda x, y: (top - y, right - x),
+    }[rotation]
+
+    def shown(box: Rect) -> Rect:
+        (x0, y0), (x1, y1) = turn(box[0], box[1]), turn(box[2], box[3])
+        return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
+
+    return shown

@@ -1,0 +1,88 @@
+"""Tables as Markdown: comma and tab separated files; also writes the rows of spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.result import Converted, too_long, unchanged
+from gnod.locations import Locations, Start
+
+_SNIFFED = 8192
+
+
+def _read_csv(content: FileContent) -> Converted:
+    text = content.text()
+    return _read(text, _delimiter(text), content.max_characters)
+
+
+def _read_tsv(content: FileContent) -> Converted:
+    return _read(content.text(), "\t", content.max_characters)
+
+
+def _read(text: str, delimiter: str, max_characters: int) -> Converted:
+    """Read a table. A file that the csv module cannot read is stored unchanged."""
+    csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        table = markdown_table(rows, max_characters)
+    except csv.Error:
+        return unchanged(text)
+    starts = [Start(line + 1, row) for line, row in table.rows]
+    return Converted(markdown=table.markdown, converter="table/2", locations=Locations("row", starts))
+
+
+class Table(NamedTuple):
+    """`rows`: where rows of the source begin, as (line from 0, row from 1). Between them, each line is the next row."""
+
+    markdown: str
+    rows: list[tuple[int, int]]
+
+
+def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> Table:
+    """Write rows as a table, the first as its head. Blank rows are left out; short rows stay short, as Markdown allows:
+    padding them would let one wide row multiply the size of the file.
+
+    Raises ConversionFailed (too_long).
+    """
+    lines: list[str] = []
+    starts: list[tuple[int, int]] = []
+    size = 0
+    for number, row in enumerate(rows, start=1):
+        if not any(row):
+            continue
+        if not starts or number - starts[-1][1] != len(lines) - starts[-1][0]:
+            starts.append((len(lines), number))
+        lines.append("| " + " | ".join(map(_cell, row)) + " |")
+        if len(lines) == 1:
+            lines.append("| " + " | ".join(["---"] * len(row)) + " |")
+        size += len(lines[-1]) + 1
+        if size > max_characters:
+            raise too_long(max_characters)
+    return Table("\n".join(lines), starts)
+
+
+def _cell(value: str) -> str:
+    if "|" in value:
+        value = value.replace("\\|", "|").replace("|", "\\|")
+    return " ".join(value.split()) if "\n" in value or "\r" in value else value.strip()
+
+
+def _delimiter(text: str) -> str:
+    """Excel writes semicolons where the comma is the decimal sign."""
+    head = text[:_SNIFFED].partition("\n")[0]
+    return max(",;\t", key=head.count)
+
+
+CSV = Converter(label="a table", mime="text/csv", extensions="csv", is_text=True, read=_read_csv, location="row")
+TSV = Converter(
+    label="a table",
+    mime="text/tab-separated-values",
+    extensions="tsv tab",
+    is_text=True,
+    read=_read_tsv,
+    location="row",
+)

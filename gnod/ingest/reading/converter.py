@@ -1,0 +1,179 @@
+"""What a converter declares, and the content that it reads. Must not depend on particular formats.
+
+A converter is a module that makes a `Converter`; `registry` lists them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from gnod.ingest.reading.decode import decode
+from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
+from gnod.ingest.reading.scans import Scans
+from gnod.locations import Kind
+
+HEAD_BYTES = 8192
+UNPACKED_BYTES = 500_000_000
+UNPACKED_MEMBERS = 2000
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+class Allowance:
+    """The amount that may still be unpacked for one file, however deeply archives are nested."""
+
+    def __init__(self) -> None:
+        self.unpacked_bytes = UNPACKED_BYTES
+        self.members = UNPACKED_MEMBERS
+
+    def take(self, size: int) -> None:
+        """Count a member of that size. Raises ConversionFailed: too_large."""
+        self.take_member()
+        self.take_bytes(size)
+
+    def take_member(self) -> None:
+        if self.members <= 0:
+            raise ConversionFailed("too_large", f"At most {UNPACKED_MEMBERS:,} of the files inside it are read.")
+        self.members -= 1
+
+    def take_bytes(self, size: int) -> None:
+        if size > self.unpacked_bytes:
+            raise ConversionFailed("too_large", f"Unpacked, the file has more than {UNPACKED_BYTES // 1_000_000} MB.")
+        self.unpacked_bytes -= size
+
+
+class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The bytes of a file, or of a file in an archive. `convert` converts further content, such as an archive's
+    members. `depth` counts the archives around it, which share the `allowance`. `scans`: its pages without text."""
+
+    data: bytes
+    name: str
+    max_characters: int
+    convert: Callable[[FileContent], Converted]
+    depth: int = 0
+    allowance: Allowance = msgspec.field(default_factory=Allowance)
+    scans: Scans = msgspec.field(default_factory=Scans)
+
+    @cached_property
+    def extension(self) -> str:
+        """Return the last suffix in lower case without its dot; "" if there is none."""
+        name = self.name.rpartition("/")[2]
+        if name in ("", "."):  # a file on disk cannot have such a name, but a member of an archive can
+            name = PurePosixPath(self.name).name
+        stem, _, suffix = name.rpartition(".")
+        return suffix.lower() if stem else ""
+
+    @property
+    def label(self) -> str:
+        """Return how messages call a file of this name."""
+        return f".{self.extension} file" if self.extension else "file without an extension"
+
+    @property
+    def head(self) -> bytes:
+        return self.data[:HEAD_BYTES]
+
+    @cached_property
+    def is_zip(self) -> bool:
+        return self.data.startswith(_ZIP)
+
+    @cached_property
+    def zip_members(self) -> frozenset[str] | None:
+        """The names of a zip's members; None where its table of contents cannot be read."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
+                return frozenset(name.lstrip("/").replace("\\", "/") for name in archive.namelist())
+        except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError):
+            return None
+
+    def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
+        """Return a file that this one contains."""
+        return msgspec.structs.replace(
+            self,
+            data=data,
+            name=name,
+            max_characters=max_characters,
+            depth=self.depth + 1,
+            scans=Scans(refusal="OCR does not read files inside other files"),
+        )
+
+    def text(self, charset: re.Pattern[bytes] | None = None) -> str:
+        """Decode the content; `charset` finds the name of the charset that the file declares in its first bytes.
+
+        Raises ConversionFailed: binary (as NotText), too_long.
+        """
+        declared = charset.search(self.head) if charset else None
+        text = decode(self.data, declared[1].decode("ascii", "replace") if declared else None)
+        if len(text) > self.max_characters:
+            raise too_long(self.max_characters)
+        return text
+
+
+Test = Callable[[FileContent], bool]
+
+
+class Converter(msgspec.Struct, frozen=True, kw_only=True):
+    """One format: how to recognise a file, and how to read it.
+
+    `label` names such a file in messages. `extensions`, in lower case without dots, `shared_extensions` (which other
+    formats also use, so that the content decides) and `file_names` are separated by spaces. `signature` recognises a
+    binary format, whatever the file is called; `resembles` a text format, where the name does not decide. A
+    `is_container` format is the base of many others: files with their extensions are not read as it.
+
+    For people: does the text have `headings`, is the text in pictures read (`images`), and what does a hit name
+    (`location`; empty: only the file)? `remark` says more. `instead`, for a format that cannot be read: what to do.
+
+    `read` returns the text or raises ConversionFailed; None: the format is known but cannot be read. Its other
+    exceptions are reported as damage. It imports large libraries when it is called, not with its module.
+    """
+
+    label: str
+    mime: str = ""
+    extensions: str = ""
+    shared_extensions: str = ""
+    file_names: str = ""
+    is_text: bool = False
+    is_container: bool = False
+    signature: Test | None = None
+    resembles: Test | None = None
+    read: Callable[[FileContent], Converted] | None = None
+    headings: bool = False
+    images: bool = False
+    location: Kind | Literal["line", ""] = ""
+    remark: str = ""
+    instead: str = ""
+
+
+def starts_with(*prefixes: bytes) -> Test:
+    return lambda content: content.data.startswith(prefixes)
+
+
+def riff_with(*kinds: bytes) -> Test:
+    """Recognise a RIFF file by its kind."""
+    return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
+
+
+def any_of(*tests: Test) -> Test:
+    return lambda content: any(test(content) for test in tests)
+
+
+def zip_with(*members: str) -> Test:
+    """Recognise a zip that has one of these members."""
+    return lambda content: content.is_zip and not (content.zip_members or frozenset()).isdisjoint(members)
+
+
+def ole_with(*streams: str) -> Test:
+    """Recognise an OLE file (Office until 2003) that has one of these streams."""
+    names = [stream.encode("utf-16-le") for stream in streams]  # this is how its directory stores them
+    return lambda content: content.data.startswith(_OLE) and any(name in content.data for name in names)
+
+
+def password_protected() -> ConversionFailed:
+    return ConversionFailed("encrypted", "The file is protected by a password.")

@@ -1,0 +1,113 @@
+"""Safe unpacking: checks against bombs, for every format based on zip and for compressed files.
+
+Nothing is unpacked to disk, so member names are never used as paths.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+
+from gnod.ingest.reading.converter import FileContent, password_protected
+from gnod.ingest.reading.result import ConversionFailed
+
+# No text compresses to 1/500 of its size. The maximum of deflate is 1:1032.
+_RATIO_LIMIT = 500
+_DEPTH_LIMIT = 3
+_BIG_MEMBER = 10_000_000
+LARGEST_MEMBER = 100_000_000
+_END_OF_CONTENTS = b"PK\x05\x06"
+_END_REACH = 66_000  # the record itself and the longest comment behind it
+_UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+
+
+def check_depth(content: FileContent) -> None:
+    """Raise ConversionFailed for an archive that lies too deep in others: an archive may contain itself."""
+    if content.depth >= _DEPTH_LIMIT:
+        raise ConversionFailed("too_large", f"The archive is inside {_DEPTH_LIMIT} others; deeper ones are not read.")
+
+
+def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
+    """Return what a compressed file holds: its size is known only then. Raises ConversionFailed (too_large)."""
+    ratio_limit = max(_BIG_MEMBER, _RATIO_LIMIT * len(content.data))
+    limit = min(LARGEST_MEMBER, ratio_limit, content.allowance.unpacked_bytes)
+    data = file.read(limit + 1)
+    if len(data) <= limit:
+        content.allowance.unpacked_bytes -= len(data)
+        return data
+    if limit == ratio_limit:
+        message = f"The file is a decompression bomb: {len(content.data):,} bytes unpack to more than {limit:,}."
+    else:
+        message = f"Unpacked, the file has more than {limit // 1_000_000} MB."
+    raise ConversionFailed("too_large", message)
+
+
+def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:
+    """Return the members of a zip. Raises ConversionFailed: too_large for a bomb, encrypted, corrupt.
+
+    Their unpacked size counts against the allowance of the whole file, however deep this zip lies in it. Python's
+    zipfile never unpacks more of a member than the size it declares, so declared sizes can be relied on.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            members = archive.infolist()
+    except _UNREADABLE_MEMBER as error:
+        raise ConversionFailed("corrupt", _without_contents(content)) from error
+    total = sum(member.file_size for member in members)
+    if bomb := next(filter(_is_bomb, members), None):
+        raise ConversionFailed(
+            "too_large",
+            f"The file is a zip bomb: {len(content.data):,} bytes hold {_shown(bomb)}, which unpacks to"
+            f" {bomb.file_size:,} bytes.",
+        )
+    content.allowance.take_bytes(total)
+    if members and all(member.flag_bits & 1 for member in members if not member.is_dir()):
+        raise password_protected()
+    return members
+
+
+def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: FileContent) -> bytes:
+    """Return a member's bytes. Raises ConversionFailed: too_large, encrypted, corrupt."""
+    content.allowance.take_member()
+    if member.flag_bits & 1:
+        raise ConversionFailed("encrypted", "The files in the archive are protected by a password.")
+    if member.file_size > LARGEST_MEMBER:
+        raise ConversionFailed("too_large", f"{_shown(member)} in the archive unpacks to {member.file_size:,} bytes.")
+    try:
+        return archive.read(member)
+    except _UNREADABLE_MEMBER as error:
+        message = f"The archive is damaged: {_shown(member)} inside it cannot be unpacked."
+        raise ConversionFailed("corrupt", message) from error
+
+
+def damage(content: FileContent) -> ConversionFailed | None:
+    """Return what is wrong with the first member that cannot be unpacked; None when all can."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            for member in archive.infolist():
+                try:
+                    with archive.open(member) as part:
+                        while part.read(1 << 20):
+                            pass
+                except _UNREADABLE_MEMBER:
+                    message = f"The {content.label} is damaged: {_shown(member)} inside it cannot be unpacked."
+                    return ConversionFailed("corrupt", message)
+    except _UNREADABLE_MEMBER:
+        return ConversionFailed("corrupt", _without_contents(content))
+    return None
+
+
+def _without_contents(content: FileContent) -> str:
+    """Say what is wrong with a zip whose table of contents, at its end, cannot be read."""
+    if _END_OF_CONTENTS not in content.data[-_END_REACH:]:
+        return f"The {content.label} is cut off: its end is missing."
+    return f"The {content.label} is damaged: its table of contents cannot be read."
+
+
+def _is_bomb(member: zipfile.ZipInfo) -> bool:
+    return member.file_size > _BIG_MEMBER and member.file_size > _RATIO_LIMIT * max(1, member.compress_size)
+
+
+def _shown(member: zipfile.ZipInfo) -> str:
+    return member.filename[:100]

@@ -1,0 +1,25 @@
+"""The terms of a document, as the lexical index stores them. It must not import converters, because the daemon also
+uses it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.store.tables.records import Terms
+
+_DATA_URI = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]{64,}")
+
+
+def terms_of(language: str | None, relative_path: str, title: str, markdown: str) -> Terms:
+    """Return what the lexical index stores of a document."""
+    analyzer = _analyzer(stemming_language(language))
+    body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
+    return Terms(analyzer.stream(relative_path), analyzer.stream(title), analyzer.stream(body))
+
+
+@cache
+def _analyzer(language: str) -> Analyzer:
+    return Analyzer(language)

@@ -1,0 +1,132 @@
+"""The jobs of converter workers and their outcomes. Plain data that crosses a process boundary as msgpack."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gnod.store.tables.records import FileStat, Prepared, RecognisedPage
+
+
+class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that reads a file. `path` is absolute; `relative_path` is relative to the root, with slashes."""
+
+    path: str
+    relative_path: str
+    max_bytes: int
+
+
+class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
+    """Read, hash, convert and prepare one file. When its hash is `known_source_hash`, the outcome is `Unchanged`.
+
+    `reader` names the program that will recognise pages without text (`gnod.ingest.ocr.readers`); None: none will, and
+    `refusal` says why. `recognised` has the texts of pages by number, if the file's hash is still `recognised_of`.
+
+    `known_members`: the hashes of the files in it that are indexed, by path. After `members_s` seconds, no more files
+    inside it are read. `without_members`: why none of them is read.
+    """
+
+    language: str | None = None
+    known_source_hash: str | None = None
+    known_members: dict[str, str] = {}
+    members_s: float = 30.0
+    without_members: str | None = None
+    max_characters: int
+    reader: str | None = None
+    refusal: str = ""
+    recognised_of: str | None = None
+    recognised: dict[int, str] = {}
+
+
+class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
+    """Several small files. The outcome is `FilesDone`, or a Failure: then the worker ended, and each file must be tried
+    alone. Paths are valid Unicode."""
+
+    jobs: list[FileJob]
+
+
+class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
+    """Read the characters of a page of a PDF file, with their boxes. Of a picture, only its size."""
+
+    number: int
+
+
+class ImageJob(SourceJob, frozen=True, kw_only=True, tag="image"):
+    """Draw a page of a PDF file, or of a picture, at most `width` pixels wide."""
+
+    number: int
+    width: int
+
+
+class OcrJob(SourceJob, frozen=True, kw_only=True, tag="ocr"):
+    """Recognise the text of one page of a file, if its hash is still `source_hash`."""
+
+    source_hash: str
+    page: int
+    reader: str
+
+
+class TextJob(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """Prepare a Markdown text that is already in memory (evaluation)."""
+
+    text: str
+    relative_path: str
+    title: str | None = None
+    language: str | None = None
+
+
+class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
+    source_hash: str
+    stat: FileStat
+
+
+class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
+    """`boxes`: numbers of 4 bytes each, as in `gnod.ingest.formats.pdf.page_text.PageText`.
+    The sizes are in points, those of a picture in pixels."""
+
+    source_hash: str
+    width: float
+    height: float
+    text: str
+    boxes: bytes
+
+
+class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
+    """A page as a picture that this process has encoded itself. `pages`: of the file."""
+
+    source_hash: str
+    mime: str
+    width: int
+    height: int
+    pages: int
+    data: bytes
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
+    """A file with other files in it. `members`: their paths in the collection, and what became of them."""
+
+    document: Prepared
+    members: list[tuple[str, Prepared | Unchanged]]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
+    """Why a file is not indexed.
+
+    `stage`: read, convert, prepare. `kind` is a stable word. Skipped files: too_large, binary, unsupported, empty.
+    Faults: vanished, unreadable, not_a_file, unstable, encrypted, corrupt, too_long, timeout, memory, refused (blocked
+    by the sandbox), crashed, failed.
+    """
+
+    stage: str
+    kind: str
+    message: str
+    stat: FileStat | None = None
+
+
+class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
+    """The outcome of each job, in their order."""
+
+    outcomes: list[Prepared | Container | Unchanged | Failure]
+
+
+Job = FileJob | FilesJob | PageJob | ImageJob | OcrJob | TextJob
+Outcome = Prepared | Container | Unchanged | FilesDone | PageRead | ImageRead | RecognisedPage | Failure

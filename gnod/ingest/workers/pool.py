@@ -1,0 +1,296 @@
+"""The pool of converter workers: starts them on demand, gives them jobs in order, ends them.
+
+A worker has no state to save, so it is always ended by SIGKILL. Timers exist only for busy workers (memory) and for
+idle ones that will be ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gnod.child import frames
+from gnod.errors import ShuttingDown, WorkerFailed
+from gnod.ingest.workers import messages, scratch
+from gnod.ingest.workers.jobs import Failure, Job, Outcome, SourceJob
+from gnod.ingest.workers.worker_process import MODULE, Ended, WorkerProcess, launch
+from gnod.store.tables.records import FileStat
+
+JOBS_PER_WORKER = 2_000
+HEAVY_BYTES = 200 << 20
+_MEMORY_POLL_S = 0.25
+
+
+class _Killed(Exception):
+    """Something else killed the worker, such as the OOM killer. The first time, the file is not the cause."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__()
+        self.failure = failure
+
+
+class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """`state` is starting, idle or busy."""
+
+    pid: int
+    state: str
+    resident_bytes: int
+    jobs: int
+
+
+class WorkerPool:
+    """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
+    times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
+    end after `idle_s`, except for one without large libraries. `roots` returns the folders below which files may be
+    read; without it all may. For `scratch_folder` see `Scratch`; a worker runs `module`."""
+
+    def __init__(
+        self,
+        *,
+        size: int,
+        timeout_s: float,
+        memory_mb: int,
+        idle_s: float = 30.0,
+        starts_waited: float = 2.0,  # the first job of a worker also loads libraries
+        roots: Callable[[], Sequence[str]] | None = None,
+        scratch_folder: Path | None = None,
+        module: str = MODULE,
+    ) -> None:
+        self.size = size
+        self.protections: list[str] = []
+        self._timeout_s = timeout_s
+        self._memory_mb = memory_mb
+        self._idle_s = idle_s
+        self._starts_waited = starts_waited
+        self._roots = roots
+        self._scratch = scratch.Scratch(scratch_folder)
+        self._module = module
+        self._slots = asyncio.Semaphore(size)  # first come, first served
+        self._urgent_slot = asyncio.Semaphore(1)
+        self._workers: list[WorkerProcess] = []
+        self._idle: list[WorkerProcess] = []
+        self._freed = asyncio.Event()  # it is replaced each time
+        self._wait_s = self._left_s = 0.0
+        self._starting: set[asyncio.Task[WorkerProcess]] = set()
+        self._ending: set[asyncio.Task[str]] = set()
+        self._closed = False
+
+    async def run(self, job: Job, *, urgent: bool = False) -> Outcome:
+        """Do a job, waiting for a worker if all are busy. A worker that ends for another reason than the file is
+        replaced once. `urgent`: somebody waits, so the job has a slot beside those of other files.
+
+        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker.
+        """
+        try:
+            request = frames.encode(messages.request(job))
+        except (UnicodeEncodeError, frames.FrameError):
+            return _failure(job, "failed", "The text cannot be passed to a converter.")
+        async with self._urgent_slot if urgent else self._slots:
+            has_failed = False
+            while True:
+                self._require_open()
+                if not urgent:
+                    await self._wait_for_others()
+                self._discard_outdated()
+                warm = bool(self._idle)
+                try:
+                    worker = self._take() if warm else await self._start()
+                    outcome = await self._attempt(worker, job, request)
+                    if outcome is not None:
+                        return outcome
+                    if not warm:
+                        raise WorkerFailed("A converter worker ended before it received a file.")
+                    # It was killed while it was idle: try the next one.
+                except _Killed as killed:
+                    if has_failed:
+                        return killed.failure
+                    has_failed = True
+                except WorkerFailed:
+                    if has_failed:
+                        raise
+                    has_failed = True
+
+    def statuses(self) -> list[WorkerInfo]:
+        return [
+            WorkerInfo(pid=worker.pid, state=worker.state, resident_bytes=worker.resident_bytes(), jobs=worker.jobs)
+            for worker in self._workers
+        ]
+
+    async def close(self) -> None:
+        """End all workers; running jobs raise ShuttingDown."""
+        self._closed = True
+        for worker in list(self._workers):
+            self._discard(worker)
+        while under_way := self._starting | self._ending:
+            await asyncio.wait(under_way)
+        await asyncio.to_thread(self._scratch.close)
+
+    async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
+        """Give a job to a worker; None if the worker ended before it took the job. Raises _Killed."""
+        self._watch_memory(worker)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await worker.perform(request)
+        except TimeoutError:
+            message = f"The file took longer than {self._timeout_s:g} s."
+            return _failure(job, "timeout", message, worker.seen)
+        except Ended as end:
+            self._require_open()
+            if not end.taken and not worker.over_memory:
+                return None
+            kind, message = await self._cause(worker, end)
+            failure = _failure(job, kind, message, worker.seen)
+            if kind == "crashed" and not end.is_invalid and await worker.ended() == "signal SIGKILL":
+                raise _Killed(failure) from None
+            return failure
+        finally:
+            self._give_back(worker)
+
+    async def _cause(self, worker: WorkerProcess, end: Ended) -> tuple[str, str]:
+        """Return the kind of failure, and the message for the owner of the file."""
+        too_much = f"The file needs more than {self._memory_mb} MB of memory."
+        if worker.over_memory:
+            return "memory", too_much
+        if worker.over_scratch:
+            return "failed", "The converter exceeded its limit of temporary files."
+        if end.is_invalid:
+            return "crashed", "The converter crashed (invalid reply)."
+        how = await worker.ended()
+        if how == "signal SIGXCPU":
+            return "timeout", f"The file took more than {self._timeout_s:g} s of CPU time."
+        if await asyncio.to_thread(worker.ran_out_of_memory):
+            return "memory", too_much
+        return "crashed", f"The converter crashed ({how})."
+
+    async def _wait_for_others(self) -> None:
+        """Wait until a worker is idle, or until another one is worth its start."""
+        while self._starting:
+            await asyncio.wait(self._starting)
+        clock = asyncio.get_running_loop().time
+        while self._workers and not self._idle and self._left_s > 0:
+            began = clock()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._left_s):
+                    await self._freed.wait()
+            self._left_s -= clock() - began
+
+    async def _start(self) -> WorkerProcess:
+        """Start a worker. If the job is cancelled meanwhile, the next job gets the worker."""
+        starting = asyncio.get_running_loop().create_task(self._launch())
+        self._starting.add(starting)
+        starting.add_done_callback(self._starting.discard)
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(self._started_without_job)
+            raise
+
+    async def _launch(self) -> WorkerProcess:
+        folder = await asyncio.to_thread(self._scratch.make)
+        limits = messages.Limits(
+            memory_mb=self._memory_mb,
+            time_limit_s=self._timeout_s,
+            scratch=None if folder is None else os.fsencode(folder),
+            roots=self._current_roots(),
+        )
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        worker = await launch(limits, self._module)
+        self._workers.append(worker)
+        try:
+            self._require_open()
+            await worker.ready()
+            self.protections = worker.protections
+            self._wait_s = self._left_s = self._starts_waited * (clock() - began)
+        except BaseException:
+            self._discard(worker)
+            self._require_open()
+            raise
+        return worker
+
+    def _started_without_job(self, starting: asyncio.Task[WorkerProcess]) -> None:
+        if starting.cancelled() or starting.exception() is not None:
+            return
+        worker = starting.result()
+        if len(self._workers) > self.size:
+            self._discard(worker)
+        else:
+            self._give_back(worker)
+
+    def _current_roots(self) -> list[bytes] | None:
+        return None if self._roots is None else sorted({os.fsencode(root) for root in self._roots()})
+
+    def _discard_outdated(self) -> None:
+        """End idle workers that were started for other collections."""
+        roots = self._current_roots()
+        for worker in [worker for worker in self._idle if worker.limits.roots != roots]:
+            self._discard(worker)
+
+    def _take(self) -> WorkerProcess:
+        """Return the worker that was used last, so that the others can end."""
+        worker = self._idle.pop()
+        worker.stop_timer()
+        return worker
+
+    def _give_back(self, worker: WorkerProcess) -> None:
+        worker.stop_timer()
+        self._freed.set()
+        self._freed = asyncio.Event()
+        if worker.state != "idle" or worker.jobs >= JOBS_PER_WORKER or self._closed:
+            self._discard(worker)
+            return
+        self._idle.append(worker)
+        if len(self._idle) == len(self._workers):
+            self._left_s = self._wait_s
+        worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle, worker)
+
+    def _end_idle(self, worker: WorkerProcess) -> None:
+        """End an idle worker, unless it is the only one without large libraries."""
+        worker.timer = None
+        others = [other for other in self._idle if other is not worker and not other.heavy]
+        if worker.heavy or others or worker.resident_bytes() > HEAVY_BYTES:
+            self._discard(worker)
+
+    def _watch_memory(self, worker: WorkerProcess) -> None:
+        """Check regularly: macOS ignores RLIMIT_AS, and no limit covers all temporary files."""
+        worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
+
+    def _check_memory(self, worker: WorkerProcess) -> None:
+        worker.over_memory = worker.check_usage() > self._memory_mb << 20
+        if worker.over_memory or worker.over_scratch:
+            worker.kill()
+        else:
+            self._watch_memory(worker)
+
+    def _discard(self, worker: WorkerProcess) -> None:
+        worker.kill()
+        if worker not in self._workers:
+            return
+        self._workers.remove(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        task = asyncio.get_running_loop().create_task(_cleared(worker))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ShuttingDown("the daemon is shutting down")
+
+
+async def _cleared(worker: WorkerProcess) -> str:
+    """Wait for a worker to end, and remove its files."""
+    how = await worker.ended()
+    if worker.scratch is not None:
+        await asyncio.to_thread(scratch.remove, worker.scratch)
+    return how
+
+
+def _failure(job: Job, kind: str, message: str, seen: FileStat | None = None) -> Failure:
+    stage = "convert" if isinstance(job, SourceJob) else "prepare"
+    return Failure(stage=stage, kind=kind, message=message, stat=seen)

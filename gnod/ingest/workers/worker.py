@@ -1,0 +1,369 @@
+"""A converter worker, `python -m gnod.ingest.workers.worker`: reads jobs from a socket and answers them one by one.
+
+Files are untrusted, and so are the libraries that read them: the process is confined
+(`gnod.ingest.workers.confinement`) before it reads the first one. It ends with the daemon, and only frames reach the
+socket. The daemon enforces time limits. Imports little: converters load their libraries when they need them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from gnod.child import frames
+from gnod.child.child_setup import set_up_child, silence
+from gnod.ingest.workers import messages
+from gnod.ingest.workers.confinement import Confinement
+from gnod.ingest.workers.jobs import (
+    Container,
+    Failure,
+    FileJob,
+    FilesDone,
+    FilesJob,
+    ImageJob,
+    ImageRead,
+    Job,
+    OcrJob,
+    Outcome,
+    PageJob,
+    PageRead,
+    SourceJob,
+    TextJob,
+    Unchanged,
+)
+from gnod.store.tables.records import FileStat, Prepared, ScanReport
+
+if TYPE_CHECKING:
+    from gnod.ingest.reading.scans import Scans
+
+_READ_ATTEMPTS = 3
+_READ_PAUSE_S = 0.05
+_TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
+_COARSE_TICK_S = 2.0  # the tick of FAT; other file systems that store whole seconds tick every second
+_HEAVY_MODULES = frozenset(["markitdown", "cv2"])
+_FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
+
+
+OfSource = TypeVar("OfSource", bound=SourceJob)
+
+# The first part of these can be read alone.
+_MAILBOXES = (".mbox", ".mbx")
+_PART_BYTES = 16_000_000  # takes some ten seconds, or more on a busy machine
+
+
+class FileRead(NamedTuple):
+    """`data`: of a mailbox over the limit, the first messages."""
+
+    data: bytes
+    stat: FileStat
+
+    @property
+    def left_out(self) -> str | None:
+        if len(self.data) == self.stat.size:
+            return None
+        return f"the part after the first {len(self.data) / 1e6:,.0f} of {self.stat.size / 1e6:,.0f} MB"
+
+
+class ReadFailed(Exception):
+    """A file that cannot be read. `kind` and `message` as in Failure."""
+
+    def __init__(self, kind: str, message: str, stat: FileStat | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.stat = stat
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the socket `FD` as long as `PARENT` lives."""
+    descriptor, parent = map(int, arguments)
+    with socket.socket(fileno=descriptor) as channel:
+        channel.setblocking(True)
+        set_up_child(parent, nice=10)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            limits = frames.receive(channel, messages.LIMITS)
+            if limits is not None:
+                serve(channel, Confinement(limits))
+    return 0
+
+
+def serve(channel: socket.socket, confinement: Confinement) -> None:
+    """Answer jobs until the other end is closed, or until a new worker must read the files."""
+    protections = confinement.begin()
+    channel.sendall(frames.encode(messages.Ready(protections=protections)))
+    silence(confinement.errors)
+    while (request := frames.receive(channel, messages.REQUESTS)) is not None:
+        job = messages.job_of(request)
+        if confinement.is_outdated(_paths(job)):
+            return
+        channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
+        del request  # the job of a text may be large
+        confinement.begin_job()
+        answer = _answer(perform(job))
+        confinement.end_job()
+        channel.sendall(answer)
+
+
+def _paths(job: Job) -> list[str]:
+    """Return the files that a job reads."""
+    if isinstance(job, FilesJob):
+        return [each.path for each in job.jobs]
+    return [job.path] if isinstance(job, SourceJob) else []
+
+
+def _glance(job: Job) -> FileStat | None:
+    if not isinstance(job, SourceJob):
+        return None
+    try:
+        return _require_regular(os.stat(job.path))  # noqa: PTH116 - the path may hold surrogates
+    except (OSError, ValueError, ReadFailed):
+        return None
+
+
+def _answer(outcome: Outcome) -> bytes:
+    heavy = not _HEAVY_MODULES.isdisjoint(sys.modules)
+    try:
+        return frames.encode(messages.Done(outcome=outcome, heavy=heavy))
+    except MemoryError:
+        failure = Failure(stage="prepare", kind="memory", message="There was not enough memory for the text.")
+    except (UnicodeEncodeError, frames.FrameError):
+        failure = Failure(stage="prepare", kind="failed", message="The text cannot be stored.")
+    return frames.encode(messages.Done(outcome=failure, heavy=True))
+
+
+def perform(job: Job) -> Outcome:
+    """Do one job. Never raises: a problem with a file is an outcome."""
+    match job:
+        case FileJob():
+            return _perform_file(job)
+        case FilesJob():
+            return FilesDone(outcomes=[_perform_file(each) for each in job.jobs])
+        case PageJob():
+            return _with_source(job, _perform_page)
+        case ImageJob():
+            return _with_source(job, _perform_image)
+        case OcrJob():
+            return _with_source(job, _perform_ocr)
+    return _perform_text(job)
+
+
+def _perform_file(job: FileJob) -> Prepared | Container | Unchanged | Failure:
+    stage = "read"
+    found: FileStat | None = None
+    try:
+        read = read_source(job.path, job.max_bytes)
+        data, found = read
+        source_hash = hashlib.sha256(data).hexdigest()
+        if source_hash == job.known_source_hash:
+            return Unchanged(source_hash=source_hash, stat=found)
+        stage = "convert"
+        from gnod.ingest.formats import convert
+
+        scans = _scans(job, source_hash)
+        converted = convert(data, job.relative_path, max_characters=job.max_characters, scans=scans)
+        if read.left_out:
+            converted = replace(converted, left_out="; ".join(filter(None, (read.left_out, converted.left_out))))
+        del data, read
+        stage = "prepare"
+        from gnod.ingest.workers.members import prepared
+
+        outcome = prepared(converted, job, source_hash, found, partial(_failure, "convert"))
+        return _with_scans(outcome, _scan_report(job, scans))
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure(stage, error, found)
+
+
+def _scans(job: FileJob, source_hash: str) -> Scans:
+    """Return what is known of the file's pages without text. Texts of an older version of the file are not."""
+    from gnod.ingest.reading.scans import Scans
+
+    known = job.recognised if job.recognised_of == source_hash else {}
+    return Scans(known, None if job.reader else job.refusal)
+
+
+def _scan_report(job: FileJob, scans: Scans) -> ScanReport | None:
+    if job.reader is None or not scans.found:
+        return None
+    return ScanReport(reader=job.reader, pending=scans.pending, used=scans.used, note=scans.note)
+
+
+def _with_scans(outcome: Prepared | Container, scans: ScanReport | None) -> Prepared | Container:
+    if isinstance(outcome, Container):
+        return replace(outcome, document=replace(outcome.document, scans=scans))
+    return replace(outcome, scans=scans)
+
+
+def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.reading import pictures
+
+    source_hash = hashlib.sha256(data).hexdigest()
+    if not pictures.is_pdf(data):
+        width, height = pictures.size(data, job.number)
+        return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
+    from gnod.ingest.formats.pdf.page_text import read_page
+
+    page = read_page(data, job.number)
+    return PageRead(
+        source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
+    )
+
+
+def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.formats.pdf.page_image import draw_page
+
+    drawn = draw_page(data, job.number, job.width)
+    return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
+
+
+def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:
+    if hashlib.sha256(data).hexdigest() != job.source_hash:
+        return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
+    from gnod.ingest.ocr.page import recognise
+    from gnod.ingest.ocr.readers import named
+
+    return recognise(data, job.page, named(job.reader))
+
+
+def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes, FileStat], Outcome]) -> Outcome:
+    """Read the file of a job for `perform_with`; its errors become data."""
+    found: FileStat | None = None
+    try:
+        source = read_source(job.path, job.max_bytes)
+        found = source.stat
+        return perform_with(job, source.data, source.stat)
+    except ReadFailed as failure:
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+    except Exception as error:
+        return _failure("convert", error, found)
+
+
+def _perform_text(job: TextJob) -> Outcome:
+    try:
+        from gnod.ingest.code import languages
+        from gnod.ingest.formats import Converted
+        from gnod.ingest.prepare import prepare
+
+        code = languages.by_path(job.relative_path)
+        mime = code.mime if code else "text/markdown"
+        return prepare(
+            Converted(markdown=job.text, mime=mime, converter="markdown/1", keeps_lines=True),
+            relative_path=job.relative_path,
+            # Make each hash unique, so that no document is a copy: each document of a test collection is judged by
+            # itself.
+            source_hash=hashlib.sha256(f"{job.relative_path}\0{job.text}".encode("utf-8", "replace")).hexdigest(),
+            stat=None,
+            language=job.language,
+            title=job.title,
+        )
+    except Exception as error:
+        return _failure("prepare", error, None)
+
+
+def _failure(stage: str, error: Exception, found: FileStat | None = None) -> Failure:
+    """Describe the error for the owner of the file."""
+    from gnod.ingest.reading.result import ConversionFailed
+
+    if isinstance(error, ConversionFailed):
+        kind, message = error.kind, error.message
+    elif isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        kind, message = "memory", "The file needs more memory than a converter may use."
+    elif isinstance(error, RecursionError):
+        kind, message = "failed", "The file is nested too deeply."
+    elif isinstance(error, PermissionError):
+        kind, message = "refused", f"The converter was blocked by the sandbox: {error}."
+    elif isinstance(error, OSError) and error.errno in _FULL:
+        kind, message = "failed", "The converter exceeded its limit of temporary files."
+    elif isinstance(error, OSError) and error.errno == errno.EMFILE:
+        kind, message = "failed", "The converter exceeded its limit of open files."
+    else:
+        kind, message = "failed", f"The file could not be processed ({type(error).__name__})."
+    return Failure(stage=stage, kind=kind, message=message, stat=found)
+
+
+def read_source(path: str, max_bytes: int) -> FileRead:
+    """Read a regular file that does not change meanwhile. Raises ReadFailed."""
+    for attempt in range(_READ_ATTEMPTS):
+        if attempt:
+            time.sleep(_READ_PAUSE_S)
+        try:
+            result = _read_once(path, max_bytes)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ReadFailed("vanished", "The file is no longer there.") from error
+        except PermissionError as error:
+            raise ReadFailed("unreadable", "gnod has no permission to read the file.") from error
+        except OSError as error:
+            raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
+        if result is not None:
+            return result
+    raise ReadFailed("unstable", "The file changed while it was being read.")
+
+
+def _read_once(path: str, max_bytes: int) -> FileRead | None:
+    """Return the file, or None if it changed meanwhile."""
+    # Check before opening, because opening a device may have effects. The second check is on the opened file.
+    _require_regular(os.stat(path))  # noqa: PTH116
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        before = _require_regular(os.fstat(descriptor))
+        _let_tick(before)
+        in_part = before.size > max_bytes and path.lower().endswith(_MAILBOXES)
+        if before.size > max_bytes and not in_part:
+            size = f"The file has {before.size / 1e6:,.0f} MB; only files up to {max_bytes / 1e6:,.0f} MB are read."
+            raise ReadFailed("too_large", size, before)
+        # Read one byte more, because the file may be growing.
+        wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
+        data = _up_to(descriptor, wanted if in_part else wanted + 1)
+        after = _require_regular(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+    if before != after or len(data) != wanted:
+        return None
+    return FileRead(_whole_messages(data) if in_part else data, after)
+
+
+def _up_to(descriptor: int, size: int) -> bytes:
+    """Read this many bytes, or fewer at the end of the file."""
+    parts: list[bytes] = []
+    while size > 0 and (part := os.read(descriptor, size)):
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _whole_messages(data: bytes) -> bytes:
+    """Return the complete messages of the first part of a mailbox; a sparse file ends in zeros."""
+    last = data.rfind(b"\n\nFrom ")
+    return data.rstrip(b"\0") if data.endswith(b"\0") or last < 0 else data[: last + 2]
+
+
+def _let_tick(found: FileStat) -> None:
+    """Wait until the file's change time lies in the past. Otherwise a second save in the same tick of the file system's
+    clock would have the same time as the first."""
+    changed_ns = found.ctime_ns or 0
+    tick_s = _TICK_S if changed_ns % 1_000_000_000 else _COARSE_TICK_S
+    age_s = time.time() - changed_ns / 1e9
+    if 0 <= age_s < tick_s:
+        time.sleep(tick_s - age_s)
+
+
+def _require_regular(found: os.stat_result) -> FileStat:
+    if not stat.S_ISREG(found.st_mode):
+        raise ReadFailed("not_a_file", "This is not a regular file.")
+    return FileStat.of(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

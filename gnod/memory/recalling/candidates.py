@@ -1,0 +1,176 @@
+"""From a query to the pool: what vectors, keywords, topics, names and times say of each memory, and their sum. Pure.
+
+Scores are scaled over all memories that are searched, as in the hybrid search (gnod.search.ranking.fusion), and added.
+The weights were chosen on conversations of LoCoMo (docs/adr/0035-memory-search.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log10
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.memory.recalling.keyword_index import Matches
+from gnod.memory.recalling.time_expressions import NO_DAY, Period
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+# "plain" is "convex" without names and times, to measure what they add.
+Fusion = Literal["convex", "rrf", "plain"]
+
+# Vectors and keywords have equal parts of a score of 1. These are added to it.
+_TOPICS = 0.3
+_SPEAKER = 0.1
+_PERIOD = 0.2
+_STATES_TIME = 0.1
+# A memory this many days outside the period of a query has 1/e of the weight: people describe May in early June.
+_DAYS_OUTSIDE = 7.0
+
+_DAY_MS = 86_400_000
+_RRF_OFFSET = 60 + 1
+
+# The evidence that any memory answers the query must reach this, depending on the number of memories: the best of many
+# unrelated ones is nearer than the best of a few.
+_FLOOR_PER_DECADE, _HIGHEST_FLOOR = 0.38, 1.15
+# Without vectors, the memory must contain this share of the query's words, by weight.
+_COVERAGE_FLOOR = 0.35
+
+
+class Evidence(NamedTuple):
+    """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `topics`: how many words
+    of the query are topics of the memory, against the memory with most. `nearness`: in time, in [0, 1]; NaN: the query
+    names no time. `keywords`, `coverage`, `named` and `states_time` as in `Matches`; `states_time` only if the query
+    asks when."""
+
+    ids: Ids
+    cosines: Floats
+    keywords: Floats
+    coverage: Floats
+    topics: Floats
+    named: Floats
+    nearness: Floats
+    states_time: Floats
+
+    def found(self) -> NDArray[np.bool_]:
+        """Tell which memories a vector, a keyword or a topic found."""
+        return np.asarray(~np.isnan(self.cosines) | (self.keywords > 0) | (self.topics > 0))
+
+    def strength(self) -> Floats:
+        """Return how much speaks for each memory itself, in [0, 3]: the part of the query that is in it, and twice the
+        cosine, because texts that answer a query are around 0.5."""
+        return np.asarray(self.coverage + 2 * np.nan_to_num(np.maximum(self.cosines, 0.0)))
+
+
+def evidence(
+    ids: Ids,
+    times_ms: Ids,
+    cosines: Floats,
+    matches: Matches | None,
+    topics: Mapping[int, float],
+    periods: Sequence[Period],
+    *,
+    asks_when: bool,
+) -> Evidence:
+    """Join what was found for the memories `ids`, which ascend. `times_ms`: when each was stored."""
+    count = len(ids)
+    columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time")}
+    text_days = np.full((count, 1), NO_DAY, np.int64)
+    if matches is not None and len(matches.ids):
+        places = np.searchsorted(matches.ids, ids)
+        places = np.minimum(places, len(matches.ids) - 1)
+        known = matches.ids[places] == ids
+        values = (matches.scores, matches.coverage, matches.named, matches.states_time)
+        for name, value in zip(columns, values, strict=True):
+            columns[name] = np.where(known, value[places], 0).astype(float)
+        text_days = np.where(known[:, None], matches.days[places], NO_DAY)
+        times_ms = np.where(known, matches.times_ms[places], times_ms)
+    if not asks_when:
+        columns["states_time"] = np.zeros(count)
+    most = max(topics.values(), default=1.0)
+    return Evidence(
+        ids=ids,
+        cosines=cosines,
+        topics=_at(ids, topics) / most,
+        nearness=_nearness(np.column_stack([times_ms // _DAY_MS, text_days]), periods),
+        **columns,
+    )
+
+
+def fused(found: Evidence, method: Fusion = "convex") -> Floats:
+    """Return the score of each memory, the larger the better; those that nothing found have -1."""
+    if method == "plain":
+        nothing = np.zeros(len(found.ids))
+        found = found._replace(named=nothing, states_time=nothing, nearness=nothing)
+    scores = _reciprocal_ranks(found) if method == "rrf" else _convex(found)
+    return np.where(found.found(), scores, -1.0)
+
+
+def floor(number: int, *, has_vector: bool) -> float:
+    """Return the strength that the best of a number of memories must have; below it, none answers the query.
+
+    >>> round(floor(10, has_vector=True), 2), round(floor(500, has_vector=True), 2), floor(10_000, has_vector=True)
+    (0.38, 1.03, 1.15)
+    """
+    if not has_vector:
+        return _COVERAGE_FLOOR
+    return min(_FLOOR_PER_DECADE * log10(max(number, 1)), _HIGHEST_FLOOR)
+
+
+def _convex(found: Evidence) -> Floats:
+    has_vector = ~np.isnan(found.cosines)
+    keywords = found.keywords / best if (best := found.keywords.max(initial=0.0)) > 0 else found.keywords
+    if not has_vector.any():
+        both = keywords
+    else:
+        low, high = np.nanmin(found.cosines), np.nanmax(found.cosines)
+        vectors = (found.cosines - low) / (high - low) if high > low else np.ones(len(found.ids))
+        # A memory must not lose because it has no vector yet.
+        both = np.where(has_vector, (np.nan_to_num(vectors) + keywords) / 2, keywords) if best > 0 else vectors
+    bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time
+    return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
+
+
+def _reciprocal_ranks(found: Evidence) -> Floats:
+    total = np.zeros(len(found.ids))
+    for values in (found.cosines, found.keywords, found.topics, found.nearness):
+        says = np.nan_to_num(values, nan=-1.0) > 0
+        order = np.argsort(-np.where(says, values, -np.inf), kind="stable")[: int(says.sum())]
+        total[order] += 1 / (np.arange(len(order)) + _RRF_OFFSET)
+    return total * _RRF_OFFSET / 2
+
+
+def _nearness(days: NDArray[np.int64], periods: Sequence[Period]) -> Floats:
+    """Return how near the days of each memory are to the nearest period."""
+    best = np.full(len(days), np.nan)
+    for period in periods:
+        outside = np.maximum(0, np.maximum(period.start - days, days - period.end)).min(axis=1)
+        best = np.fmax(best, np.exp(-outside / _DAYS_OUTSIDE))
+    return best
+
+
+def pool(found: Evidence, scores: Floats, fingerprint_of: Callable[[int], bytes], limit: int) -> list[int]:
+    """Return the rows of the best memories, the best first; of copies in several namespaces, one."""
+    order = np.argsort(-scores, kind="stable")
+    chosen: list[int] = []
+    seen: set[bytes] = set()
+    for row in order:
+        if scores[row] < 0 or len(chosen) == limit:
+            break
+        fingerprint = fingerprint_of(int(found.ids[row]))
+        if fingerprint and fingerprint not in seen:  # if not, it was removed meanwhile
+            seen.add(fingerprint)
+            chosen.append(int(row))
+    return chosen
+
+
+def _at(ids: Ids, counts: Mapping[int, float]) -> Floats:
+    """Return the counts by id as an array; 0 for the others. A memory that was stored meanwhile is not among `ids`."""
+    known = np.fromiter(counts.keys(), np.int64, len(counts))
+    values = np.fromiter(counts.values(), float, len(counts))
+    found = np.zeros(len(ids))
+    among = np.isin(known, ids)
+    found[np.searchsorted(ids, known[among])] = values[among]
+    return found

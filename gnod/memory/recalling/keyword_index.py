@@ -1,0 +1,350 @@
+"""The keyword index of the memories: BM25 over their texts and topics, in RAM only, while they are unlocked.
+
+Terms are kept as numbers: Python's hash of a string, which has a random key in each process. The arrays are in
+`LockedArray`s, so that the index is not swapped and not in core dumps where the system allows that. Postings are in two
+segments: most are in a sorted one, and those of the latest memories in a small one that is sorted when it is searched.
+
+Methods lock, so searches can run in threads while memories are stored.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod import bm25
+from gnod.analysis.short_texts import detect_short
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.analysis.stopwords import LANGUAGES, function_words
+from gnod.analysis.terms import Analyzer, Unit
+from gnod.caches import WORDS
+from gnod.memory.key.locked_memory import LockedArray
+from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
+from gnod.memory.recalling.turns import turn
+from gnod.memory.records import Memory
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float64]
+# Rows of _SLOT.
+Table = NDArray[Any]
+
+# How much the length counts. It says little, because texts are short and of similar length.
+_B = 0.4
+# A keyword in the turn before or after counts this share: an answer is often short, and the question has the words.
+_NEIGHBOUR = 0.2
+_SESSION_MS = 3_600_000
+# Merge the latest memories into the sorted segment when they have this many postings.
+_MAX_LATEST = 20_000
+_FIRST_SLOTS = 256
+
+_SLOT = np.dtype(
+    [
+        ("id", np.int64),
+        ("length", np.int32),
+        ("session", np.int64),
+        ("time_ms", np.int64),
+        ("days", np.int32, MAX_DAYS),
+        ("is_live", np.bool_),
+    ]
+)
+_MAX_COUNT = 0xFFFF
+_TIME = "\0states a time"
+_SPEAKER = "\0speaker:"
+
+
+class Matches(NamedTuple):
+    """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
+    is in the memory, in [0, 1], by the weight of its words. `named`: whether a word of the query names its speaker.
+    `states_time`: whether its text says when something happens. `times_ms`: when it
+    happened, or was stored. `days`: the days in its text, since 1970."""
+
+    ids: Ids
+    scores: Floats
+    coverage: Floats
+    named: NDArray[np.bool_]
+    states_time: NDArray[np.bool_]
+    times_ms: Ids
+    days: NDArray[np.int32]
+
+
+class KeywordIndex:
+    """`put` and `remove` follow the database. After `wipe` it is empty and stays so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_wiped = False
+        self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
+        self._used = 0
+        self._slot_of: dict[int, int] = {}
+        self._sorted = _Segment.of([])
+        self._latest: list[_Segment] = []
+        self._languages = {DEFAULT_LANGUAGE}
+        # The analysers by stemmer
+        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, id_: int) -> bool:
+        return id_ in self._slot_of
+
+    @property
+    def languages(self) -> list[str]:
+        """Return the languages of the memories."""
+        return sorted(self._languages)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays())
+
+    @property
+    def is_locked(self) -> bool:
+        """Tell whether no part of the index can be swapped."""
+        return all(array.is_locked for array in self._arrays())
+
+    def put(self, memories: Sequence[Memory]) -> None:
+        """Index memories; those that are indexed already are replaced. May take milliseconds: call it in a thread."""
+        with self._lock:
+            found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
+            if found:
+                self._latest.append(_Segment.of(found))
+            if sum(map(len, self._latest)) > _MAX_LATEST:
+                self._merge()
+
+    def remove(self, ids: Iterable[int]) -> None:
+        with self._lock:
+            for id_ in ids:
+                slot = self._slot_of.pop(id_, None)
+                if slot is not None:
+                    self._rows()["is_live"][slot] = False
+
+    def wipe(self) -> None:
+        """Overwrite everything with zeros and forget it."""
+        with self._lock:
+            self._is_wiped = True  # a thread may still be about to add one
+            for array in self._arrays():
+                array.wipe()
+            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _Segment.of([]), []
+            self._used = 0
+            self._slot_of.clear()
+            self._analyzers.clear()
+            WORDS.empty()  # this cache has words of memories
+
+    def search(self, query: str, allowed: Collection[int] | None = None) -> Matches:
+        """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
+        allowed memories weigh more."""
+        with self._lock:
+            rows = self._rows()
+            live = rows["is_live"].copy()  # there are none after `wipe`
+            if allowed is not None:
+                live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
+            groups = self._groups(query)
+            segments = self._searchable()
+            scores, coverage = self._bm25(groups, segments, live)
+            named = np.zeros(len(rows), bool)
+            for group in groups:
+                named[_found(segments, group.speakers).slots] = True
+            dated = np.zeros(len(rows), bool)
+            dated[_found(segments, [hash(_TIME)]).slots] = True
+            chosen = np.flatnonzero(live)
+            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
+            of = rows[chosen]
+        return Matches(
+            ids=of["id"].copy(),
+            scores=_with_neighbours(scores[chosen], of),
+            coverage=coverage[chosen],
+            named=named[chosen],
+            states_time=dated[chosen],
+            times_ms=of["time_ms"].copy(),
+            days=of["days"].copy(),
+        )
+
+    def _posted(self, memory: Memory) -> _Postings:
+        """Add the row of a memory, and return its postings."""
+        if (old := self._slot_of.get(memory.id)) is not None:
+            self._rows()["is_live"][old] = False
+        if self._used == len(self._slots.values):
+            self._grow()
+        language = detect_short(memory.text) or DEFAULT_LANGUAGE
+        self._languages.add(language)
+        stemmer = stemming_language(language)
+        if stemmer not in self._analyzers:
+            self._analyzers[stemmer] = Analyzer(language)
+        analyzer = self._analyzers[stemmer]
+        terms = analyzer.stream("\n".join((memory.text, *memory.topics))).split()
+        counts = Counter(map(hash, terms))
+        said = turn(memory.text)
+        body = memory.text[memory.text.index(": ") + 2 :] if said and not said.about else memory.text
+        if said:
+            for term in analyzer.stream(said.speaker).split():
+                counts[hash(_SPEAKER + term)] = 1
+            if said.about:
+                body = memory.text.partition("): ")[2]
+        if states_time(body):
+            counts[hash(_TIME)] = 1
+        slot = self._used
+        row = self._slots.values[slot : slot + 1]
+        row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
+        row["session"] = hash((memory.namespace, said.about)) if said else 0
+        row["time_ms"] = memory.happened_ms
+        days = days_in(memory.text)[:MAX_DAYS]
+        row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
+        self._slot_of[memory.id] = slot
+        self._used += 1
+        return _Postings(
+            np.fromiter(counts.keys(), np.int64, len(counts)),
+            np.full(len(counts), slot, np.int32),
+            np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), _MAX_COUNT).astype(np.uint16),
+        )
+
+    def _groups(self, query: str) -> list[_Group]:
+        """Return the terms of the query: for each word its forms in the languages of the memories."""
+        if self._is_wiped:
+            return []
+        units = {stemmer: analyzer.units(query) for stemmer, analyzer in self._analyzers.items()}
+        default = units[DEFAULT_LANGUAGE]
+        words = [unit.surface for unit in default]
+        dropped = function_words(words, LANGUAGES)
+        found: dict[tuple[str, ...], _Group] = {}
+        for at, unit in enumerate(default):
+            if unit.surface.lower() in dropped:
+                continue
+            alike = [each[at] for each in units.values()]
+            for forms in _forms(alike):
+                found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
+        return list(found.values())
+
+    def _bm25(
+        self, groups: Sequence[_Group], segments: Sequence[_Segment], live: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        rows = self._rows()
+        scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
+        number = int(live.sum())
+        if not number:
+            return scores, covered
+        lengths: Floats = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
+        weight = 0.0
+        for group in groups:
+            postings = _found(segments, group.terms)
+            counts = np.bincount(postings.slots, postings.counts, len(rows)) * live
+            holders = np.flatnonzero(counts)
+            idf = bm25.idf(number, len(holders))
+            weight += idf
+            count = counts[holders].astype(np.float64)
+            covered[holders] += idf
+            scores[holders] += idf * bm25.saturated(count, lengths[holders], b=_B)
+        return scores, covered / weight if weight else covered
+
+    def _searchable(self) -> list[_Segment]:
+        """Return the segments; those of the latest memories become one."""
+        if len(self._latest) > 1:
+            merged = _Segment.of([segment.postings for segment in self._latest])
+            for segment in self._latest:
+                segment.wipe()
+            self._latest = [merged]
+        return [self._sorted, *self._latest]
+
+    def _merge(self) -> None:
+        """Put the latest memories into the sorted segment, without what was removed."""
+        live = self._rows()["is_live"]
+        segments = [self._sorted, *self._latest]
+        merged = _Segment.of([segment.postings.only(live[segment.postings.slots]) for segment in segments])
+        for segment in segments:
+            segment.wipe()
+        self._sorted, self._latest = merged, []
+
+    def _grow(self) -> None:
+        grown = LockedArray(2 * len(self._slots.values), _SLOT)
+        grown.values[: self._used] = self._rows()
+        self._slots.wipe()
+        self._slots = grown
+
+    def _rows(self) -> Table:
+        return self._slots.values[: self._used]
+
+    def _arrays(self) -> list[LockedArray]:
+        return [self._slots, *(array for segment in (self._sorted, *self._latest) for array in segment.arrays)]
+
+
+class _Postings(NamedTuple):
+    """Terms with the slots of the memories that have them, and how often."""
+
+    terms: Ids
+    slots: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> _Postings:
+        return _Postings(self.terms[chosen], self.slots[chosen], self.counts[chosen])
+
+
+class _Segment:
+    """Postings in the order of their terms, in locked memory."""
+
+    def __init__(self, arrays: list[LockedArray]) -> None:
+        self.arrays = arrays
+        self.postings = _Postings(*(array.values for array in arrays))
+
+    @classmethod
+    def of(cls, parts: Sequence[_Postings]) -> _Segment:
+        """Sort postings into a new segment."""
+        joined = _joined(parts)
+        order = np.argsort(joined.terms, kind="stable")
+        arrays = []
+        for column in joined:
+            arrays.append(LockedArray(len(column), column.dtype))
+            arrays[-1].values[:] = column[order]
+        return cls(arrays)
+
+    def __len__(self) -> int:
+        return len(self.postings.terms)
+
+    def wipe(self) -> None:
+        for array in self.arrays:
+            array.wipe()
+
+
+class _Group(NamedTuple):
+    """The forms of one word of a query, and the same as the name of a speaker."""
+
+    terms: list[int]
+    speakers: list[int]
+
+
+def _forms(alike: Sequence[Unit]) -> Iterable[tuple[str, ...]]:
+    """Yield the forms of each part of a word, and those of the whole."""
+    for at in range(len(alike[0].parts)):
+        yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
+    if alike[0].whole:
+        yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
+
+
+def _found(segments: Sequence[_Segment], terms: Sequence[int]) -> _Postings:
+    """Return the postings of some terms."""
+    found = []
+    for postings in (segment.postings for segment in segments):
+        first = np.searchsorted(postings.terms, terms, "left").tolist()
+        end = np.searchsorted(postings.terms, terms, "right").tolist()
+        found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
+    return _joined(found)
+
+
+def _joined(parts: Sequence[_Postings]) -> _Postings:
+    empty = _Postings(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
+    return _Postings(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
+
+
+def _with_neighbours(scores: Floats, rows: Table) -> Floats:
+    """Add a part of the scores of the turns before and after, in the same conversation."""
+    if len(rows) < 2:
+        return scores
+    follows = (rows["session"][1:] == rows["session"][:-1]) & (rows["session"][1:] != 0)
+    follows &= np.abs(rows["time_ms"][1:] - rows["time_ms"][:-1]) <= _SESSION_MS
+    total = scores.copy()
+    total[1:] += _NEIGHBOUR * np.where(follows, scores[:-1], 0.0)
+    total[:-1] += _NEIGHBOUR * np.where(follows, scores[1:], 0.0)
+    return total

@@ -1,0 +1,277 @@
+"""The memories that this daemon serves: their database, their key and their models.
+
+Opens nothing before the first request. Texts are in clear only here and in what is called from here; none is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from gnod.configured.configuration import Configuration
+from gnod.configured.models import ModelFactory, ModelService
+from gnod.errors import GnoError, KeyringFailed
+from gnod.memory.database import MemoryDatabase
+from gnod.memory.key import keys
+from gnod.memory.key.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
+from gnod.memory.key.vault import Vault
+from gnod.memory.memories import Memories
+from gnod.memory.models import MemoryModels
+from gnod.memory.recalling import recall
+from gnod.memory.recalling.ranking import Depth
+from gnod.memory.recalling.recall import Recalled
+from gnod.memory.records import Vector
+from gnod.store.memory import memories as table
+from gnod.types import Unavailable
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class MemoryState(NamedTuple):
+    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. The rest is known only while
+    unlocked."""
+
+    is_unlocked: bool
+    key: str | None
+    memories: int
+    unembedded: int
+    unindexed: int
+    is_index_locked: bool
+    namespaces: list[str]
+
+
+class MemoryService:
+    """`path`: the database, which is created on first use."""
+
+    def __init__(
+        self,
+        path: Path,
+        configuration: Configuration,
+        models: ModelService,
+        factory: ModelFactory,
+    ) -> None:
+        self._path = path
+        self._models = MemoryModels(models, factory)
+        self._database: MemoryDatabase | None = None
+        self._vault: Vault | None = None
+        self._memories: Memories | None = None
+        self._opening = asyncio.Lock()
+        self._embedding: asyncio.Task[None] | None = None
+        self._indexing: asyncio.Task[None] | None = None
+        self._have_models_changed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        configuration.changed.connect(lambda _: self.models_changed())
+        models.installed.connect(lambda _: self.models_changed())
+
+    async def memories(self) -> Memories:
+        """Return the memories, and unlock them if that needs no passphrase. Raises MemoryLocked, KeyringFailed, and
+        DatabaseCorrupt."""
+        if self._memories is not None:
+            return self._memories
+        return await self._complete(self._open_memories())
+
+    async def unlock(self, passphrase: str | None) -> None:
+        """Take the key, or make one where there is none. Raises MemoryLocked when a passphrase is needed,
+        WrongPassphrase, KeyringFailed."""
+        await self._complete(self._open_memories(passphrase, by_hand=True))
+
+    async def move_key(self, passphrase: str | None, new_passphrase: str | None) -> None:
+        """Protect the key with a new passphrase, or keep it in the keyring (None). `passphrase`: the present one, if
+        any. Raises what `unlock` raises."""
+        await self._complete(self._move_key(passphrase, new_passphrase))
+
+    async def lock(self) -> None:
+        """Complete what is being written, then forget the key and all that was opened with it."""
+        await self._complete(self._lock())
+
+    async def state(self) -> MemoryState:
+        """Return the state. Unlocks nothing, and creates no database."""
+        async with self._opening:
+            is_new = self._vault is None and not await asyncio.to_thread(self._path.exists)
+            record = None if is_new else (await self._open_vault()).record
+        memories = self._memories
+        return MemoryState(
+            is_unlocked=memories is not None,
+            key=record.source if record else None,
+            memories=len(memories.resident) if memories else 0,
+            unembedded=memories.resident.unembedded if memories else 0,
+            unindexed=self._unindexed(memories) if memories else 0,
+            is_index_locked=memories is not None and memories.index.is_locked,
+            namespaces=memories.namespaces() if memories else [],
+        )
+
+    @property
+    def is_locked_by_hand(self) -> bool:
+        """Whether they need `unlock`, wherever their key is."""
+        return self._vault is not None and self._vault.is_locked_by_hand
+
+    async def keyring_problem(self) -> str | None:
+        """Return why the keyring cannot be used; None if it can."""
+        try:
+            return await keys.in_thread(keys.keyring_problem)
+        except KeyringFailed as error:
+            return error.message
+
+    async def recall(self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float) -> Recalled:
+        """Search. `limit_s`: for the reranker. Raises what `memories` and `recall.recall` raise, and MemoryNotFound for
+        a namespace."""
+        memories = await self.memories()
+        ids = memories.namespace_ids(namespaces)
+        reranker = self._models.reranker()
+        dependencies = recall.RecallDependencies(
+            sealer=memories.sealer,
+            resident=memories.resident,
+            keyword_index=memories.index,
+            open_all=memories.open_all,
+            damage_note=memories.damage_note,
+            embed=partial(self._embed_query, memories),
+            reranker=reranker,
+            throughput=self._models.throughput(reranker),
+            limit_s=limit_s,
+        )
+        found = await recall.recall(dependencies, query, depth, ids)
+        if left := memories.resident.unembedded:
+            self.models_changed()  # a model may have failed when they were stored
+            number = f"{left:,} of {len(memories.resident):,}"
+            found.notes.append(f"{number} not embedded yet: found by keyword and topic only")
+        if waiting := self._unindexed(memories):
+            found.notes.append(f"{waiting:,} of {len(memories.resident):,} not in the keyword index yet")
+        return found
+
+    async def forget_vectors(self, uri: str) -> None:
+        """Delete all vectors of a model, and embed again. Needs no key."""
+        async with self._opening:
+            if self._vault is None and not await asyncio.to_thread(self._path.exists):
+                return
+            await self._open_vault()
+            await self._opened_database.write(partial(table.forget_vectors, uri=uri))
+        if self._memories is not None:
+            await self._memories.load_vectors(self._models.embedding_model())
+        self.models_changed()
+
+    def models_changed(self) -> None:
+        """Embed what has no vectors of the model that is configured now, if it is installed. Returns at once."""
+        self._have_models_changed = True
+        if self._memories is not None and self._embedding is None:
+            self._embedding = asyncio.create_task(self._follow_models(self._memories), name="embedding memories")
+
+    async def close(self) -> None:
+        if self._vault is not None or self._tasks:
+            with contextlib.suppress(GnoError):  # a damaged database was never opened
+                await self.lock()
+        if self._database is not None:
+            await asyncio.to_thread(self._database.close)
+
+    async def _open_memories(self, passphrase: str | None = None, *, by_hand: bool = False) -> Memories:
+        async with self._opening:
+            if self._memories is not None and not by_hand:
+                return self._memories
+            overwrite_what_is_freed()
+            vault = await self._open_vault()
+            if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
+                await self._unlock(vault, passphrase)
+            if self._memories is None:
+                memories = Memories(vault.sealer, self._opened_database, self._models.embed_texts)
+                await memories.load(self._models.embedding_model())
+                self._memories = memories
+                self._indexing = asyncio.create_task(self._index(memories), name="indexing memories")
+                self.models_changed()
+            return self._memories
+
+    async def _lock(self) -> None:
+        async with self._opening:
+            vault = await self._open_vault()
+            memories, self._memories = self._memories, None
+            for task in (self._embedding, self._indexing):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
+            if memories is not None:
+                await memories.close()
+            vault.lock()
+        memories = None
+        await asyncio.to_thread(overwrite_small_blocks)
+        overwrite_kept_blocks()
+
+    async def _open_vault(self) -> Vault:
+        if self._vault is None:
+            if self._database is None:
+                self._database = await asyncio.to_thread(MemoryDatabase, self._path)
+            database = self._opened_database
+            await database.maintain(table.overwrite_deleted)
+            await database.maintain(table.empty_log)  # the last process may have been killed before it could
+            stored = await database.read(table.key_record)
+            self._vault = Vault(keys.read_record(stored) if stored else None)
+        return self._vault
+
+    @property
+    def _opened_database(self) -> MemoryDatabase:
+        assert self._database is not None
+        return self._database
+
+    async def _unlock(self, vault: Vault, passphrase: str | None) -> None:
+        is_new = vault.record is None
+        record, key = await keys.in_thread(partial(vault.fetch, passphrase))
+        if is_new:
+            await self._opened_database.write(partial(table.put_key_record, record=keys.write_record(record)))
+        vault.open(record, key)
+        _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
+
+    async def _move_key(self, passphrase: str | None, new_passphrase: str | None) -> None:
+        async with self._opening:
+            vault = await self._open_vault()
+            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase))
+            await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
+            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
+            vault.record = record
+        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
+
+    async def _follow_models(self, memories: Memories) -> None:
+        """Embed what has no vectors of the configured model, until the models stop changing."""
+        try:
+            while self._have_models_changed:
+                self._have_models_changed = False
+                if memories.model_uri != (uri := self._models.embedding_model()):
+                    await memories.load_vectors(uri)
+                if left := await memories.embed_missing():
+                    _log.debug("memory.unembedded", extra={"fields": {"memories": left}})
+        except GnoError as error:
+            _log.warning("memory.not_embedded", extra={"fields": {"kind": error.kind}})
+        except Exception:
+            _log.exception("memory.not_embedded")
+        finally:
+            self._embedding = None
+
+    def _unindexed(self, memories: Memories) -> int:
+        """Return how many memories are still to be put into the keyword index; damaged ones never are."""
+        is_done = self._indexing is None or self._indexing.done()
+        return 0 if is_done else max(len(memories.resident) - len(memories.index), 0)
+
+    async def _index(self, memories: Memories) -> None:
+        """Fill the keyword index, behind the first searches."""
+        try:
+            await memories.index_all()
+        except GnoError as error:
+            _log.warning("memory.not_indexed", extra={"fields": {"kind": error.kind}})
+        except Exception:
+            _log.exception("memory.not_indexed")
+
+    async def _embed_query(self, memories: Memories, query: str) -> Vector | Unavailable:
+        vector = await self._models.embed_query(memories.model_uri, query)
+        if not isinstance(vector, Unavailable) and memories.resident.dimensions not in (None, len(vector)):
+            memories.resident.replace_vectors([])  # another model is in the file now: embed again
+        return vector
+
+    async def _complete(self, work: Coroutine[object, object, T]) -> T:
+        """Run `work` to the end even if the request is cancelled: no key may be made without its record."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)

@@ -1,0 +1,39 @@
+"""What embedders, rerankers and generators have in common: an address, and what runs the model."""
+
+from __future__ import annotations
+
+from gnod.errors import ModelNotPulled
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.run.messages import ModelSpec
+from gnod.models.run.runner import Runner
+from gnod.models.uris import endpoint_of
+
+
+class InstalledModel:
+    """`inference`: the worker of this machine, or the server that the address names. `threads`: processor threads for
+    one step. The file need not exist before `spec` is called."""
+
+    pull_command = "gnoctl models pull"
+
+    def __init__(self, uri: str, *, files: ModelFiles, inference: Runner, gpu: bool, threads: int) -> None:
+        self.uri = uri
+        self._files = files
+        self._inference = inference
+        self._gpu = gpu
+        self._threads = threads
+
+    def spec(self) -> ModelSpec:
+        """Return how to load the model. Raises ModelNotPulled."""
+        if endpoint_of(self.uri):
+            return ModelSpec(path=self.uri)
+        installed = self._files.find(self.uri)
+        if installed is None:
+            raise ModelNotPulled(
+                f"the model {self.uri} is not on this machine yet: run `{self.pull_command}`", {"uri": self.uri}
+            )
+        window = self._window(installed)
+        return ModelSpec(path=str(installed.path), window=window, gpu=self._gpu, threads=self._threads)
+
+    def _window(self, installed: Installed) -> int | None:
+        """Return how many tokens the model takes at once; None: what its file says."""
+        return installed.profile.window if installed.profile else None

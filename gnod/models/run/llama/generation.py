@@ -1,0 +1,196 @@
+"""One generative model: a conversation in, the assistant's text out, piece by piece."""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from typing import Literal, NamedTuple
+
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.chat import Chat, Messages
+from gnod.models.run.llama.library import Stop
+from gnod.models.run.llama.sampling import Sampler
+from gnod.models.run.messages import GENERATION_WINDOW, ModelSpec
+
+# The tokens of the prompt in one step. Larger steps are not faster on a processor. The result of a step depends a
+# little on its length, so only whole steps are kept for the next request: an answer never depends on earlier requests.
+_STEP_TOKENS = 64
+_THINK, _END_THINK = "<think>", "</think>"
+
+
+class GeneratedPiece(NamedTuple):
+    """`text` may be empty. `prompt_tokens` (read or cached) and `tokens` (generated) count from the start. `finish` is
+    set in the last piece."""
+
+    text: str
+    finish: Literal["stop", "length"] | None
+    prompt_tokens: int
+    tokens: int
+
+
+class GenerationEngine:
+    """Only one thread may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it cannot
+    generate."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._model = library.load(spec)
+        self._to_free = ExitStack()
+        self._to_free.callback(llama_cpp.llama_model_free, self._model)
+        try:
+            self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
+            if not library.is_causal(self._model) or llama_cpp.llama_model_has_encoder(self._model):
+                raise ModelRejected("the model does not write text: it is not a generator")
+            library.require_vocabulary(self._model)
+            trained = llama_cpp.llama_model_n_ctx_train(self._model)
+            self.window = min(spec.window or GENERATION_WINDOW, trained, GENERATION_WINDOW)
+            step = min(self.window, _STEP_TOKENS)
+            self._context = library.new_context(
+                self._model,
+                "to write text",
+                threads=spec.threads,
+                n_ctx=self.window,
+                n_batch=step,
+                n_ubatch=step,
+                n_seq_max=1,
+                n_outputs_max=1,  # only the last token's output is used
+            )
+            self._to_free.callback(llama_cpp.llama_free, self._context)
+            self._chat = Chat(self._model, llama_cpp.llama_model_chat_template(self._model, None))
+        except BaseException:
+            self.close()
+            raise
+        # The prompt's tokens in the context's memory. Requests begin alike, and the common part is not read twice.
+        self._cached: list[int] = []
+        self._stop = Stop()
+
+    def close(self) -> None:
+        self._to_free.close()
+
+    def generate(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        grammar: str | None = None,
+        temperature: float = 0.0,
+        seed: int = 0,
+        stop: Stop,
+    ) -> Iterator[GeneratedPiece]:
+        """Generate the assistant's next message until it ends or `stop` is set. Raises InferenceFailed."""
+        prompt = self._chat.tokens(messages)
+        if len(prompt) >= self.window:
+            raise InferenceFailed(f"the prompt has {len(prompt):,} tokens and the model takes {self.window:,}")
+        with closing(Sampler(self._vocabulary, grammar=grammar, temperature=temperature, seed=seed)) as sampler:
+            self._stop = stop
+            stop.watch(self._context)
+            yield from self._read(prompt)
+            if not stop():
+                yield from self._write(sampler, len(prompt), max_tokens, VisibleText(may_think=grammar is None))
+
+    def _read(self, prompt: list[int]) -> Iterator[GeneratedPiece]:
+        # The last token is always read, because its output is needed.
+        shared = _shared_length(self._cached, prompt[:-1])
+        self._forget_after(shared - shared % _STEP_TOKENS)
+        for at in range(len(self._cached), len(prompt), _STEP_TOKENS):
+            tokens = prompt[at : at + _STEP_TOKENS]
+            if not self._step(tokens):
+                return
+            self._cached += tokens
+            yield GeneratedPiece("", None, len(self._cached), 0)
+
+    def _write(
+        self, sampler: Sampler, prompt_tokens: int, max_tokens: int, visible: VisibleText
+    ) -> Iterator[GeneratedPiece]:
+        count = 0
+        while (token := sampler.next(self._context)) is not None:
+            count += 1
+            text = visible.add(self._bytes(token))
+            if count >= max_tokens or prompt_tokens + count >= self.window:
+                yield GeneratedPiece(text + visible.rest(), "length", prompt_tokens, count)
+                return
+            yield GeneratedPiece(text, None, prompt_tokens, count)
+            if not self._step([token]):
+                return
+        yield GeneratedPiece(visible.rest(), "stop", prompt_tokens, count)
+
+    def _step(self, tokens: list[int]) -> bool:
+        """Compute with the next tokens; False when it was stopped. Raises InferenceFailed."""
+        if self._stop():
+            return False
+        array = (llama_cpp.llama_token * len(tokens))(*tokens)
+        status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(array, len(tokens)))
+        if status == library.ABORTED and self._stop():
+            return False
+        if status:
+            raise InferenceFailed(f"the model failed on a prompt (llama.cpp's status {status})")
+        return True
+
+    def _forget_after(self, length: int) -> None:
+        """Shorten the context's memory, which also holds the last reply and the remains of a stopped step."""
+        memory = llama_cpp.llama_get_memory(self._context)
+        if not llama_cpp.llama_memory_seq_rm(memory, 0, length, -1):
+            llama_cpp.llama_memory_clear(memory, True)  # a recurrent model cannot go back
+            length = 0
+        del self._cached[length:]
+
+    def _bytes(self, token: int) -> bytes:
+        # Special tokens have no text, except those that VisibleText needs.
+        name = llama_cpp.llama_vocab_get_text(self._vocabulary, token)
+        is_shown = name in (_THINK.encode(), _END_THINK.encode())
+        room = 64
+        while True:
+            piece = ctypes.create_string_buffer(room)
+            length = llama_cpp.llama_token_to_piece(self._vocabulary, token, piece, room, 0, is_shown)
+            if length >= 0:
+                return piece.raw[:length]
+            room = -length
+
+
+class VisibleText:
+    """The text to show, from the bytes of the tokens: whole characters, and with `may_think` nothing that stands
+    between `<think>` and `</think>` at the beginning."""
+
+    def __init__(self, *, may_think: bool) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_beginning = may_think
+        self._held_back = ""
+
+    def add(self, piece: bytes) -> str:
+        """Return the text that can be shown after these bytes.
+
+        >>> visible = VisibleText(may_think=True)
+        >>> [visible.add(piece) for piece in (b"<thi", b"nk>Hm.</think>", b" Caf", b"\\xc3", b"\\xa9")]
+        ['', '', 'Caf', '', 'é']
+        """
+        text = self._decoder.decode(piece)
+        if not self._is_beginning:
+            return text
+        self._held_back += text
+        beginning = self._held_back.lstrip()
+        if beginning.startswith(_THINK):
+            beginning = beginning.partition(_END_THINK)[2].lstrip()
+            if not beginning:
+                return ""
+            self._held_back = beginning
+        elif _THINK.startswith(beginning):
+            return ""  # the bytes may become a character
+        return self._release()
+
+    def rest(self) -> str:
+        """Return what was held back, at the end, without an incomplete character or thought."""
+        return "" if self._held_back.lstrip().startswith(_THINK) else self._release()
+
+    def _release(self) -> str:
+        self._is_beginning = False
+        text, self._held_back = self._held_back, ""
+        return text
+
+
+def _shared_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the common prefix."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))

@@ -1,0 +1,155 @@
+"""One llama.cpp context for whole texts, with its thread: only one thread may use a context."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.child.priority import lower_thread
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import Stop
+from gnod.models.run.llama.packing import MAX_PARTS
+
+T = TypeVar("T")
+Matrix = NDArray[np.float32]
+
+_Numbers = ctypes.POINTER(ctypes.c_int32)
+
+# The multiplications of a short step: 47 tokens of MiniLM, about 25 ms on one core.
+_SHORT_STEP = 500_000_000
+
+
+class Stopped(Exception):
+    """A step was stopped."""
+
+
+class Lane:
+    """Runs steps of at most `tokens` tokens on `threads` threads, short ones on one thread less. `background`: at lower
+    priority for the processor and the disk. `ranks`: the output of a part is the number of the model's head, not a
+    vector. `flash_attention`: slower for fewer than 64 tokens. Raises ModelRejected."""
+
+    def __init__(
+        self,
+        model: llama_cpp.llama_model_p,
+        *,
+        tokens: int,
+        threads: int,
+        background: bool = False,
+        ranks: bool = False,
+        flash_attention: bool = True,
+    ) -> None:
+        self.tokens = tokens
+        # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
+        self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
+        self._context = library.new_context(
+            model,
+            "for reranking" if ranks else "for embeddings",
+            threads=threads,
+            n_ctx=tokens,
+            n_batch=tokens,
+            n_ubatch=tokens,
+            n_seq_max=MAX_PARTS,
+            embeddings=True,
+            kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
+            # Files do not always say that a model has a head.
+            **({"pooling_type": llama_cpp.LLAMA_POOLING_TYPE_RANK} if ranks else {}),
+            **({} if flash_attention else {"flash_attn_type": llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED}),
+        )
+        if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
+            llama_cpp.llama_free(self._context)
+            raise ModelRejected(
+                "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
+            )
+        self._batch = _Batch(tokens)
+        self._threads = threads
+        dimensions = llama_cpp.llama_model_n_embd(model)
+        # The weights of a layer: four matrices of attention, and two that are four times as large.
+        self._token_work = 12 * dimensions * dimensions * llama_cpp.llama_model_n_layer(model)
+        self._stop: Stop | None = None  # keep it, because llama.cpp reads it
+        self._thread = ThreadPoolExecutor(
+            1, thread_name_prefix="lane", initializer=lower_thread if background else None
+        )
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Run `work` on the lane's thread."""
+        return self._thread.submit(work)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+        llama_cpp.llama_free(self._context)
+
+    def run(self, parts: Sequence[Sequence[int]], stop: Stop | None = None) -> Matrix:
+        """Return the output of each part: a vector, or one number. Runs on the lane's thread only. Raises
+        InferenceFailed, and Stopped if `stop` was set, even in the middle of the step."""
+        if stop:
+            if stop():
+                raise Stopped
+            self._stop = stop
+            stop.watch(self._context)
+        batch = self._batch.holding(parts)
+        threads = threads_for(batch.n_tokens * self._token_work, self._threads)
+        llama_cpp.llama_set_n_threads(self._context, threads, threads)
+        if memory := llama_cpp.llama_get_memory(self._context):  # only decoders have a memory
+            llama_cpp.llama_memory_clear(memory, True)
+            status = llama_cpp.llama_decode(self._context, batch)
+        else:
+            status = llama_cpp.llama_encode(self._context, batch)
+        if status == library.ABORTED and stop and stop():
+            raise Stopped
+        if status:
+            raise InferenceFailed(f"the model failed on a text (llama.cpp's status {status})")
+        return np.stack([self._pooled(sequence) for sequence in range(len(parts))])
+
+    def _pooled(self, sequence: int) -> Matrix:
+        vector = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
+        if not vector:
+            raise ModelRejected("the model returns nothing for a text: it cannot be used for this role")
+        return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
+
+
+def threads_for(multiplications: int, threads: int) -> int:
+    """Return how many of `threads` compute a step. A short one leaves a core to the daemon, which searches meanwhile:
+    at each of a model's barriers, the threads would wait for the one that shares a core with it.
+
+    >>> threads_for(100_000_000, 2), threads_for(100_000_000, 8), threads_for(1_000_000_000, 2)
+    (1, 7, 2)
+    """
+    return max(threads - 1, 1) if multiplications < _SHORT_STEP else threads
+
+
+class _Batch:
+    """llama.cpp's batch over arrays that NumPy fills at once."""
+
+    def __init__(self, tokens: int) -> None:
+        self._token, self._position, self._sequence = (np.zeros(tokens, np.int32) for _ in range(3))
+        self._sequences = np.ones(tokens, np.int32)
+        self._output = np.ones(tokens, np.int8)
+        first = self._sequence.ctypes.data
+        self._sequence_of = (_Numbers * tokens)(*(ctypes.cast(first + 4 * n, _Numbers) for n in range(tokens)))
+        self._batch = llama_cpp.llama_batch(
+            n_tokens=0,
+            token=self._token.ctypes.data_as(_Numbers),
+            pos=self._position.ctypes.data_as(_Numbers),
+            n_seq_id=self._sequences.ctypes.data_as(_Numbers),
+            seq_id=ctypes.cast(self._sequence_of, ctypes.POINTER(_Numbers)),
+            logits=self._output.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
+        )
+
+    def holding(self, parts: Sequence[Sequence[int]]) -> llama_cpp.llama_batch:
+        """Return the batch with these sequences in it."""
+        at = 0
+        for number, tokens in enumerate(parts):
+            end = at + len(tokens)
+            self._token[at:end] = tokens
+            self._position[at:end] = np.arange(len(tokens))
+            self._sequence[at:end] = number
+            at = end
+        self._batch.n_tokens = at
+        return self._batch

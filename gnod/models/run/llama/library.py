@@ -1,0 +1,150 @@
+"""llama.cpp's C interface: set up once, quiet, with its backends. What every kind of model needs is here.
+
+The high-level class reads past its buffers with some poolings, and computes the texts of a batch one by one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models.run.llama.bindings import libggml, llama_cpp
+from gnod.models.run.messages import ModelSpec
+
+# The self-test: two questions with their answers, which a model for retrieval must match correctly.
+KNOWN_PAIRS = (
+    ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
+    ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
+)
+# Values of llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
+_WIDE = ("0", "1", "32")
+ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
+
+
+def _ignore(_level: int, _text: bytes, _data: object) -> None:
+    """llama.cpp prints pages while it loads."""
+
+
+_IGNORE = llama_cpp.llama_log_callback(_ignore)  # keep it, because llama.cpp calls it as long as the process lives
+
+
+def ignore_log() -> None:
+    """Let llama.cpp print nothing. To be called again after an import of its package, which lets it print."""
+    llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
+
+
+ignore_log()
+llama_cpp.llama_backend_init()
+
+# llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the
+# interpreter's lock each time. C's `strlen` does not: it returns 0 for the flag as long as that is empty.
+_IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0)
+
+
+class Stop:
+    """A flag that one thread sets and llama.cpp reads within a step."""
+
+    def __init__(self) -> None:
+        self._flag = ctypes.create_string_buffer(2)
+
+    def __call__(self) -> bool:
+        """Tell whether it is set."""
+        return self._flag.raw[0] != 0
+
+    def set(self) -> None:
+        self._flag[0] = b"x"
+
+    def watch(self, context: llama_cpp.llama_context_p) -> None:
+        """Let the flag end the context's steps. It must live until the context watches another one."""
+        llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(self._flag, ctypes.c_void_p))
+
+
+def has_graphics_card() -> bool:
+    """Tell whether this llama.cpp was built for graphics cards. Loads their drivers."""
+    return bool(llama_cpp.llama_supports_gpu_offload())
+
+
+def prefers_bf16() -> bool:
+    """Tell whether weights are multiplied faster in bfloat16 than in float16, about twice as fast: this llama.cpp uses
+    the processor's own instructions for it, and no graphics card."""
+    return b"AVX512_BF16 = 1" in llama_cpp.llama_print_system_info() and not has_graphics_card()
+
+
+def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
+    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt."""
+    settings = llama_cpp.llama_model_default_params()
+    settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
+    model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
+    if not model:
+        raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
+    return model
+
+
+def new_context(
+    model: llama_cpp.llama_model_p, purpose: str, *, threads: int, **settings: int
+) -> llama_cpp.llama_context_p:
+    """Return a context with these fields of `llama_context_params`, to be freed with `llama_free`. Raises
+    ModelRejected."""
+    params = llama_cpp.llama_context_default_params()
+    params.n_threads = params.n_threads_batch = threads
+    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.no_perf = True
+    for name, value in settings.items():
+        setattr(params, name, value)
+    context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, params)
+    if not context:
+        raise ModelRejected(f"llama.cpp cannot run the model {purpose}; there may not be enough memory")
+    return context
+
+
+def require_vocabulary(model: llama_cpp.llama_model_p) -> None:
+    """Raise ModelRejected for a model that gnod converted: llama.cpp would abort when asked for its tokens."""
+    if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
+        raise ModelRejected("the model is for embeddings only; for this role, name a GGUF file of a language model")
+
+
+def is_causal(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
+    architecture = metadata(model, "general.architecture")
+    return metadata(model, f"{architecture}.attention.causal") != "false"
+
+
+def is_quantised(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether the weights have fewer than 16 bits, or the file does not say. Then activations are rounded too, and
+    two ways to compute the same differ in the fourth digit of a cosine."""
+    return metadata(model, "general.file_type") not in _WIDE
+
+
+def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
+    """Return a value of the model's file as text; "" where it has none."""
+    length = llama_cpp.llama_model_meta_val_str(model, key.encode(), None, 0)
+    if length < 0:
+        return ""
+    value = ctypes.create_string_buffer(length + 1)
+    llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
+    return value.value.decode("utf-8", "replace")
+
+
+class _GgufParams(ctypes.Structure):
+    """gguf.h's gguf_init_params. If both are unset, no weights are read."""
+
+    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
+
+
+libggml.gguf_init_from_file.restype = ctypes.c_void_p
+libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _GgufParams]
+libggml.gguf_find_tensor.restype = ctypes.c_int64
+libggml.gguf_find_tensor.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+libggml.gguf_free.restype = None
+libggml.gguf_free.argtypes = [ctypes.c_void_p]
+
+
+def has_tensor(spec: ModelSpec, *names: str) -> bool:
+    """Tell whether the model's file has weights of one of these names, which llama.cpp does not report."""
+    file = libggml.gguf_init_from_file(spec.path.encode(), _GgufParams(no_alloc=True, context=None))
+    if not file:
+        raise ModelCorrupt(f"llama.cpp cannot read {spec.path}: it is damaged, or newer than llama.cpp")
+    try:
+        return any(libggml.gguf_find_tensor(file, name.encode()) >= 0 for name in names)
+    finally:
+        libggml.gguf_free(file)

@@ -1,0 +1,220 @@
+"""The inference worker, `python -m gnod.models.run.worker`: keeps models loaded and computes with them.
+
+A child process, so that a crash inside llama.cpp does not end the daemon, and so that its memory is really freed when
+it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from queue import SimpleQueue
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from gnod.child import frames, sandbox
+from gnod.child.child_setup import set_up_child, silence
+from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.models.run.llama import library
+from gnod.models.run.llama.embedding import EmbeddingEngine
+from gnod.models.run.llama.generation import GenerationEngine
+from gnod.models.run.llama.library import Stop
+from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.loaded_models import LoadedModels
+from gnod.models.run.messages import (
+    Begun,
+    Cancel,
+    Done,
+    Embed,
+    Embedded,
+    Failed,
+    Generate,
+    Generated,
+    Measure,
+    Measured,
+    Rank,
+    Ready,
+    Request,
+    Scored,
+    Work,
+    WorkerMessage,
+)
+
+_KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
+    ModelCorrupt: "corrupt",
+    ModelRejected: "rejected",
+    InferenceFailed: "failed",
+}
+_INTERACTIVE = frozenset(["query vectors", "ranking"])
+# A generation that yields checks this often whether it may continue.
+_YIELD_S = 0.005
+_REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the socket `FD` as long as `PARENT` lives; unload a model that was not used for `IDLE_S`."""
+    descriptor, idle_s, parent = int(arguments[0]), float(arguments[1]), int(arguments[2])
+    with socket.socket(fileno=descriptor) as channel:
+        set_up_child(parent)
+        channel.sendall(frames.encode(Ready(protections=_confine())))
+        silence()
+        Worker(channel, idle_s).serve()
+    return 0
+
+
+def _confine() -> list[str]:
+    """Give up all rights that computing does not need. The driver of a graphics card needs devices and a cache of
+    compiled programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
+    if sys.platform != "linux":
+        return []
+    if library.has_graphics_card():
+        return sandbox.stay_local()
+    return sandbox.confine(writable=None, readable=None)
+
+
+class _Job(NamedTuple):
+    """`stop` is set when the request is cancelled."""
+
+    request: Work
+    stop: Stop
+
+
+class Worker:
+    """Does each kind of work on a thread of its own, so that the vector of a query waits neither for documents nor for
+    an answer that takes 30 seconds."""
+
+    def __init__(self, channel: socket.socket, idle_s: float) -> None:
+        self._channel = channel
+        self._sending = threading.Lock()
+        self._models = LoadedModels(idle_s, self._send)
+        self._queues: dict[str, SimpleQueue[_Job]] = {}
+        self._stops: dict[int, Stop] = {}
+        self._interactive: set[int] = set()
+
+    def serve(self) -> None:
+        """Accept requests until the stream ends, then end the process, even if it is computing."""
+        try:
+            while (request := frames.receive(self._channel, _REQUESTS)) is not None:
+                if isinstance(request, Cancel):
+                    if stop := self._stops.get(request.id):
+                        stop.set()
+                else:
+                    self._put(_Job(request, Stop()))
+        finally:
+            os._exit(0)
+
+    def _put(self, job: _Job) -> None:
+        """Give a job to the thread of its kind, which the first job starts."""
+        self._stops[job.request.id] = job.stop
+        kind = _kind(job.request)
+        if kind not in self._queues:
+            self._queues[kind] = SimpleQueue()
+            threading.Thread(target=self._work_through, args=(self._queues[kind],), name=kind, daemon=True).start()
+        self._queues[kind].put(job)
+
+    def _work_through(self, queue: SimpleQueue[_Job]) -> None:
+        try:
+            while True:
+                job = queue.get()
+                if not job.stop():
+                    self._process(job)
+                del self._stops[job.request.id]
+        except BaseException:
+            # Exit, so that the daemon starts another worker; without this thread, requests would wait for ever.
+            os._exit(1)
+
+    def _process(self, job: _Job) -> None:
+        request_id = job.request.id
+        self._send(Begun(id=request_id))
+        if is_interactive := _kind(job.request) in _INTERACTIVE:
+            self._interactive.add(request_id)
+        try:
+            self._send(self._run(job))
+        except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
+            self._send(Failed(id=request_id, kind=_KINDS[type(error)], message=error.message))
+        except MemoryError:
+            self._send(Failed(id=request_id, kind="failed", message="there is not enough memory for the model"))
+        finally:
+            if is_interactive:
+                self._interactive.discard(request_id)
+
+    def _run(self, job: _Job) -> Embedded | Done:
+        match job.request:
+            case Embed():
+                return self._embed(job.request)
+            case Rank():
+                self._rank(job.request, job.stop)
+            case Measure():
+                self._measure(job.request)
+            case Generate():
+                self._generate(job.request, job.stop)
+        return Done(id=job.request.id)
+
+    def _embed(self, request: Embed) -> Embedded:
+        with self._models.use(EmbeddingEngine, request.model) as engine:
+            vectors, tokens, unknown = engine.embed(
+                request.texts, interactive=request.interactive, count_unknown=request.count_unknown
+            )
+        return Embedded(
+            id=request.id,
+            dimensions=vectors.shape[1],
+            vectors=vectors.astype("<f4", copy=False).tobytes(),
+            tokens=tokens,
+            unknown=unknown,
+        )
+
+    def _rank(self, request: Rank, stop: Stop) -> None:
+        with self._models.use(RankingEngine, request.model) as engine:
+            started = time.monotonic()
+            tokens = 0
+            for score, read in engine.scores(request.query, request.documents, stop=stop):
+                tokens += read
+                self._send(Scored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
+
+    def _measure(self, request: Measure) -> None:
+        with self._models.use(RankingEngine, request.model) as engine:
+            speed = engine.characters_per_s()
+            self._send(Measured(id=request.id, room=engine.room, characters_per_s=speed))
+
+    def _generate(self, request: Generate, stop: Stop) -> None:
+        with self._models.use(GenerationEngine, request.model) as engine:
+            started = time.monotonic()
+            for piece in engine.generate(
+                request.messages,
+                max_tokens=request.max_tokens,
+                grammar=request.grammar,
+                temperature=request.temperature,
+                seed=request.seed,
+                stop=stop,
+            ):
+                took_s = time.monotonic() - started
+                self._send(Generated(id=request.id, took_s=took_s, **piece._asdict()))
+                if request.yields_after_s is not None and took_s > request.yields_after_s:
+                    self._wait_for_interactive(stop)
+
+    def _wait_for_interactive(self, stop: Stop) -> None:
+        """Wait while the worker computes something that somebody waits for."""
+        while self._interactive and not stop():
+            time.sleep(_YIELD_S)
+
+    def _send(self, message: WorkerMessage) -> None:
+        with self._sending:
+            self._channel.sendall(frames.encode(message))
+
+
+def _kind(request: Work) -> str:
+    match request:
+        case Embed():
+            return "query vectors" if request.interactive else "document vectors"
+        case Rank() | Measure():
+            return "ranking"
+        case Generate():
+            return "generation"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

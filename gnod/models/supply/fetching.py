@@ -1,0 +1,104 @@
+"""Fetch a model in a child process (`gnod.models.supply.fetch`), and report its progress.
+
+Cancelling kills the child. What it has fetched stays, and the next one continues there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from gnod.child import frames
+from gnod.child.process import ChildProcess, launch
+from gnod.errors import DownloadFailed, ModelCorrupt, from_code
+from gnod.models import uris
+from gnod.models.files import Installed, ModelFiles
+from gnod.models.supply import network
+from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchReply, FetchRequest, OnProgress
+from gnod.models.uris import LocalFile
+
+__all__ = ["FetchProgress", "OnProgress", "fetch"]
+
+_replies = msgspec.msgpack.Decoder(FetchReply)
+
+
+async def fetch(
+    uri: str,
+    files: ModelFiles,
+    on_progress: OnProgress,
+    variables: Mapping[str, str],
+    *,
+    force: bool = False,
+) -> Installed:
+    """Fetch the model and check it, unless it is installed; with `force`, always.
+
+    `variables` are added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt,
+    ModelRejected, DownloadFailed, Offline and StorageFailed.
+    """
+    parsed = uris.parse(uri)
+    environment = network.for_child(variables)
+    if not isinstance(parsed, LocalFile):
+        if not force and (installed := await asyncio.to_thread(files.find, uri)):
+            return installed
+        if network.offline_variable(merged := {**os.environ, **environment}):
+            raise network.offline(uri, merged)
+    await _run(FetchRequest(uri=str(parsed), folder=str(files.folder), force=force), on_progress, environment)
+    fetched = await asyncio.to_thread(files.find, uri)
+    if fetched is None:
+        raise ModelCorrupt(f"{uri} was fetched, but has been removed or changed since", {"uri": uri})
+    return fetched
+
+
+async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapping[str, str]) -> Fetched:
+    """Run a child. Raises the error that it reports, or DownloadFailed when it dies."""
+    child = await _launch(environment)
+    try:
+        await child.send(frames.encode(request))
+        while True:
+            match await frames.read(child.reader, _replies):
+                case FetchProgress() as progress:
+                    on_progress(progress)
+                case FetchFailed() as failed:
+                    raise from_code(failed.code, failed.message, failed.details)
+                case Fetched() as fetched:
+                    return fetched
+                case None:
+                    break
+    except (frames.FrameError, msgspec.DecodeError, ConnectionError):
+        pass  # this is treated like a child that died
+    finally:
+        child.kill()
+        # Shield it: without this wait the child would stay a zombie.
+        how = await asyncio.shield(child.ended())
+    raise DownloadFailed(
+        f"the process that fetched {request.uri} crashed ({how}): try again, the part that was fetched is kept",
+        {"uri": request.uri, "ended": how},
+    )
+
+
+async def _launch(environment: Mapping[str, str]) -> ChildProcess:
+    """Start the child; end it if this is cancelled meanwhile."""
+    starting = asyncio.ensure_future(launch("gnod.models.supply.fetch", environment=environment))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        starting.add_done_callback(_end_unwanted)
+        raise
+    except OSError as error:
+        raise DownloadFailed(f"the process that fetches models cannot be started: {error.strerror}") from error
+
+
+_ending: set[asyncio.Future[str]] = set()
+
+
+def _end_unwanted(starting: asyncio.Future[ChildProcess]) -> None:
+    if starting.cancelled() or starting.exception() is not None:
+        return
+    child = starting.result()
+    child.kill()
+    ended = asyncio.ensure_future(child.ended())
+    _ending.add(ended)
+    ended.add_done_callback(_ending.discard)

@@ -1,0 +1,327 @@
+"""Correct the words of a query that occur in no document, against the words of the index.
+
+    word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
+
+A word in a dictionary is not a slip, even if no document has it: "stop" must not become "step". A candidate is likely
+if its slip is likely (`edits`), if many documents have it, and above all if they also have the other words of the
+query. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss a new
+word, but never finds one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from math import inf, log
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from gnod.analysis.dictionaries import has_word
+from gnod.analysis.short_texts import detect_query
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.analysis.terms import terms_of_many
+from gnod.search.correction.edits import MISSING, REPLACED, one_edit
+from gnod.search.correction.occurrences import RARE, TIMES, Occurrences, quoted
+from gnod.search.correction.query_words import MIN_LETTERS, QueryWord
+from gnod.search.correction.surfaces import Surfaces
+from gnod.search.correction.words import MAX_ALTERNATIVES, Vocabulary
+from gnod.search.query.parsing import MAX_CHARACTERS
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import vocabulary
+from gnod.store.keyword_index.postings.view import AnyOf
+
+# More corrections would take too long.
+MAX_CORRECTIONS = 8
+# A word with this many letters may have two errors.
+TWO_EDITS = 8
+# Costs, as those of `edits`: two words without the space, beside each other in a document and not; two edits.
+JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
+# A cost of 1 equals this difference in the logarithm of how many documents have the word.
+COST = 4.0
+# The cost of each letter by which documents write the candidate differently, if they only have its stem; and the
+# maximum number of such letters.
+UNSEEN, MAX_UNSEEN = 0.4, 1
+# Compare a candidate with this many words of the query. This share of them must be in documents with it.
+MAX_CONTEXT, FITTING = 8, 0.5
+# A query with more words is a sentence: an unknown word in it is not searched inside longer words.
+MAX_WORDS_FOR_PARTS = 3
+# How much more frequent one word must be than two possible parts of it, if neither looks like a part.
+SPLIT_TIMES = 3
+# These languages join several words into one.
+COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
+_CANDIDATES = 12
+_NEAR = 8
+
+
+class Knowledge(NamedTuple):
+    """The known words of an index. `languages`: those with many documents."""
+
+    vocabulary: Vocabulary
+    surfaces: Surfaces
+    languages: frozenset[str]
+
+
+class Correction(NamedTuple):
+    """`written`: a word of the query, or two in a row."""
+
+    written: str
+    searched: str
+
+
+class Corrected(NamedTuple):
+    """`text`: the query with its corrections. Words that occur are still in it, before their corrections."""
+
+    text: str
+    corrections: tuple[Correction, ...] = ()
+
+
+class _Place(NamedTuple):
+    """The text to search from `start` to `end` of the query. `keeps`: also search the word that was written."""
+
+    start: int
+    end: int
+    searched: str
+    keeps: bool = False
+
+
+class _Candidate(NamedTuple):
+    """`texts`: words with the same terms, the cheapest first. `times`: how many documents have a phrase of each of
+    `groups`."""
+
+    texts: tuple[str, ...]
+    cost: float
+    groups: tuple[AnyOf, ...]
+    times: int
+
+    @property
+    def likelihood(self) -> float:
+        return log(self.times + 0.5) - COST * self.cost
+
+    @property
+    def at_most(self) -> float:
+        """Return the maximum that the likelihood and the other words of the query can give together."""
+        return self.likelihood + max(log(self.times + 0.1), 0.0)
+
+
+def needs_correction(
+    connection: Connection, text: str, *, unfinished: bool = False, languages: Collection[str] | None = None
+) -> bool:
+    """Tell whether a query has words that very few documents contain. Fast. `languages`: those with many documents;
+    None if that is not known."""
+    return Occurrences(connection, text, unfinished=unfinished, languages=languages).needs_correction()
+
+
+def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
+    """Return the query with corrections for probable errors. `unfinished`: the user is still typing the last word."""
+    query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
+    found = _Correcting(query, knowledge).corrected()
+    return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
+
+
+class _Correcting:
+    def __init__(self, query: Occurrences, knowledge: Knowledge) -> None:
+        self._query = query
+        self._knowledge = knowledge
+        self._known_together: dict[tuple[tuple[AnyOf, ...], QueryWord], list[int]] = {}
+
+    def corrected(self) -> Corrected:
+        query, places = self._query, self._split_words()
+        doubtful = [word for word in query.doubtful() if not any(p.start <= word.start < p.end for p in places)]
+        unknown = [word for word in doubtful if not query.times(word.text)]
+        if not _is_foreign(query, unknown, self._knowledge.languages):
+            for word in doubtful[:MAX_CORRECTIONS]:
+                places += self._correction(word)
+        return _replaced(query.text, sorted(places[:MAX_CORRECTIONS]))
+
+    def _split_words(self) -> list[_Place]:
+        """Return the words that were written as two, the most frequent first."""
+        query = self._query
+        pairs = [
+            (query.frequency(query.forms(first.text + second.text)), first, second)
+            for first, second in zip(query.words, query.words[1:], strict=False)
+            if query.text[first.end : second.start] == " " and self._is_split(first.text.lower(), second.text.lower())
+        ]
+        places: list[_Place] = []
+        for _, first, second in sorted(pairs, key=lambda pair: (-pair[0], pair[1].start)):
+            if not any(place.start < second.end and first.start < place.end for place in places):
+                places.append(_Place(first.start, second.end, (first.text + second.text).lower()))
+        return places
+
+    def _is_split(self, first: str, second: str) -> bool:
+        """Tell whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
+        of them; much more, if neither looks like a part of a word."""
+        query, whole = self._query, first + second
+        if not query.may_be_split(first, second):
+            return False
+        if len(second) == 1 and query.terms(whole) & query.terms(first):
+            return False
+        times = min(query.exact_times(first), query.exact_times(second))
+        if not (query.is_part(first) or query.is_part(second)):
+            times *= SPLIT_TIMES
+        return query.frequency(query.forms(whole)) > times and not query.occurs(query.phrases(first, second))
+
+    def _correction(self, word: QueryWord) -> list[_Place]:
+        written, times = word.text.lower(), self._query.times(word.text)
+        for candidates in () if self._is_real(written) else self._all_candidates(written, times):
+            best = self._likeliest(candidates, word)
+            if best is not None and self._fits(best, word, times):
+                return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+        if times or len(written) < MIN_LETTERS or not self._is_inside(written):
+            return []
+        return [_Place(word.start, word.end, f"*{written}*")]
+
+    def _is_real(self, written: str) -> bool:
+        """Tell whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
+        if no document has it."""
+        return has_word(written, self._languages)
+
+    @cached_property
+    def _languages(self) -> frozenset[str]:
+        return self._knowledge.languages | {detect_query(self._query.text) or DEFAULT_LANGUAGE}
+
+    def _all_candidates(self, written: str, times: int) -> Iterable[list[_Candidate]]:
+        return [self._more_frequent(written, times)] if times else self._candidates(written)
+
+    def _likeliest(self, candidates: Sequence[_Candidate], word: QueryWord) -> _Candidate | None:
+        best, score = None, -inf
+        likely = sorted(candidates, key=lambda each: (-each.likelihood, each.texts))[:_CANDIDATES]
+        for each in sorted(likely, key=lambda each: -each.at_most):
+            found = self._as_written(each) if each.at_most > score else None
+            if found and (reached := found.likelihood + self._context(found.groups, word)) > score:
+                best, score = found, reached
+        return best
+
+    def _is_inside(self, written: str) -> bool:
+        """Tell whether longer words may be meant that contain the one that was written. Only where words are
+        compounded, or where there is nothing else to search for; not in a sentence."""
+        words = len(self._query.words)
+        if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
+            return False
+        parts = {part for part in self._query.terms(written) if len(part) >= MIN_LETTERS}
+        # A word that contains a part also contains the parts inside it.
+        shortest = [part for part in parts if not any(other in part for other in parts - {part})]
+        longer = {word for part in shortest for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
+        return bool(longer) and self._query.occurs(quoted(longer))  # the vocabulary may be older than the index
+
+    def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
+        """Tell whether half of the other words are also in documents with the candidate, if little else supports it. If
+        the word as written occurs, they must be there at least as often as in documents with that word."""
+        together = self._together(best.groups, word)
+        if len(word.text) < MIN_LETTERS:
+            return len(best.texts[0]) > len(word.text) and bool(together) and all(together)
+        is_weak = best.times <= RARE and best.cost >= MISSING
+        if is_weak and sum(map(bool, together)) < FITTING * len(together):
+            return False
+        return not times or _mean_logarithm(together) >= self._context((self._query.forms(word.text),), word)
+
+    def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
+        """Return the words for which one that does occur may be an error."""
+        slips = {text: cost for text, cost in one_edit(written).items() if cost < REPLACED}
+        return [each for each in self._known(slips, main=True) if each.times >= TIMES * times]
+
+    def _candidates(self, written: str) -> Iterator[list[_Candidate]]:
+        """Yield candidates, the likelier ones first."""
+        edits = one_edit(written)
+        yield self._known(edits, main=True) + self._two_words(written)
+        yield self._known(edits, main=False)
+        if len(written) >= TWO_EDITS:
+            yield self._known(self._two_edits(written), main=False)
+
+    def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
+        """Return those of the words that occur. `main`: only in languages with many documents."""
+        query, known = self._query, self._knowledge
+        analyzers = [analyzer for analyzer in query.analyzers if not main or analyzer.language in known.languages]
+        terms = terms_of_many(costs, analyzers)
+        real = known.vocabulary.known({term for each in terms.values() for term in each})
+        alike: dict[frozenset[str], list[str]] = {}
+        for each in sorted(costs, key=lambda each: (costs[each], each)):
+            if found := terms[each] & real:
+                alike.setdefault(frozenset(found), []).append(each)
+        candidates = (self._candidate(texts, costs[texts[0]], query.forms(texts[0])) for texts in alike.values())
+        return [candidate for candidate in candidates if candidate.times]
+
+    def _candidate(self, texts: Sequence[str], cost: float, *groups: AnyOf) -> _Candidate:
+        return _Candidate(tuple(texts), cost, groups, self._query.frequency(*groups))
+
+    def _two_words(self, written: str) -> list[_Candidate]:
+        """Return pairs of words that occur together."""
+        query, found = self._query, []
+        pairs = [(written[:at], written[at:]) for at in range(2, len(written) - 1)] if written.isalpha() else []
+        terms = terms_of_many({part for pair in pairs for part in pair}, query.analyzers)
+        known = self._knowledge.vocabulary.known({term for each in terms.values() for term in each})
+        # The vocabulary has no shorter words.
+        possible = {
+            part for part, each in terms.items() if each & known or min(map(len, each)) < vocabulary.MIN_LETTERS
+        }
+        for first, second in (pair for pair in pairs if possible.issuperset(pair)):
+            phrases, text = query.phrases(first, second), f"{first} {second}"
+            if query.occurs(phrases):
+                found.append(self._candidate([text], JOINED, phrases))
+            elif min(len(first), len(second)) >= MIN_LETTERS and query.times(first) and query.times(second):
+                found.append(self._candidate([text], JOINED_APART, query.forms(first), query.forms(second)))
+        return [each for each in found if each.times]
+
+    def _two_edits(self, written: str) -> dict[str, float]:
+        """Return words that documents have, at most two edits away; their stems are compared first."""
+        near = {term for stem in self._query.terms(written) for term in self._knowledge.vocabulary.near(stem, 2, _NEAR)}
+        forms = {form for term in near for form in self._surfaces(term)}
+        return {form: TWICE for form in forms if OSA.distance(written, form, score_cutoff=2) <= 2}
+
+    def _as_written(self, candidate: _Candidate) -> _Candidate | None:
+        """Return the candidate as documents write it, or nearly: its stem alone may be that of a quite different
+        word."""
+        if " " in candidate.texts[0]:
+            return candidate
+        if seen := self._knowledge.surfaces.seen(candidate.texts):
+            return candidate._replace(texts=(next(text for text in candidate.texts if text in seen),))
+        forms = {form for term in self._query.terms(candidate.texts[0]) for form in self._surfaces(term)}
+        pairs = [(OSA.distance(text, form), text, form) for text in candidate.texts for form in sorted(forms)]
+        farther, text, form = min(pairs, key=lambda pair: pair[0], default=(0, candidate.texts[0], candidate.texts[0]))
+        if farther > MAX_UNSEEN:
+            return None
+        return candidate._replace(texts=(form if farther else text,), cost=candidate.cost + UNSEEN * max(farther, 1))
+
+    def _surfaces(self, term: str) -> frozenset[str]:
+        return self._knowledge.surfaces.forms(self._query.connection, term, self._query.analyzers)
+
+    def _context(self, groups: tuple[AnyOf, ...], word: QueryWord) -> float:
+        """Return how often the other words of the query are in the same documents, as a logarithm."""
+        return _mean_logarithm(self._together(groups, word))
+
+    def _together(self, groups: tuple[AnyOf, ...], word: QueryWord) -> list[int]:
+        """Return for each other word of the query in how many documents both are."""
+        if (groups, word) not in self._known_together:
+            others = [each.text for each in self._query.words if each is not word and each.is_open]
+            known = [self._query.forms(each) for each in others if self._query.times(each)]
+            self._known_together[groups, word] = [
+                self._query.frequency(*groups, other) for other in known[:MAX_CONTEXT]
+            ]
+        return self._known_together[groups, word]
+
+
+def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord], languages: Collection[str]) -> bool:
+    """Tell whether the words are unknown because the query is in a language that the index does not have.
+    `languages`: those with many documents; most words of a query in one of these may be errors."""
+    share = len(unknown) / max(len(query.words), 1)
+    if len(query.words) < 3 or share <= 1 / 3:
+        return False
+    detected = detect_query(query.text)
+    language = stemming_language(detected) if detected else None
+    is_new = language is not None and language not in {a.language for a in query.analyzers}
+    return is_new or (share > 0.5 and language not in languages)
+
+
+def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
+    parts: list[str] = []
+    at = 0
+    for place in places:
+        written = text[place.start : place.end]
+        parts += [text[at : place.start], f"{written} {place.searched}" if place.keeps else place.searched]
+        at = place.end
+    corrections = (Correction(text[place.start : place.end], place.searched) for place in places)
+    return Corrected("".join([*parts, text[at:]]), tuple(dict.fromkeys(corrections)))
+
+
+def _mean_logarithm(times: Sequence[int]) -> float:
+    return sum(log(time + 0.1) for time in times) / max(len(times), 1)

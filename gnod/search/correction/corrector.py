@@ -1,0 +1,146 @@
+"""Keeps the words of the index in memory, in step with the database, and corrects queries with them.
+
+For the reader threads of one database. A small index is read again after each change, before it is used; a large one
+beside the searches, which use its former words until then. That is done once no change has come for some seconds: it
+holds Python's lock for about half a second per million documents, while the next save is being indexed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from typing import NamedTuple
+
+from gnod.analysis.dictionaries import has_word
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.search.correction import correcting, wildcards
+from gnod.search.correction.correcting import Corrected, Knowledge
+from gnod.search.correction.surfaces import Surfaces
+from gnod.search.correction.words import Vocabulary
+from gnod.search.query.parsing import Clause, ParsedQuery, with_clauses
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import vocabulary
+from gnod.store.tables import changes, documents
+
+# Reading the words takes longer than this, so it is done beside the searches.
+AT_ONCE_S = 0.05
+# Spend at most this share of the time on reading words.
+SHARE = 0.05
+# Read the words again after this time without changes, or at this age while changes go on. This is longer than the time
+# between two saves of an author.
+REST_S, OLDEST_S = 5.0, 60.0
+# A language with a smaller share of the documents is tried only when the others have no word.
+_MAIN_LANGUAGE = 0.02
+
+Submit = Callable[[Callable[[Connection], None]], Future[None]]
+
+
+class _State(NamedTuple):
+    clock: int
+    knowledge: Knowledge
+    took_s: float
+    read_at: float
+
+
+class Corrector:
+    """`submit` runs a read in another thread. An index whose words are read within `at_once_s` is small; the words of
+    others are read when no search has seen a change for `rest_s`, or when they are older than `oldest_s`."""
+
+    def __init__(
+        self, submit: Submit, *, at_once_s: float = AT_ONCE_S, rest_s: float = REST_S, oldest_s: float = OLDEST_S
+    ) -> None:
+        self._submit = submit
+        self._at_once_s = at_once_s
+        self._rest_s = rest_s
+        self._oldest_s = oldest_s
+        # The clock of the newest change that a search has seen, and the time when it was first seen
+        self._changed = (0, 0.0)
+        self._state: _State | None = None
+        self._lock = threading.Lock()
+        self._reading: Future[None] | None = None
+        self._one_reads = threading.Lock()
+
+    def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
+        """Return the query with its corrections. `unfinished`: the last word is still being typed."""
+        if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=self.languages):
+            self._prepare()
+            return Corrected(text)
+        return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """The languages with many documents; None: not known yet."""
+        return self._state.knowledge.languages if self._state else None
+
+    def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
+        """Return the clauses with the words that their wildcards match."""
+        return list(map(self._resolver(connection), clauses))
+
+    def resolved_query(self, connection: Connection, query: ParsedQuery) -> ParsedQuery:
+        """Do as `resolved`, for all clauses of a query."""
+        return with_clauses(query, self._resolver(connection)) if "*" in query.text else query
+
+    def _resolver(self, connection: Connection) -> Callable[[Clause], Clause]:
+        found: dict[Clause, Clause] = {}
+
+        def resolve(clause: Clause) -> Clause:
+            if clause.is_wildcard and clause not in found and len(found) < wildcards.MAX_WILDCARDS:
+                found[clause] = wildcards.resolved(connection, clause, self.knowledge(connection))
+            return found.get(clause, clause)
+
+        return resolve
+
+    def knowledge(self, connection: Connection) -> Knowledge:
+        """Return what is known of the words of the index."""
+        clock = changes.present(connection).clock
+        # Reading twice at once would take twice as long.
+        with self._one_reads if self._state is None else nullcontext():
+            state = self._state
+            if state is None:
+                return self._read(connection)
+        if state.clock >= clock:
+            return state.knowledge
+        if state.took_s < self._at_once_s:
+            return self._read(connection)
+        self._read_beside(state, clock)
+        return state.knowledge
+
+    def _prepare(self) -> None:
+        """Read the words beside the first search, so that the first error does not wait for them."""
+        with self._lock:
+            if self._state is None and self._reading is None:
+                self._reading = self._submit(lambda connection: (self.knowledge(connection), None)[1])
+
+    def _read_beside(self, state: _State, clock: int) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if clock > self._changed[0]:
+                self._changed = clock, now
+            age, at_rest_s = now - state.read_at, now - self._changed[1]
+            is_due = age > state.took_s / SHARE and (at_rest_s >= self._rest_s or age > self._oldest_s)
+            if is_due and (self._reading is None or self._reading.done()):
+                self._reading = self._submit(self._read_unless_soon_quicker)
+
+    def _read_unless_soon_quicker(self, connection: Connection) -> None:
+        """Read the words, or leave it to a later search."""
+        if not vocabulary.is_soon_quicker(connection):
+            self._read(connection)
+
+    def _read(self, connection: Connection) -> Knowledge:
+        started = time.monotonic()
+        clock = changes.present(connection).clock
+        words = Vocabulary(vocabulary.read(connection))
+        knowledge = Knowledge(words, Surfaces(connection), _main_languages(connection))
+        has_word("", knowledge.languages)  # load their dictionaries as well
+        now = time.monotonic()
+        self._state = _State(clock, knowledge, now - started, now)
+        return knowledge
+
+
+def _main_languages(connection: Connection) -> frozenset[str]:
+    counts = documents.count_by_language(connection)
+    enough = _MAIN_LANGUAGE * sum(counts.values())
+    return frozenset({DEFAULT_LANGUAGE, *(stemming_language(each) for each, n in counts.items() if n >= enough)})

@@ -1,0 +1,129 @@
+"""How often the words of a query occur in the index, alone and beside each other. Must not depend on corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from gnod.analysis.common_words import is_common
+from gnod.analysis.terms import Analyzer
+from gnod.search.correction.query_words import MIN_LETTERS, QueryWord, query_words
+from gnod.search.keyword import lexical
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.postings.view import AnyOf
+from gnod.store.keyword_index.vocabulary import MAX_LETTERS
+
+# A longer query is a text, and is not corrected.
+MAX_WORDS = 64
+# A word in at most this many documents may also be an error, if a word beside it is this many times more frequent.
+RARE, TIMES, RARE_LETTERS = 2, 50, 5
+# A term may be this many letters shorter than its word.
+LONGEST_ENDING = 4
+# A word with fewer letters may be a part of another one.
+LETTERS_OF_A_PART = 2
+
+
+class Occurrences:
+    """The words of a query. `unfinished`: the last one is still being typed. `languages`: those with many documents;
+    None: not known."""
+
+    def __init__(
+        self, connection: Connection, text: str, *, unfinished: bool, languages: Collection[str] | None
+    ) -> None:
+        self.connection = connection
+        self.text = text
+        self.analyzers = lexical.analyzers_of_index(connection)
+        self.words = query_words(text)[:MAX_WORDS]
+        self._unfinished = unfinished
+        self._main = [analyzer for analyzer in self.analyzers if languages is None or analyzer.language in languages]
+        self._times: dict[str, int] = {}
+
+    def needs_correction(self) -> bool:
+        if any(map(self._may_be_wrong, self.words)):
+            return True
+        pairs = zip(self.words, self.words[1:], strict=False)
+        joined = {term for first, second in pairs for term in self._joined(first.text.lower(), second.text.lower())}
+        return bool(joined) and self.occurs(quoted(joined))
+
+    def may_be_split(self, first: str, second: str) -> bool:
+        """Tell whether two words may be parts of one, which occurs."""
+        joined = self._joined(first, second)
+        return bool(joined) and self.occurs(quoted(joined))
+
+    def _joined(self, first: str, second: str) -> set[str]:
+        """Return the terms of two words without the space between them; empty if they cannot be parts of one."""
+        is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
+        if not is_word or (is_common(first) and is_common(second)):
+            return set()
+        return self.terms(first + second, self._main)
+
+    def is_part(self, word: str) -> bool:
+        return len(word) <= LETTERS_OF_A_PART or self.times(word) <= RARE
+
+    def doubtful(self) -> list[QueryWord]:
+        """Return the words that may be errors."""
+        found = [word for word in self.words if self._may_be_wrong(word)]
+        if self._unfinished and found and found[-1].end == len(self.text) and self._begins_a_word(found[-1].text):
+            found.pop()
+        return found
+
+    def times(self, word: str) -> int:
+        """Return in how many documents a word occurs; not above RARE + 1."""
+        if word not in self._times:
+            self._times[word] = self._count(word.lower())
+        return self._times[word]
+
+    def exact_times(self, word: str) -> int:
+        """Do as `times`, without the limit."""
+        times = self.times(word)
+        return times if times <= RARE else self.frequency(self.forms(word))
+
+    def _count(self, word: str) -> int:
+        """Count documents. Stems of a language with few documents count only in that language: elsewhere, `issing`
+        would be a form of `is`."""
+        times = fulltext.frequency_up_to(self.connection, quoted(self.terms(word, self._main)), RARE + 1)
+        for each in self.analyzers if not times else ():
+            term = fulltext.quote(each.terms_of(word)[0])
+            if each not in self._main:
+                times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
+        return times
+
+    def _may_be_wrong(self, word: QueryWord) -> bool:
+        if not word.is_open:
+            return False
+        times = self.times(word.text)
+        return not times or (times <= RARE and len(word.text) >= RARE_LETTERS and self._is_large)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return fulltext.size(self.connection) >= TIMES
+
+    def terms(self, word: str, analyzers: Iterable[Analyzer] | None = None) -> set[str]:
+        return {analyzer.terms_of(word)[0] for analyzer in analyzers or self.analyzers}
+
+    def forms(self, word: str) -> AnyOf:
+        """Return what finds a word."""
+        return quoted(self.terms(word.lower()))
+
+    def phrases(self, first: str, second: str) -> AnyOf:
+        """Return what finds two words beside each other."""
+        return quoted({f"{each.terms_of(first)[0]} {each.terms_of(second)[0]}" for each in self._main})
+
+    def occurs(self, phrases: Collection[str]) -> bool:
+        """Tell whether a document has one of the phrases."""
+        return fulltext.frequency_up_to(self.connection, phrases, 1) > 0
+
+    def frequency(self, *groups: AnyOf) -> int:
+        """Return how many documents have a phrase of each group."""
+        return fulltext.frequency_of_all(self.connection, groups)
+
+    def _begins_a_word(self, text: str) -> bool:
+        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
+        word = text.lower()
+        shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
+        return self.occurs([f"{fulltext.quote(word)} *"]) or any(self.occurs(quoted([each])) for each in shorter)
+
+
+def quoted(terms: Iterable[str]) -> AnyOf:
+    return tuple(fulltext.quote(term) for term in sorted(terms))

@@ -1,0 +1,200 @@
+"""Read a query with fields, once: its text, the conditions of its fields, and what to tell the user about them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from gnod.errors import QuerySyntaxError
+from gnod.search.fields import frontmatter, registry
+from gnod.search.fields.conditions import either, fault, negated
+from gnod.search.fields.syntax import FieldClause, Separated, Value, names, separate, values
+from gnod.search.keyword.symbols import Symbol, symbol
+from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
+from gnod.store.connection import Connection, Read
+from gnod.store.tables.filters import Condition, Filters
+
+MAX_VALUES = 64
+_HAS = "has"
+_NEAR = 0.8
+_SAVED = re.compile(r"\s*@([a-z0-9][a-z0-9_-]*)(?=\s|\Z)(.*)", re.DOTALL)
+_NOTHING_SAVED: Mapping[str, str] = {}
+
+Spellings = Mapping[str, list[str]]
+
+
+class FieldedQuery(NamedTuple):
+    """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
+    field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields.
+    `symbols`: what definitions are searched for."""
+
+    text: str
+    conditions: tuple[Condition, ...] = ()
+    terms: tuple[Clause, ...] = ()
+    hints: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+
+    @property
+    def is_filter_only(self) -> bool:
+        """Tell whether there are fields, and no word to rank by."""
+        try:
+            return bool(self.conditions) and all(clause.is_negated for clause in self.clauses)
+        except QuerySyntaxError:
+            return False  # the code that searches the text reports the error
+
+    @property
+    def clauses(self) -> list[Clause]:
+        """Raises QuerySyntaxError."""
+        return clauses_of(self.text)
+
+    def hints_for(self, count: int) -> list[str]:
+        """Return the hints for this number of results: there may be none because ordinary text was read as a field."""
+        plain = [shown for shown in self.own if '"' not in shown and not count]
+        return [
+            *self.hints,
+            *(
+                f'{shown} is read as a field, because documents have it: to search for it as text, write "{shown}"'
+                for shown in plain
+            ),
+        ]
+
+    def within(self, filters: Filters) -> Filters:
+        return filters._replace(conditions=filters.conditions + self.conditions)
+
+
+async def read_in(
+    read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED, *, is_plain: bool = False
+) -> FieldedQuery:
+    """Do as `read`, but ask the index only for a query that may have fields. `saved`: the saved queries by name."""
+    whole = expanded(text, saved)
+    found = FieldedQuery(whole)
+    if names(whole):
+        found = await read_from(lambda connection: read(connection, whole, is_plain=is_plain))
+    return found._replace(hints=(*found.hints, *_saved_hints(text, saved)))
+
+
+def expanded(text: str, saved: Mapping[str, str]) -> str:
+    """Put the saved query in the place of the `@name` at the beginning. Any other word with such a sign is text."""
+    match = _SAVED.match(text)
+    return f"{saved[match[1]]} {match[2]}".strip() if match and match[1] in saved else text
+
+
+async def read_question(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
+    """Do as `read_in`, for a question. Raises QuerySyntaxError if the question consists of fields only."""
+    found = await read_in(read_from, text, saved)
+    if not found.text.strip():
+        raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
+    return found
+
+
+def read(connection: Connection, text: str, *, is_plain: bool = False) -> FieldedQuery:
+    """Take the fields out of a query. In a structured query, only `lex:` lines have fields. `is_plain`: the query is
+    not structured. Raises QuerySyntaxError.
+    """
+    if not (named := names(text)):
+        return FieldedQuery(text)
+    text = balanced(text)
+    spellings = {} if named <= registry.BY_NAME.keys() else frontmatter.spellings(connection)
+    found = _separate(text, spellings, is_plain=is_plain)
+    parsed = [(clause, values(clause.value)) for clause in found.clauses]
+    if sum(len(each) for _, each in parsed) > MAX_VALUES:
+        raise fault(f"the fields of the query have more than {MAX_VALUES} values: use fewer")
+    return FieldedQuery(
+        found.text,
+        tuple(_condition(connection, clause, wanted, spellings) for clause, wanted in parsed),
+        tuple(_terms(found.clauses)),
+        tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
+        tuple(clause.shown for clause in found.clauses),
+        tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
+        tuple(_symbols(found.clauses)),
+    )
+
+
+def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:
+    def is_known(name: str) -> bool:
+        return name == _HAS or name in registry.BY_NAME or name in spellings
+
+    def stays(name: str) -> bool:
+        return name in registry.BY_NAME and registry.BY_NAME[name].is_words
+
+    lines = None if is_plain else parse_subqueries(text)
+    if lines is None:
+        return separate(text, is_known, stays)
+    kept: list[Subquery] = []
+    clauses: list[FieldClause] = []
+    unknown: list[FieldClause] = []
+    for line in lines:
+        found = separate(line.text, is_known, stays) if line.kind == "lex" else Separated(line.text, [], [])
+        clauses += found.clauses
+        unknown += found.unknown
+        kept += [line._replace(text=found.text.strip())] if found.text.strip() else []
+    return Separated(render(kept) if clauses else text, clauses, unknown)
+
+
+def _condition(connection: Connection, clause: FieldClause, wanted: list[Value], spellings: Spellings) -> Condition:
+    if not wanted:
+        raise fault(f"'{clause.name}:' has no value: write one after the colon, or put the words in quotation marks")
+    try:
+        found = either([_one(connection, clause.name, value, spellings) for value in wanted])
+    except QuerySyntaxError as error:
+        quoted = f': to search for it as text, write "{clause.shown}"' if '"' not in clause.shown else ""
+        raise fault(f"{clause.name}: {error.message}{quoted}") from None
+    return negated(found) if clause.is_negated else found
+
+
+def _one(connection: Connection, name: str, value: Value, spellings: Spellings) -> Condition:
+    if name == _HAS:
+        return _has(value, spellings)
+    if name in registry.BY_NAME:
+        return registry.BY_NAME[name].condition(connection, value)
+    return frontmatter.condition(spellings[name], value)
+
+
+def _has(value: Value, spellings: Spellings) -> Condition:
+    name = value.text.lower()
+    if name in registry.BY_NAME:
+        return registry.has(name)
+    if name in spellings:
+        return frontmatter.has(spellings[name])
+    hint = f"did you mean {near}?" if (near := _nearest(name, spellings)) else "its name may be misspelt"
+    raise fault(f"no document has a field {value.text!r}: {hint}")
+
+
+def _terms(clauses: Iterable[FieldClause]) -> list[Clause]:
+    """Return the words of `title:` and `path:`."""
+    marked = ("title", "path")
+    found = (
+        value.text.replace("*", " ")
+        for clause in clauses
+        if not clause.is_negated and clause.name in marked
+        for value in values(clause.value)
+    )
+    return [clause for text in found for clause in parse_text(text)]
+
+
+def _symbols(clauses: Iterable[FieldClause]) -> Iterator[Symbol]:
+    for clause in clauses:
+        if clause.name == "symbol" and not clause.is_negated:
+            yield from filter(None, (symbol(value.text) for value in values(clause.value)))
+
+
+def _saved_hints(text: str, saved: Mapping[str, str]) -> list[str]:
+    match = _SAVED.match(text)
+    if not match or not saved or match[1] in saved:
+        return []
+    close = difflib.get_close_matches(match[1], saved, n=1)
+    return [f"no search is saved as @{match[1]}: did you mean @{close[0]}?"] if close else []
+
+
+def _hint(clause: FieldClause, spellings: Spellings) -> str | None:
+    near = _nearest(clause.name, spellings)
+    return f"'{clause.shown}' was searched as text: did you mean '{near}:'?" if near else None
+
+
+def _nearest(name: str, spellings: Spellings) -> str | None:
+    close = difflib.get_close_matches(name, [_HAS, *registry.BY_NAME, *spellings], n=1, cutoff=_NEAR)
+    return close[0] if close else None

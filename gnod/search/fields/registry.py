@@ -1,0 +1,187 @@
+"""The built-in fields, one entry each. Fields of the documents' own metadata are in `frontmatter`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gnod.errors import GnoError
+from gnod.search.fields.conditions import (
+    Build,
+    after,
+    before,
+    date_of,
+    either,
+    fault,
+    glob,
+    is_pattern,
+    is_text,
+    number_of,
+    part_of,
+    text_of,
+    words_in,
+)
+from gnod.search.fields.syntax import Value
+from gnod.search.keyword import symbols
+from gnod.search.query import references
+from gnod.store.connection import Connection
+from gnod.store.links import link_names, links
+from gnod.store.tables.filters import Condition
+
+
+class Field(NamedTuple):
+    """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
+    `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
+    that results are sorted by, `counted`: that of facets; None: not offered."""
+
+    name: str
+    help: str
+    example: str
+    condition: Build
+    aliases: tuple[str, ...] = ()
+    is_words: bool = False
+    present: str | None = None
+    order: str | None = None
+    counted: str | None = None
+
+
+def _path(connection: Connection, value: Value) -> Condition:
+    if value.text.startswith("/"):
+        return Condition("lower(d.path) GLOB ?", (glob(value.text[1:].lower()) + "*",))
+    if is_pattern(value):
+        pattern = glob(value.text.lower())
+        return Condition("(lower(d.path) GLOB ? OR lower(d.path) GLOB ?)", (pattern, f"*/{pattern}"))
+    return _in_path(connection, value)
+
+
+_in_path = words_in("filepath")
+_lang_text = text_of("d.language")
+
+
+def _tag(_: Connection, value: Value) -> Condition:
+    text = value.text.lstrip("#").lower()  # tags are stored like this
+    test, wanted = ("tag GLOB ?", glob(text)) if is_pattern(value) else ("tag = ?", text)
+    return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
+
+
+def _symbol(connection: Connection, value: Value) -> Condition:
+    wanted = symbols.symbol(value.text)
+    if wanted is None:
+        raise fault(f"{value.text!r} has no name to search for: write one, such as symbol:backoff")
+    return either([symbols.defining(connection, wanted), _used(connection, value._replace(text=wanted.name))])
+
+
+_used = words_in("body")
+
+
+def _documents(connection: Connection, value: Value) -> list[int]:
+    """Return the documents that a reference or a name means."""
+    try:
+        return [references.resolve(connection, value.text, propose=False).document.id]
+    except GnoError:
+        if found := links.named(connection, link_names.key(value.text)):
+            return found
+    raise fault(f"there is no document {value.text!r}: write its address, such as notes/a.md, or its name")
+
+
+def _links_to(connection: Connection, value: Value) -> Condition:
+    found = _documents(connection, value)
+    return Condition("1").with_ids(set[int]().union(*(links.linking(connection, each) for each in found)))
+
+
+def _linked_from(connection: Connection, value: Value) -> Condition:
+    found = _documents(connection, value)
+    return Condition("1").with_ids(set[int]().union(*(links.linked(connection, each) for each in found)))
+
+
+def _language(connection: Connection, value: Value) -> Condition:
+    return _lang_text(connection, value._replace(text=value.text.replace("_", "-").partition("-")[0]))
+
+
+def _extension(_: Connection, value: Value) -> Condition:
+    return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
+
+
+def _collection(connection: Connection, value: Value) -> Condition:
+    names = [name for (name,) in connection.execute("SELECT name FROM collections ORDER BY name")]
+    if not is_pattern(value) and value.text.lower() not in names:
+        raise fault(f"there is no collection {value.text!r}: {', '.join(names) or 'none'} can be searched")
+    return is_text(_COLLECTION, value)
+
+
+def _column(field: Field, expression: str) -> Field:
+    """Return the field of a text that a document has once, or not at all."""
+    return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
+
+
+_COLLECTION = "(SELECT name FROM collections WHERE id = d.collection_id)"
+_MODIFIED = "(d.mtime_ns / 1e9)"
+
+FIELDS = (
+    Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
+    Field(
+        "path",
+        "words of the path; with `*` the path or its end, with `/` its beginning",
+        "path:*.md",
+        _path,
+        order="d.path",
+    ),
+    Field(
+        "symbol",
+        "a function, class or method of source code by its name: where it is defined, then where it is used",
+        "symbol:backoff",
+        _symbol,
+        is_words=True,
+        present="EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id)",
+    ),
+    Field(
+        "links-to",
+        "documents with a link to this one, by its address or name",
+        "links-to:boat",
+        _links_to,
+        present="EXISTS (SELECT 1 FROM links WHERE document_id = d.id AND key IS NOT NULL)",
+    ),
+    Field(
+        "linked-from",
+        "documents that this one links to",
+        "linked-from:notes/boat.md",
+        _linked_from,
+        present="EXISTS (SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
+        " AND l.key = n.name AND l.reach >= n.rank WHERE n.document_id = d.id)",
+    ),
+    Field(
+        "tag",
+        "a tag",
+        "-tag:old",
+        _tag,
+        ("tags",),
+        present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)",
+        counted="t.tag",
+    ),
+    _column(Field("type", "`type` in the frontmatter", "type:note", text_of("d.doc_type")), "d.doc_type"),
+    _column(Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author"),
+    _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
+    Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
+    _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
+    Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
+    Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),
+    Field(
+        "date",
+        "dated in a day, a month, a year or a range",
+        "date:2024..2025-06",
+        date_of("d.dated"),
+        order="d.dated",
+        counted="strftime('%Y', d.dated, 'unixepoch', 'localtime')",
+    ),
+    Field("modified", "as `date:`, by the time of the file", "modified:>7d", date_of(_MODIFIED), order="d.mtime_ns"),
+    Field("size", "the size of the file", "size:>10k", number_of("d.size"), order="d.size"),
+)
+
+BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.aliases)}
+
+
+def has(name: str) -> Condition:
+    """Return the condition that a document has a built-in field."""
+    field = BY_NAME[name]
+    if field.present is None:
+        raise fault(f"every document has {field.name!r}: leave it out")
+    return Condition(field.present)

@@ -1,0 +1,234 @@
+"""One search over the local index and others: replicas of shared collections, whose engines are asked first.
+
+All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
+scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
+
+Must not depend on engines. Ids of documents say which index they are in (gnod.store.joined).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from gnod.analysis.terms import Analyzer
+from gnod.errors import QuerySyntaxError
+from gnod.search.hybrid import retrieval
+from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, Knowledge, Retrieved, Surveys
+from gnod.search.keyword import expression, lexical
+from gnod.search.keyword.expression import Expression
+from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
+from gnod.search.meaning import nearest_documents, vector_search
+from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.store import joined
+from gnod.store.connection import Connection, Read
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.tables.filters import Filters
+
+
+class Meant(NamedTuple):
+    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
+    the vectors found."""
+
+    surveys: Sequence[Surveyed]
+    words: Sequence[Mapping[int, float]]
+
+
+class Source(Protocol):
+    """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
+    applies the request's filters."""
+
+    name: str
+    number: int
+
+    async def count(self, terms: Sequence[Term]) -> Counted | None: ...
+
+    async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
+        """See `lexical.rank`."""
+
+    async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
+        """See `lexical.survey_part`."""
+
+    async def meanings(
+        self, rows: Sequence[Mapping[str, vector_search.Rows]], also: Sequence[set[int]], pool: int
+    ) -> Meant | None:
+        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
+
+
+class Weights(NamedTuple):
+    """The terms of a query with their weights in all indexes; `here`: how often they occur in the local one."""
+
+    terms: Sequence[Weighed]
+    here: Counted
+    documents: int
+
+    def worth_reading(self, *, thorough: bool) -> list[Weighed]:
+        return fulltext.worth_reading(self.terms, self.documents, thorough=thorough)
+
+    def local(self, *, thorough: bool) -> list[Weighed]:
+        return [term.among(self.here.frequencies) for term in self.worth_reading(thorough=thorough)]
+
+
+async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
+    """Tell whether a source has one of the words."""
+    wanted = await read(lambda connection: _searchable(connection, words))
+    terms = wanted.terms() if wanted else []
+    counts = await asyncio.gather(*(source.count(terms) for source in sources))
+    return any(n for counted in counts if counted for n in counted.frequencies.values())
+
+
+async def search_words(
+    read: Read,
+    sources: Sequence[Source],
+    clauses: Sequence[Clause],
+    filters: Filters,
+    *,
+    limit: int,
+    min_score: float = 0.0,
+    prefix_last_term: bool = False,
+) -> LexicalResult:
+    """Do as `lexical.search`, over all indexes. The result has no analysers, because only one thread may use them."""
+
+    def build(connection: Connection) -> Expression:
+        analyzers = lexical.analyzers_of_index(connection)
+        return lexical.expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
+
+    wanted = await read(build)
+    weights = await _weigh(read, sources, wanted.terms())
+    worth = weights.worth_reading(thorough=False)
+    local = read(lambda c: lexical.rank(c, wanted, weights.local(thorough=False), filters, limit=limit))
+    parts = await asyncio.gather(local, *(source.rank(wanted, worth, limit) for source in sources))
+    found = [part for part in parts if part is not None]
+    ranked = sorted((each for part in found for each in part.ranked), key=lambda each: -each.score)
+    shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
+    total = sum(part.total for part in found)
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [])
+
+
+async def search_vectors(
+    read: Read,
+    local: Nearest,
+    sources: Sequence[Source],
+    query: QueryVectors,
+    filters: Filters,
+    *,
+    limit: int,
+    min_score: float = 0.0,
+) -> list[RankedDocument]:
+    """Do as `vector.search`, over all indexes."""
+    here = read(lambda connection: vector_search.search(connection, local, query, filters, limit=limit))
+    there = (source.meanings([query.row(0)], [set()], limit) for source in sources)
+    ranked, found = await asyncio.gather(here, asyncio.gather(*there))
+    every = [*ranked, *(each for meant in found if meant for each in meant.surveys[0].ranked)]
+    return vector_search.best(every, limit, min_score)
+
+
+async def survey_words(
+    read: Read, sources: Sequence[Source], lines: Sequence[QueryLine], filters: Filters
+) -> list[tuple[QueryLine, LexicalSurvey]]:
+    """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
+
+    def build(connection: Connection) -> list[tuple[QueryLine, Expression]]:
+        analyzers = lexical.analyzers_of_index(connection)
+        return [(line, wanted) for line in lines if line.is_lexical for wanted in _built(line, analyzers)]
+
+    return [(line, await _surveyed(read, sources, wanted, filters)) for line, wanted in await read(build)]
+
+
+async def retrieve(
+    read: Read,
+    local: Nearest,
+    sources: Sequence[Source],
+    words: Surveys,
+    vector_lines: Sequence[QueryLine],
+    vectors: QueryVectors | None,
+    filters: Filters,
+    *,
+    pool: int,
+    knowledge: Knowledge,
+) -> Retrieved:
+    """As `retrieval.retrieve`, over all indexes."""
+    rows = [vectors.row(number) for number in range(len(vector_lines))] if vectors else []
+    first = retrieval.first_by_words(words, pool)
+    here = read(
+        lambda connection: retrieval.survey_meanings(
+            connection, local, words, vector_lines, vectors, filters, pool=pool
+        )
+    )
+    there = (source.meanings(rows, _own(source, first, vector_lines), pool) for source in sources) if rows else ()
+    meanings, asked = await asyncio.gather(here, asyncio.gather(*there))
+    found = [meant for meant in asked if meant is not None]
+    merged = [
+        (line, _together([survey, *(meant.surveys[number] for meant in found)]))
+        for number, (line, survey) in enumerate(meanings)
+    ]
+    for meant in found:
+        words = [(line, _with_scores(survey, more)) for (line, survey), more in zip(words, meant.words, strict=True)]
+    return await read(lambda connection: retrieval.gather(connection, words, merged, pool=pool, knowledge=knowledge))
+
+
+def _searchable(connection: Connection, words: str) -> Expression | None:
+    try:
+        return expression.build(parse_clauses(words), lexical.analyzers_of_index(connection))
+    except QuerySyntaxError:
+        return None
+
+
+def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
+    """Return what the words of the query found in a source, for its original lines."""
+    own = {id_ for id_ in first if joined.number_of(id_) == source.number}
+    return [own if line.is_original else set() for line in lines]
+
+
+def _built(line: QueryLine, analyzers: Sequence[Analyzer]) -> list[Expression]:
+    """Return the expression of a line; nothing for a variant without words."""
+    try:
+        return [expression.build(line.clauses, analyzers)]
+    except QuerySyntaxError:
+        if line.is_original:
+            raise
+        return []
+
+
+async def _surveyed(read: Read, sources: Sequence[Source], wanted: Expression, filters: Filters) -> LexicalSurvey:
+    weights = await _weigh(read, sources, wanted.terms())
+    worth, local = weights.worth_reading(thorough=True), weights.local(thorough=True)
+    here = read(lambda connection: lexical.survey_part(connection, wanted, local, filters, depth=LEXICAL_DEPTH))
+    parts = await asyncio.gather(here, *(source.survey(wanted, worth) for source in sources))
+    found = [part for part in parts if part is not None]
+    return lexical.surveyed(found, wanted, fulltext.coverage(weights.terms))
+
+
+async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -> Weights:
+    here, there = await asyncio.gather(
+        read(lambda connection: fulltext.counted(connection, terms)),
+        asyncio.gather(*(source.count(terms) for source in sources)),
+    )
+    counts = [here, *(each for each in there if each is not None)]
+    return Weights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
+
+
+def _together(surveys: Sequence[Surveyed]) -> Surveyed:
+    """Return what all indexes found for one row, with the prominence of the best among the documents of all."""
+    ranked = [each for survey in surveys for each in survey.ranked]
+    ranked = vector_search.best(ranked, len(ranked), 0.0)
+    prominences = []
+    for uri in {uri for survey in surveys for uri in survey.spreads}:
+        first, *others = [survey.spreads[uri] for survey in surveys if uri in survey.spreads]
+        for other in others:
+            first = first.plus(other)
+        prominences.append(nearest_documents.prominence(first, ranked))
+    return Surveyed(ranked, max((prominence for prominence in prominences if prominence is not None), default=None))
+
+
+def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:
+    new = {id_: score for id_, score in more.items() if id_ not in survey.scores}
+    if not new:
+        return survey
+    scores = sorted({**survey.scores, **new}.items(), key=lambda item: -item[1])
+    return survey._replace(scores=dict(scores))

@@ -1,0 +1,216 @@
+"""A cross-encoder reads the best candidates: what it is shown, within which time, and what its scores change.
+
+A reranking that runs out of time has read the first candidates. It orders those, and the others stay behind them in
+their order: a timeout half way never makes an order worse.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from gnod.analysis.terms import Analyzer
+from gnod.models.run.reranker import Reranker
+from gnod.search.hybrid.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, Plan, ThroughputEstimate
+from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
+from gnod.search.keyword import lexical
+from gnod.search.keyword.marks import TermVariant
+from gnod.search.passages.best_passage import best_span
+from gnod.search.query.parsing import ParsedQuery
+from gnod.search.ranking.fusion import with_least
+from gnod.store.connection import Connection, Read
+from gnod.store.tables import documents
+
+CANDIDATES = 20
+# The share of the fused score, up to this rank: the retrievers agree at the first ranks.
+SHARES = ((3, 0.75), (10, 0.60))
+SHARE_BELOW = 0.40
+# The minimum score of a text that contains all words of the query as written.
+FLOOR = 0.30
+
+
+class Candidate(NamedTuple):
+    """A document to be reranked. `span`: the part of its text that is best by vector."""
+
+    document_id: int
+    span: tuple[int, int] | None
+
+
+class Reranked(NamedTuple):
+    """`scores` of the first candidates, in their order, in [0, 1]. `plan`: what should be read; None if nothing.
+    `reason`: why some or all scores are missing."""
+
+    scores: list[float]
+    tokens: int
+    plan: Plan | None
+    reason: str | None
+
+
+class RerankedDocuments(NamedTuple):
+    """As Reranked, with the floor applied. `components`: the parts of each score."""
+
+    scores: list[float]
+    components: list[dict[str, float]]
+    reason: str | None
+    details: dict[str, object]
+
+
+class _Text(NamedTuple):
+    """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
+    text."""
+
+    shown: str
+    matched: float
+
+
+async def rerank_within_budget(
+    reranker: Reranker,
+    throughput: ThroughputEstimate,
+    query: str,
+    count: int,
+    texts: Callable[[Plan], Awaitable[Sequence[str]]],
+    *,
+    limit_s: float,
+    noun: str,
+) -> Reranked:
+    """Score as many of `count` texts as the time allows. `texts` returns the first ones, as planned; `noun` names them
+    in the reason. Raises what `Reranker.score` raises."""
+    started = time.monotonic()
+    if not throughput.is_known and limit_s > 0:
+        speed = await reranker.measure(limit_s=limit_s)
+        if speed is None:
+            return Reranked([], 0, None, "the reranking model is still loading; the next query will use it")
+        throughput.begin(speed.characters_per_s, speed.window_characters)
+        limit_s -= time.monotonic() - started
+        started = time.monotonic()
+    plan = throughput.plan(count, query, limit_s) if limit_s > 0 else None
+    if plan is None:
+        too_little = f"no time to rerank: {max(limit_s, 0):.1f} s is enough for fewer than {MIN_DOCUMENTS} {noun}"
+        return Reranked([], 0, None, too_little)
+    shown = await texts(plan)
+    left_s = limit_s - (time.monotonic() - started)
+    scores = await reranker.score(query, shown, limit_s=left_s)
+    done = len(scores.values)
+    characters = sum(len(text) + len(query) + FRAME_CHARACTERS for text in shown[:done])
+    throughput.learn(characters, scores.took_s if done else left_s)
+    reason = None if done == count else f"there was only time to rerank {done} of {count} {noun}"
+    return Reranked(scores.values, scores.tokens, plan, reason)
+
+
+async def rerank_documents(
+    read: Read,
+    reranker: Reranker,
+    throughput: ThroughputEstimate,
+    query: ParsedQuery,
+    candidates: Sequence[Candidate],
+    *,
+    floor: bool,
+    limit_s: float,
+) -> RerankedDocuments:
+    """Score the first candidates. `floor`: a text with the query's own words keeps a minimum score. Raises what
+    `Reranker.score` raises."""
+    if len(candidates) < 2:
+        return RerankedDocuments([], [], "fewer than two documents", {})
+    loaded: list[_Text] = []
+
+    async def texts(plan: Plan) -> list[str]:
+        chosen = candidates[: plan.documents]
+        loaded.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
+        return [text.shown for text in loaded]
+
+    done = await rerank_within_budget(
+        reranker, throughput, query.question, len(candidates), texts, limit_s=limit_s, noun="documents"
+    )
+    components = [
+        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
+        for score, text in zip(done.scores, loaded, strict=False)
+    ]
+    details: dict[str, object] = {}
+    if done.plan:
+        details = {
+            "model": reranker.uri,
+            "documents": len(done.scores),
+            "characters": done.plan.characters,
+            "tokens": done.tokens,
+            "floor": floor,
+        }
+    scores = [max(component["rerank"], component["floor"]) for component in components]
+    return RerankedDocuments(scores, components, done.reason, details)
+
+
+def blend(fused: Sequence[float], reranked: Sequence[float], least: float = 0.0) -> list[float]:
+    """Return a score for each document, in the order given: best fused score first, all in [0, 1].
+
+    `reranked` has the scores of the first of them. Their share grows with the rank; documents behind them stay behind.
+    `least`: as in `fusion.Fusion`.
+
+    >>> [round(score, 3) for score in blend([1.0, 0.5, 0.4], [0.2, 0.9])]
+    [0.8, 0.6, 0.48]
+    """
+    blended = [
+        share * score + (1 - share) * rerank
+        for rank, (score, rerank) in enumerate(zip(fused, reranked, strict=False), 1)
+        for share in [_share(rank)]
+    ]
+    if not blended:
+        return list(fused)
+    lowest = min(blended)
+    boundary = with_least(fused[len(blended) - 1], least) or 1.0
+    return blended + [lowest * min(with_least(score, least) / boundary, 1.0) for score in fused[len(blended) :]]
+
+
+def excerpt(
+    text: str,
+    room: int,
+    *,
+    span: tuple[int, int] | None,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+) -> str:
+    """Return the text if it has at most `room` characters, else its passages for the query: around `span`, its best
+    part by vector, and around the best place of the words. Whole lines where possible."""
+    if len(text) <= room:
+        return text
+    places = [place for place in (span, best_span(text, query_terms, analyzers)) if place] or [(0, 0)]
+    if len(places) == 2 and places[0][0] <= places[1][0] and places[1][1] <= min(places[0][1], places[0][0] + room):
+        places.pop()
+    each = room // len(places)
+    ranges = sorted(_widened(text, *place, each) for place in places)
+    merged = [ranges[0]]
+    for start, end in ranges[1:]:
+        if start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return "\n…\n".join(text[start:end].strip() for start, end in merged)
+
+
+def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Candidate], room: int) -> list[_Text]:
+    analyzers = lexical.analyzers_of_index(connection)
+    query_terms = lexical.query_terms(query.question_terms, analyzers)
+    exact = exact_terms(query.exact, analyzers)
+    known = documents.by_ids(connection, [candidate.document_id for candidate in candidates])
+    texts = []
+    for each in candidates:
+        document = known.get(each.document_id)
+        text = documents.markdown(connection, document.mirror_hash) if document else ""
+        title = document.title if document else ""
+        head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
+        body = excerpt(text, max(room - len(head), 1), span=each.span, query_terms=query_terms, analyzers=analyzers)
+        texts.append(_Text(head + body, matched_fraction(f"{title}\n{text}", exact)))
+    return texts
+
+
+def _share(rank: int) -> float:
+    return next((share for last, share in SHARES if rank <= last), SHARE_BELOW)
+
+
+def _widened(text: str, start: int, end: int, room: int) -> tuple[int, int]:
+    """Return `room` characters around a range, from the start of a line if one is near; of a longer range, its
+    start."""
+    end = min(end, start + room)
+    low = max(0, min(start - (room - (end - start)) // 2, len(text) - room))
+    line = text.find("\n", low, start) + 1 if low else 0
+    low = line or low
+    return low, min(len(text), low + room)

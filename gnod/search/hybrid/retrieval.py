@@ -1,0 +1,226 @@
+"""Ask both retrievers what a query needs, and turn their results into evidence for the fusion.
+
+Runs on one connection, in one snapshot. Must not depend on models, reranking or the wire types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from gnod.errors import QuerySyntaxError
+from gnod.models.readability import script_of
+from gnod.search.keyword import lexical
+from gnod.search.keyword.lexical import LexicalSurvey
+from gnod.search.meaning import vector_search
+from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import QueryLine
+from gnod.search.ranking import trust
+from gnod.search.ranking.distinct import Representatives, representatives
+from gnod.search.ranking.fusion import Evidence, Trust
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.trust import Facts, QueryFacts, Reader
+from gnod.store.connection import Connection
+from gnod.store.tables import documents, priors
+from gnod.store.tables.filters import Filters
+
+# The convex combination uses this many candidates of each retriever, whatever the limit, so a score does not depend on
+# the limit. If that is too few for the limit, further documents come from the larger pool.
+POOL = 100
+LARGE_POOL = 1000
+# The keyword score of a document behind this depth is estimated by the mean of all behind it.
+LEXICAL_DEPTH = 2000
+
+Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
+Meanings = Sequence[tuple[QueryLine, Surveyed]]
+
+
+class Retrieved(NamedTuple):
+    """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector,
+    which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
+    `named`: as in `fusion.fuse`."""
+
+    evidence: list[Evidence]
+    documents: dict[int, Facts]
+    trust: dict[int, Trust]
+    near: dict[int, RankedDocument]
+    bm25: dict[int, float]
+    similarity: dict[int, float]
+    named: Mapping[int, float]
+
+
+class Knowledge(NamedTuple):
+    """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
+    `reader` of the model that serves a collection."""
+
+    language: str | None = None
+    reader: Reader = lambda _: None
+
+
+_NOTHING_KNOWN = Knowledge()
+
+
+def survey_words(
+    connection: Connection, lines: Sequence[QueryLine], filters: Filters
+) -> list[tuple[QueryLine, LexicalSurvey]]:
+    """Return the keyword scores of each `lex` line. Raises QuerySyntaxError for an original line with nothing to search
+    for; such a variant is left out."""
+    found = []
+    for line in lines:
+        if line.is_lexical:
+            try:
+                found.append((line, lexical.survey(connection, line.clauses, filters, depth=LEXICAL_DEPTH)))
+            except QuerySyntaxError:
+                if line.is_original:
+                    raise
+    return found
+
+
+def retrieve(
+    connection: Connection,
+    nearest: Nearest,
+    words: Surveys,
+    vector_lines: Sequence[QueryLine],
+    vectors: QueryVectors | None,
+    filters: Filters,
+    *,
+    pool: int = POOL,
+    knowledge: Knowledge = _NOTHING_KNOWN,
+) -> Retrieved:
+    """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
+    `pool`: candidates of each line."""
+    surveys = survey_meanings(connection, nearest, words, vector_lines, vectors, filters, pool=pool)
+    return gather(connection, words, surveys, pool=pool, knowledge=knowledge)
+
+
+def survey_meanings(
+    connection: Connection,
+    nearest: Nearest,
+    words: Surveys,
+    vector_lines: Sequence[QueryLine],
+    vectors: QueryVectors | None,
+    filters: Filters,
+    *,
+    pool: int = POOL,
+) -> Meanings:
+    """Return what each line finds by vector; an original line also says something of what the keywords found."""
+    if vectors is None:
+        return []
+    first = first_by_words(words, pool)
+    return [
+        (line, vector_search.survey(connection, nearest, vectors, number, filters, limit=pool, also=also))
+        for number, line in enumerate(vector_lines)
+        for also in [first if line.is_original else set[int]()]
+    ]
+
+
+def gather(
+    connection: Connection,
+    words: Surveys,
+    surveys: Meanings,
+    *,
+    pool: int = POOL,
+    knowledge: Knowledge = _NOTHING_KNOWN,
+) -> Retrieved:
+    """Return the evidence from the results of both retrievers, including those of joined indexes."""
+    near: dict[int, RankedDocument] = {}
+    words, surveys = _one_of_each(connection, words, surveys)
+    first, named = first_by_words(words, pool), _named(words)
+    for _, found in surveys:
+        for each in found.ranked:
+            if each.id not in near or near[each.id].score < each.score:
+                near[each.id] = each
+    tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
+    allowed = _allowed(connection, words, near.keys() | tops)
+    originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
+    known = documents.facts(connection, near.keys() | tops)
+    facts = {
+        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
+        for id_, (docid, collection, language, sample) in known.items()
+    }
+    coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
+    trusted = trust.of_documents(
+        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, priors.odds(connection)
+    )
+    readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
+    evidence = [_lexical(line, survey, originals, allowed, pool) for line, survey in words]
+    evidence += [_vector(line, found, readable, pool) for line, found in surveys]
+    return Retrieved(
+        evidence,
+        facts,
+        trusted,
+        {id_: each for id_, each in near.items() if id_ in readable},
+        bm25=next((survey.scores for line, survey in words if line.is_original), {}),
+        similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
+        named=named,
+    )
+
+
+def first_by_words(words: Surveys, pool: int) -> set[int]:
+    """Return the documents that the keywords of the query itself find, and those that it names."""
+    found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    return found | _named(words).keys()
+
+
+def _named(words: Surveys) -> dict[int, float]:
+    return {id_: says for line, survey in words if line.is_original for id_, says in survey.named.items()}
+
+
+def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> tuple[Surveys, Meanings]:
+    """Name the same one of several copies in all rankings."""
+    ids = chain.from_iterable(
+        (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in surveys))
+    )
+    shown = representatives(connection, ids)
+    if not shown.by_id:
+        return words, surveys
+    return (
+        [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
+        [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in surveys],
+    )
+
+
+def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:
+    renamed: dict[int, float] = {}
+    for id_, score in scores.items():
+        renamed.setdefault(shown.of(id_), score)
+    return renamed
+
+
+def _renamed(ranked: Sequence[RankedDocument], shown: Representatives) -> list[RankedDocument]:
+    """A span holds in documents with the same text."""
+    renamed: dict[int, RankedDocument] = {}
+    for each in ranked:
+        id_ = shown.of(each.id)
+        same = each if shown.have_one_text(each.id, id_) else each._replace(span=None, unplaced=())
+        before = renamed.setdefault(id_, same._replace(id=id_))
+        if before.score < each.score:
+            renamed[id_] = same._replace(id=id_)
+    return sorted(renamed.values(), key=lambda each: -each.score)
+
+
+def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
+    """Return the documents that the user's phrases and exclusions allow: they bind vector search too."""
+    for line, survey in words:
+        if line.is_original:
+            ids = lexical.allowed(connection, survey.expression, ids)
+    return ids
+
+
+def _lexical(line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int], depth: int) -> Evidence:
+    """Return keyword scores. For an original line, include the documents that vector search found."""
+    found = {id_: score for id_, score in islice(survey.scores.items(), depth) if id_ in allowed}
+    if not line.is_original or not found:
+        return Evidence("lexical", line.weight, found, len(found))
+    others = ((survey.scores.get(id_, survey.beyond), id_) for id_ in originals & allowed - found.keys())
+    asked = sorted(others, key=lambda pair: (-pair[0], pair[1]))
+    scores = found | {id_: score for score, id_ in asked}
+    return Evidence("lexical", line.weight, scores, len(found), survey.prominence)
+
+
+def _vector(line: QueryLine, found: Surveyed, allowed: set[int], depth: int) -> Evidence:
+    scores = {each.id: each.score for each in found.ranked if each.id in allowed}
+    prominence = found.prominence if line.is_original else None
+    return Evidence("vector", line.weight, scores, min(depth, len(scores)), prominence)

@@ -1,0 +1,404 @@
+"""Keyword search over whole documents: from clauses to ranked documents (BM25: Robertson & Zaragoza 2009).
+
+Depends on the store and the analyser; must not depend on snippets, the wire types or files.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from math import log, sqrt
+from operator import itemgetter
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.errors import QuerySyntaxError
+from gnod.search.keyword import expression, windows
+from gnod.search.keyword.expression import Expression
+from gnod.search.keyword.marks import TermVariant
+from gnod.search.keyword.windows import Window
+from gnod.search.query.parsing import Clause
+from gnod.search.ranking import fusion
+from gnod.search.ranking.distinct import without_copies
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.store import joined
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables import copies, documents
+from gnod.store.tables.filters import Filters
+
+# A document with every word of the query goes ahead if scores are close: within a tenth.
+ALL_WORDS_BONUS = 0.1
+# Rank at least this many documents. Windows are searched in these, whatever the limit, so a score does not depend on
+# the limit.
+_MIN_DEPTH = 200
+# At most this many documents become candidates because of their path.
+MOST_NAMED = 20
+# The windows of this many candidates are examined.
+_WINDOWED = 50
+# If a result has this many copies of each document on average, more documents are read.
+_MOST_COPIES = 10
+_DEEPER = 4
+# A prefix that more documents match does not help, and is slow to rank.
+_MAX_PREFIX_MATCHES = 5000
+
+_SCORE = itemgetter(1)
+
+
+class LexicalResult(NamedTuple):
+    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations."""
+
+    ranked: list[RankedDocument]
+    total: int
+    expression: Expression
+    analyzers: list[Analyzer]
+
+
+class LexicalSurvey(NamedTuple):
+    """`scores` by document, best first. `beyond`: the score that a document outside of them is assumed to have.
+    `prominence` of the best among all documents of the index (gnod.search.ranking.fusion.prominence). `coverage`: the
+    share of the query's words, by weight, that occur in the index. `named`: documents whose path has every word, and
+    how much that says, in [0, 1]: the fewer they are, the more."""
+
+    scores: dict[int, float]
+    beyond: float
+    prominence: float
+    coverage: float
+    expression: Expression
+    named: Mapping[int, float]
+
+
+class Matches(NamedTuple):
+    """`total`: as in LexicalResult."""
+
+    ranked: list[RankedDocument]
+    total: int
+
+
+class Part(NamedTuple):
+    """The results of one index in a survey. `is_cut`: there may be more documents. `named`: how many documents have
+    every word in their path, `in_path`: which of those with a score."""
+
+    scores: dict[int, float]
+    found: fulltext.Survey
+    is_cut: bool
+    named: int
+    in_path: set[int]
+
+
+class _Scored(NamedTuple):
+    id: int
+    score: float
+
+
+class _Found(NamedTuple):
+    """`scores`, best first, each content once: `bm25`, with the bonus for those that have every word, which are in
+    `whole`. `total`: how many documents match."""
+
+    scores: dict[int, float]
+    bm25: Mapping[int, float]
+    whole: Collection[int]
+    total: int
+
+
+def search(
+    connection: Connection,
+    clauses: Sequence[Clause],
+    filters: Filters,
+    *,
+    limit: int,
+    min_score: float = 0.0,
+    prefix_last_term: bool = False,
+) -> LexicalResult:
+    """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
+    shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
+    analyzers = analyzers_of_index(connection)
+    wanted = expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
+    terms = fulltext.weigh(connection, wanted.terms())
+    found = rank(connection, wanted, terms, filters, limit=limit)
+    shares = as_shares(found.ranked, greatest(wanted, terms, fulltext.size(connection)))
+    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted, analyzers)
+
+
+def rank(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    limit: int,
+    average: float | None = None,
+) -> Matches:
+    """Return the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
+    look = partial(_matches, connection, wanted, terms, filters, average=average)
+    found = look(depth=_MIN_DEPTH)
+    windowed = list(islice(found.scores, _WINDOWED))
+    if 2 * limit > _MIN_DEPTH:
+        found = look(depth=2 * limit)
+    return Matches(_with_windows(found, _best_windows(connection, windowed, terms), limit), found.total)
+
+
+def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
+    """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
+    nothing to that. Raises QuerySyntaxError."""
+    wanted = expression.build(clauses, analyzers_of_index(connection))
+    terms = fulltext.weigh(connection, wanted.terms())
+    return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
+
+
+def survey_part(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    depth: int,
+    average: float | None = None,
+) -> Part:
+    """Return what one index says to `surveyed`. `average`: as in `fulltext.survey`."""
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    while True:
+        found = fulltext.survey(
+            connection, terms, filters, depth, required=required, excluded=excluded, average=average
+        )
+        whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
+        scores = _distinct_scores(connection, found.matches, whole)
+        if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
+            break
+        depth *= _DEEPER
+    return Part(scores, found, len(found.matches) == depth, *_in_path(connection, wanted, terms, scores))
+
+
+def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None = None) -> LexicalSurvey:
+    """Return what indexes say together, whose documents were scored with the same weights: sums over documents can be
+    added. `coverage`: of all; None: that of the one index."""
+    scores = parts[0].scores
+    if len(parts) > 1:
+        every = [item for part in parts for item in part.scores.items()]
+        # The sort is stable: of equals, those of the first index stay first.
+        scores = dict(sorted(every, key=lambda item: -item[1]))
+    whole = _added([part.found for part in parts])
+    beyond = _mean_of_the_rest(whole) if whole.matches and any(part.is_cut for part in parts) else 0.0
+    prominence = _prominence(whole, max(scores.values(), default=0.0))
+    in_path = {id_ for part in parts for id_ in part.in_path}
+    named = _named(sum(part.named for part in parts), in_path, whole.documents, scores)
+    return LexicalSurvey(scores, beyond, prominence, whole.coverage if coverage is None else coverage, wanted, named)
+
+
+def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
+    """Return those of the documents that contain every required phrase and no excluded one."""
+    kept = set(document_ids)
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    if not required and not excluded:
+        return kept
+    return {id_ for each, ids in joined.split(connection, kept) for id_ in _allowed(each, required, excluded, set(ids))}
+
+
+def _allowed(
+    connection: Connection, required: Sequence[tuple[str, ...]], excluded: tuple[str, ...], ids: set[int]
+) -> set[int]:
+    if required:
+        ids = fulltext.matching(connection, required, ids)
+    if excluded:
+        ids = ids - fulltext.matching(connection, [excluded], ids)
+    return ids
+
+
+def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
+    """Return the greatest score that a query allows. `documents`: how many there are."""
+    bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0
+    return fulltext.greatest_score(terms, documents) * (1 + bonus)
+
+
+def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedDocument]:
+    """Return the scores as shares of the greatest one. The best window may raise a score above it: then the best is
+    1."""
+    whole = max([greatest, *(each.score for each in ranked[:1])])
+    return [each._replace(score=each.score / whole) for each in ranked]
+
+
+def all_matches(connection: Connection, wanted: Expression, filters: Filters, limit: int) -> list[int]:
+    """Return the documents with a word of the expression, unranked."""
+    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    return fulltext.ids(connection, tuple(wanted.phrases()), filters, limit, required=required, excluded=excluded)
+
+
+def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
+    """Return what is searched for; an empty expression where there is nothing to search for."""
+    try:
+        return expression.build(clauses, analyzers)
+    except QuerySyntaxError:
+        return Expression([], [], [])
+
+
+def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
+    """Return the variants of each word, for marking a text."""
+    return expression_of(clauses, analyzers).query_terms()
+
+
+def analyzers_of_index(connection: Connection) -> list[Analyzer]:
+    """Return one analyser for each language of the index, and of those joined to it: a query is too short to detect its
+    own. Only the calling thread may use them."""
+    (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
+    known = _languages.get(connection)
+    if known is None or known[0] != version:
+        held = {stemming_language(language) for language in documents.distinct_languages(connection)}
+        known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
+    beside = {stemming_language(each) for other in joined.others(connection).values() for each in other.languages}
+    return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
+
+
+def expression_in(
+    connection: Connection, clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool
+) -> Expression:
+    """Return what is searched for. Raises QuerySyntaxError."""
+    wanted = expression.build(clauses, analyzers)
+    if not prefix_last_term:
+        return wanted
+    longer = expression.build(clauses, analyzers, prefix_last_term=True)
+    added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
+    few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
+    return longer if few else wanted
+
+
+def _matches(
+    connection: Connection,
+    wanted: Expression,
+    terms: Sequence[fulltext.Weighed],
+    filters: Filters,
+    *,
+    depth: int,
+    average: float | None,
+) -> _Found:
+    """Return the best documents: at least half of `depth`, if that many match."""
+    enough, every_word = depth // 2, wanted.every_word()
+    look = partial(
+        fulltext.search,
+        *(connection, terms, filters),
+        every_word=every_word if len(every_word) > 1 else (),
+        required=wanted.required_groups(),
+        excluded=wanted.excluded_phrases(),
+        average=average,
+    )
+    while True:
+        matches = look(depth)
+        bm25 = dict(matches.best)
+        scores = _distinct_scores(connection, matches.best, matches.whole)
+        has_every_word = matches.whole if len(every_word) > 1 else bm25
+        if len(bm25) < depth:
+            return _Found(scores, bm25, has_every_word, len(scores))
+        if len(scores) >= enough:
+            return _Found(scores, bm25, has_every_word, matches.total)
+        depth *= _DEEPER
+
+
+def _distinct_scores(
+    connection: Connection, scores: Sequence[tuple[int, float]], whole: Collection[int]
+) -> dict[int, float]:
+    """Return the scores, best first, each content once. The documents in `whole` have all words."""
+    if whole:
+        raised = [(score[0], score[1] * (1 + ALL_WORDS_BONUS)) if score[0] in whole else score for score in scores]
+        scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
+    if not copies.exist(connection):
+        return dict(scores)
+    return dict(without_copies(connection, [_Scored(*score) for score in scores]))
+
+
+def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
+    """Return those of the documents that have every word, if there are several."""
+    every_word = wanted.every_word()
+    return fulltext.matching(connection, every_word, ids) if len(every_word) > 1 and ids else set()
+
+
+def _in_path(
+    connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed], ids: Collection[int]
+) -> tuple[int, set[int]]:
+    """Return how many documents have every word in their path, and which of `ids`. An identifier that a text has as it
+    was typed names that text, and no file of the same words."""
+    occurring = {phrase for term in terms for phrase, n in term.frequencies if n}
+    if occurring & wanted.identifiers():
+        return 0, set()
+    return fulltext.in_path(connection, wanted.every_word(), ids)
+
+
+def _named(number: int, among: Collection[int], documents: int, scores: Mapping[int, float]) -> dict[int, float]:
+    """Return the best of the documents that a query names. The name of a folder with half of the documents says almost
+    nothing, the name of one file the most."""
+    if not number or documents < 2:
+        return {}
+    says = 1 - log(number) / log(documents)
+    return dict.fromkeys(islice((id_ for id_ in scores if id_ in among), MOST_NAMED), says)
+
+
+def _added(found: Sequence[fulltext.Survey]) -> fulltext.Survey:
+    if len(found) == 1:
+        return found[0]
+    matches = sorted((match for each in found for match in each.matches), key=lambda match: -match[1])
+    sums = (sum(column) for column in zip(*(each[1:] for each in found), strict=True))
+    return fulltext.Survey(matches, *sums)
+
+
+def _mean_of_the_rest(found: fulltext.Survey) -> float:
+    """Return the mean score of the documents that are not returned, those without a match included."""
+    rest: float = found.total - sum(map(_SCORE, found.matches))
+    return min(max(rest, 0.0) / max(found.documents - len(found.matches), 1), found.matches[-1][1])
+
+
+def _prominence(found: fulltext.Survey, best: float) -> float:
+    """Use square roots: the scores of a few words are very uneven, so their best one would always stand out."""
+    if not found.documents:
+        return 0.0
+    mean = found.total_of_roots / found.documents
+    variance = max(found.total / found.documents - mean * mean, 0.0)
+    return fusion.prominence(sqrt(best), mean, sqrt(variance))
+
+
+def _with_windows(found: _Found, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+    """Return the best `limit` documents. `near`: the best windows of those that are long."""
+    scores = found.scores
+    if near:
+        blended = windows.blended(scores, near)
+        scores = dict(sorted(blended.items(), key=_SCORE, reverse=True))  # the sort is stable: ties stay in docid order
+    return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
+
+
+def _ranked(found: _Found, id_: int, score: float, window: Window | None) -> RankedDocument:
+    components = {"bm25": found.bm25[id_], "every_word": float(id_ in found.whole)}
+    if window is not None:
+        components["window"] = window.score
+    return RankedDocument(id_, score, None, components)
+
+
+def _best_windows(
+    connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
+) -> dict[int, Window]:
+    """Return the best windows of the long candidates. A single word has no neighbours, so it has no windows."""
+    least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
+    heavy = [term for term in terms if term.weight >= least]
+    if len(heavy) < 2:
+        return {}
+    long = fulltext.with_long_bodies(connection, candidates, windows.LONG)
+    return windows.best_windows([windows.Places(term.weight, _places(connection, term, long)) for term in heavy])
+
+
+def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:
+    phrases = [phrase for phrase, n in term.frequencies if n and among]
+    return [found for phrase in phrases for found in fulltext.body_positions(connection, phrase, among)]
+
+
+def _analyzer(language: str) -> Analyzer:
+    known: dict[str, Analyzer] | None = getattr(_per_thread, "analyzers", None)
+    if known is None:
+        known = _per_thread.analyzers = {}
+    if language not in known:
+        known[language] = Analyzer(language)
+    return known[language]
+
+
+_per_thread = threading.local()
+# SQLite's data_version and the languages that the index had then, by connection
+_languages: WeakKeyDictionary[Connection, tuple[int, list[str]]] = WeakKeyDictionary()

@@ -1,0 +1,339 @@
+"""Find the words of a query in a text, and the stretch of the text that has most of them.
+
+Plain substring searches, so that a long document costs milliseconds: the analyser checks the words only where the start
+of a term occurs.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from math import log
+from operator import itemgetter
+from typing import NamedTuple
+
+from gnod.analysis.stemming import PREFIX_STRIPPING
+from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
+from gnod.caches import Cache, Computed
+from gnod.search.keyword.folding import fold_in_place
+
+WINDOW_CHARACTERS = 240
+_MAX_PLACES = 50
+_MAX_WORD_CHARACTERS = 64
+_MAX_VARIANT_CHARACTERS = 128
+_MAX_GAP = 3
+_MAX_IN_WORD = 4
+_SIMILAR_STEMS = 4  # a number of letters
+# Keep the terms of this many sets of languages: each language by itself, and all of the index.
+_LANGUAGE_SETS = 64
+# Scores that differ by less are equal, because sums have rounding errors.
+_SAME = 1e-9
+
+# One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
+# matches all terms that begin with it.
+TermVariant = tuple[str, ...]
+ANY_ENDING = "*"
+
+
+class Mark(NamedTuple):
+    """A matched place; `term` is the number of the query term that matched."""
+
+    start: int
+    end: int
+    term: int
+
+
+def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
+    """Return the places of the query terms in order. Of a very frequent one, the places near a rarer one are returned,
+    or the first ones."""
+    return Finder(text, analyzers).marks(query_terms)
+
+
+class Finder:
+    """Finds index terms in one text: first the places where the start of a term occurs, which is fast, then whether the
+    word there has the term."""
+
+    def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
+        self.text = text
+        self._folded = fold_in_place(text)
+        self.analyzers = analyzers
+        self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
+        self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
+        self._first: dict[str, list[int]] = {}
+        self._around: dict[int, tuple[int, int, frozenset[str]]] = {}
+
+    def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
+        """See `find_marks`. `within`: only the places in this range."""
+        marks: list[Mark] = []
+        if within:
+            for variant, number in _numbered(query_terms):
+                # If the first term occurs nowhere, the variant does not occur.
+                if self._first.get(_needle(variant[0])) != []:
+                    marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
+        else:
+            for variant, number, needle in self._rarest_first(query_terms):
+                stretches = self._stretches(needle, marks)
+                marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
+        return sorted(set(marks))
+
+    def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
+        """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
+        place of this variant.
+
+        Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
+        """
+        possible = self._near(anchor, query_terms) if anchor else self._possible(query_terms)
+        rough = sorted(possible)
+        checked: dict[Mark, Mark | None] = {}
+        while rough:
+            window = best_window(rough)
+            for mark in window:
+                if mark not in checked:
+                    checked[mark] = self._check(mark, possible[mark])
+            found = [true for mark in window if (true := checked[mark])]
+            if len(found) == len(window):
+                return sorted(set(found))
+            rough = [mark for mark in rough if checked.get(mark, mark)]
+        return []
+
+    def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """Return the places where a term may be, and as which variants."""
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number, needle in self._rarest_first(query_terms):
+            length = len(needle)
+            for start in self._starts(needle, self._stretches(needle, possible)):
+                possible.setdefault(Mark(start, start + length, number), []).append(variant)
+        return possible
+
+    def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+        """Do as `_possible`, near the places of the anchor. The anchor is searched everywhere, the other words only
+        there."""
+        starts = self._places_of(self._rarest(anchor))[:_MAX_PLACES]
+        stretches = _stretches(starts, WINDOW_CHARACTERS)
+        possible: dict[Mark, list[TermVariant]] = {}
+        for variant, number in _numbered(query_terms):
+            needle = _needle(max(variant, key=len))
+            for start in self._starts(needle, stretches):
+                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        return possible
+
+    def may_have(self, variant: TermVariant) -> bool:
+        return all(_needle(term) in self._folded for term in variant)
+
+    def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
+        """Return the words at this place that have one of the variants; None when none has."""
+        for variant in variants:
+            if len(variant) == 1:
+                start, end, is_word = self._word(variant[0], mark.start, mark.end)
+                if is_word:
+                    return Mark(start, end, mark.term)
+                continue
+            around = (max(mark.start - _MAX_VARIANT_CHARACTERS, 0), mark.end + _MAX_VARIANT_CHARACTERS)
+            for start, end in self._find(variant, [around]):
+                if start <= mark.start and mark.end <= end:
+                    return Mark(start, end, mark.term)
+        return None
+
+    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, str]]:
+        """Return the variants that the text may have, each with the number of its term and its rarest needle."""
+        found = []
+        for number, word in enumerate(query_terms):
+            for variant in word:
+                needle = self._rarest(variant)
+                if places := self._places_of(needle):
+                    found.append((len(places), number, variant, needle))
+        found.sort(key=itemgetter(0, 1))
+        return [(variant, number, needle) for _, number, variant, needle in found]
+
+    def _rarest(self, variant: TermVariant) -> str:
+        """Return the needle of the rarest term, or of one that the text does not have."""
+        if len(variant) == 1:
+            return _needle(variant[0])
+        return min(map(_needle, variant), key=lambda needle: len(self._places_of(needle)))
+
+    def _stretches(self, needle: str, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for a frequent needle near the marks of rarer ones, if there are any."""
+        if len(self._places_of(needle)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
+            return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
+        return [(0, len(self.text))]
+
+    def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the ranges of a variant's words."""
+        if len(variant) == 1:
+            return self._places(variant[0], stretches)
+        rarest = min(variant, key=lambda term: len(self._places_of(_needle(term))))
+        around = _stretches([start for start, _ in self._places(rarest, stretches)], _MAX_VARIANT_CHARACTERS)
+        return _chains([self._places(term, around) for term in variant])
+
+    def _places_of(self, needle: str) -> list[int]:
+        """Return the first places of a needle, one more than _MAX_PLACES."""
+        known = self._first.get(needle)
+        if known is None:
+            known = self._first[needle] = self._search(needle)
+        return known
+
+    def _search(self, needle: str) -> list[int]:
+        if needle not in self._folded:
+            return []
+        # The stems of one word in several languages often differ only in their last letters.
+        for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
+            shorter = self._first.get(needle[:length])
+            if shorter is not None and len(shorter) <= _MAX_PLACES:
+                return [place for place in shorter if self._folded.startswith(needle, place)]
+        return list(islice(self._searched(needle, 0, len(self.text)), _MAX_PLACES + 1))
+
+    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the first places of a needle in each stretch."""
+        if stretches == [(0, len(self.text))]:
+            return self._places_of(needle)[:_MAX_PLACES]
+        return [place for low, high in stretches for place in islice(self._occurrences(needle, low, high), _MAX_PLACES)]
+
+    def _occurrences(self, needle: str, low: int, high: int) -> Iterable[int]:
+        """Return the places of a needle where a word, or a part of one, may begin."""
+        known = self._first.get(needle)
+        if known is None or len(known) > _MAX_PLACES:
+            return self._searched(needle, low, high)
+        high -= len(needle)
+        return [place for place in known if low <= place <= high]
+
+    def _searched(self, needle: str, low: int, high: int) -> Iterator[int]:
+        text, find = self.text, self._folded.find
+        position = find(needle, low, high)
+        while position >= 0:
+            is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
+            if self._strips_prefixes or not is_inside:
+                yield position
+            position = find(needle, position + 1, high)
+
+    def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        if len(stretches) == 1:
+            return list(islice(self._words(term, *stretches[0]), _MAX_PLACES))
+        places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
+        return sorted(places)
+
+    def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
+        needle = _needle(term)
+        after = low
+        for position in self._occurrences(needle, low, high):
+            if position >= after:
+                start, after, is_word = self._word(term, position, position + len(needle))
+                if is_word:
+                    yield start, after
+
+    def _word(self, term: str, start: int, end: int) -> tuple[int, int, bool]:
+        """Return the word around a needle, and whether it has the term."""
+        if _is_unspaced(term):
+            return start, end, True
+        known = self._around.get(start)  # each place is examined several times
+        if known is None or known[1] < end:
+            low, high = _word_around(self.text, start, end)
+            known = self._around[start] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
+        start, end, terms = known
+        return start, end, _is_among(term, terms)
+
+
+def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
+    """Return the terms that a word has in any of the languages. `known` to have them."""
+    terms = known.get(word)
+    if terms is None:
+        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split()))
+    return terms
+
+
+@lru_cache(_LANGUAGE_SETS)
+def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
+    """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
+    words."""
+    return Cache()
+
+
+def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    return [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+
+
+def _is_among(term: str, terms: frozenset[str]) -> bool:
+    if term.endswith(ANY_ENDING):
+        return any(each.startswith(term.removesuffix(ANY_ENDING)) for each in terms)
+    return term in terms
+
+
+_is_unspaced = Computed(is_unspaced).__getitem__
+
+
+def _needle_of(term: str) -> str:
+    """Return what every word with that stem contains ("studi" is the stem of "study")."""
+    if term.endswith(ANY_ENDING):
+        return term.removesuffix(ANY_ENDING)
+    return term[:-1] if len(term) > 3 and term.isalpha() and not _is_unspaced(term) else term
+
+
+_needle = Computed(_needle_of).__getitem__
+
+
+def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
+    """Return the ranges around sorted places, joined where they touch."""
+    stretches: list[tuple[int, int]] = []
+    for place in places:
+        low, high = max(place - reach, 0), place + reach
+        if stretches and low <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], high)
+        else:
+            stretches.append((low, high))
+    return stretches
+
+
+def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+    """Return the ranges in which the terms follow each other, with a joiner or two between them."""
+    chains = places[0]
+    for following in places[1:]:
+        chains = [
+            (start, max(end, next_end))
+            for start, end in chains
+            for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
+            if next_start <= end + _MAX_GAP and (next_end > end or next_start >= start)
+        ]
+    return sorted(set(chains))
+
+
+def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
+    first = max(start - _MAX_WORD_CHARACTERS, 0)
+    while start > first and ((before := text[start - 1]).isalnum() or _is_combining(before)):
+        start -= 1
+    rest = word_rest().match(text, end, end + _MAX_WORD_CHARACTERS)
+    end = rest.end() if rest else end
+    return start, end
+
+
+def _is_combining(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character)[0] == "M"
+
+
+def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
+    """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
+    rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
+    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
+    best, best_score, best_length = marks[:1], 0.0, 0
+    inside: dict[int, int] = dict.fromkeys(worth, 0)
+    first, score = 0, 0.0
+    for last, (_, end, number) in enumerate(marks):
+        inside[number] += 1
+        if inside[number] == 1:
+            score += worth[number]
+        # Shrink to what fits, and then to what is needed.
+        start, _, first_number = marks[first]
+        while first < last and (start < end - size or inside[first_number] > 1):
+            inside[first_number] -= 1
+            if not inside[first_number]:
+                score -= worth[first_number]
+            first += 1
+            start, _, first_number = marks[first]
+        length = end - start
+        gain = score - best_score
+        if gain > _SAME or (gain > -_SAME and length < best_length - size // 4):
+            best, best_score, best_length = marks[first : last + 1], score, length
+    return best

@@ -1,0 +1,12 @@
+"""Vector search. Each module uses those below it:
+
+    vector_search         from query vectors to ranked documents; the entry
+    nearest_documents     the vectors of each model in memory, in step with the database
+    candidate_documents   deeper and deeper, until enough documents pass the filters
+    presorted_vectors     very many vectors: only those with similar signs are compared
+    vector_matrix         the similarity of all vectors to a query
+    vector_places         which documents hold which vectors
+    vector_signs          one bit for each dimension
+
+Knows no models and no words. How vectors are made is in `gnod.ingest.embedding`.
+"""

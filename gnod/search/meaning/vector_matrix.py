@@ -1,0 +1,298 @@
+"""Vectors of one model in memory: add, remove, and the similarity of all of them to a query. Must not depend on the
+database.
+
+Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
+Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the
+best must be recomputed from the vectors. Quantised rows can also have signs (signs.py), which tell in a third of the
+time which rows may be near.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from gnod.search.meaning import vector_signs as signs
+from gnod.search.meaning.vector_signs import Differences, Signs
+
+Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Quantised = tuple[NDArray[np.int8], np.float32]
+"""A query as a matrix of one row, and its scale."""
+Range = tuple[int, int, int, int]
+"""A segment, its first row, and from where to where those of its rows that are wanted are among all wanted ones."""
+
+SEGMENT_ROWS = signs.MOST_ROWS
+_INT8_MAX = 127
+# The helper works beside the thread of a query if a core is free.
+_helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-nearest")
+# Quantise this many rows at a time: they fit into the processor's cache.
+_BLOCK_ROWS = 1024
+# Removed rows are compared until they are this share of all rows.
+_COMPACT_ABOVE = 0.2
+_MIN_DEAD = 1024
+# Counting a larger share of rows is not faster than counting all.
+_SCATTERED = 0.25
+# The maximum error of a float32 sum of a few hundred products.
+FLOAT_NOISE = 2e-6
+# Rounding errors are uniform over one step of the scale, and their sum is normal. This limit is in standard deviations.
+_ROUNDING_SIGMAS = 6.0
+
+
+class Matrix:
+    """Rows are vectors of length 1, with ascending ids. `centre`: about their mean, for quantised rows with signs. Not
+    thread-safe."""
+
+    def __init__(self, dimensions: int, *, quantised: bool = False, centre: Floats | None = None) -> None:
+        self.dimensions = dimensions
+        self.is_quantised = quantised
+        self.centre = centre
+        self._segments: list[_Segment] = []
+        self._rows = 0
+        self._ids: Ids = np.empty(0, np.int64)
+        self._dead: set[int] = set()
+        self._squared_scales = 0.0
+
+    def __len__(self) -> int:
+        return self._rows - len(self._dead)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return the memory of the rows, without reserved memory that is not used yet."""
+        row = self.dimensions + 4 if self.is_quantised else 4 * self.dimensions
+        of_signs = 0 if self.centre is None else signs.bytes_per_row(self.dimensions)
+        return self._rows * (row + of_signs) + self._ids.nbytes
+
+    @property
+    def last_id(self) -> int:
+        """Return the highest id ever added since the last compaction; 0 if there is none."""
+        return int(self._ids[self._rows - 1]) if self._rows else 0
+
+    def margin(self, query: Floats) -> float:
+        """Return the maximum error of `cosines(query)`."""
+        if not self.is_quantised or not self._rows:
+            return FLOAT_NOISE
+        squared_steps = self._squared_scales / self._rows + _scale_of(query) ** 2
+        return FLOAT_NOISE + _ROUNDING_SIGMAS * sqrt(squared_steps / 12)
+
+    def add(self, ids: Ids, vectors: Floats) -> None:
+        """Append rows. The ids ascend, above all existing ones."""
+        if self._rows + len(ids) > len(self._ids):
+            grown = np.empty(max(self._rows + len(ids), self._rows * 9 // 8), np.int64)
+            grown[: self._rows] = self._ids[: self._rows]
+            self._ids = grown
+        self._ids[self._rows : self._rows + len(ids)] = ids
+        done = 0
+        while done < len(ids):
+            at = self._rows % SEGMENT_ROWS
+            if at == 0:
+                self._segments.append(_Segment(self.dimensions, self.is_quantised, centre=self.centre))
+            count = min(SEGMENT_ROWS - at, len(ids) - done)
+            self._squared_scales += self._segments[-1].fill(at, vectors[done : done + count])
+            self._rows += count
+            done += count
+
+    def remove(self, ids: Ids) -> None:
+        """Remove rows; unknown ids are ignored."""
+        self._dead.update(int(row) for row in self.rows_of(ids))
+        if len(self._dead) > max(_MIN_DEAD, _COMPACT_ABOVE * self._rows):
+            self._compact()
+
+    def rows_of(self, ids: Ids) -> Ids:
+        """Return the rows of the known ids, ascending."""
+        known = self._ids[: self._rows]
+        places = np.searchsorted(known, ids)
+        places = places[places < self._rows]
+        rows = np.unique(places[np.isin(known[places], ids)])
+        return rows[~np.isin(rows, self._dead_rows())] if self._dead else rows
+
+    def ids(self) -> Ids:
+        """Return the ids of all rows, removed ones included. Later changes do not affect the result."""
+        return self._ids[: self._rows]
+
+    def cosines(self, query: Floats) -> Floats:
+        """Return the cosine of each row with a query of length 1, to within `margin`; -inf for removed rows."""
+        if self.is_quantised:
+            return self.comparer(query)(None)
+        found = np.empty(self._rows, np.float32)
+        for number, segment in enumerate(self._segments):
+            low = number * SEGMENT_ROWS
+            segment.products(query, found[low : low + SEGMENT_ROWS])
+        found[self._dead_rows()] = -np.inf
+        return found
+
+    def counter(self, query: Floats) -> Callable[[Ids | None], Differences]:
+        """Return a function that counts in how many signs rows differ from a query: all, as they are numbered now, with
+        more than there are for removed ones; or some, which ascend and are not removed. The matrix must have a centre.
+        Later changes do not affect it."""
+        assert self.centre is not None
+        segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
+        of_query = signs.of_query(query, self.centre)
+
+        def differences(rows: Ids | None) -> Differences:
+            if rows is not None and len(rows) > _SCATTERED * total:
+                return differences(None)[rows]
+            found = np.empty(total if rows is None else len(rows), np.uint16)
+
+            def count(number: int, first: int, low: int, high: int) -> None:
+                chosen = None if rows is None else rows[low:high] - first
+                segments[number].signs.count(of_query, found[low:high], chosen)
+
+            _share(count, _ranges(total, rows))
+            if rows is None:
+                found[dead] = signs.INFINITE
+            return found
+
+        return differences
+
+    def comparer(self, query: Floats) -> Callable[[Ids | None], Floats]:
+        """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`: of
+        all (-inf for removed ones), or of some, which ascend. The rows are quantised. Later changes do not affect
+        it."""
+        segments, total, dead, quantised = tuple(self._segments), self._rows, self._dead_rows(), _quantised(query)
+
+        def cosines(rows: Ids | None) -> Floats:
+            found = np.empty(total if rows is None else len(rows), np.float32)
+
+            def compare(number: int, first: int, low: int, high: int) -> None:
+                chosen = None if rows is None else rows[low:high] - first
+                segments[number].cosines(quantised, found[low:high], chosen)
+
+            _share(compare, _ranges(total, rows))
+            if rows is None:
+                found[dead] = -np.inf
+            return found
+
+        return cosines
+
+    def reader(self) -> Callable[[Ids], Floats]:
+        """Return a function from rows, as they are numbered now, to their vectors; quantised ones are not exact. Later
+        changes do not affect it."""
+        segments, dimensions = tuple(self._segments), self.dimensions
+
+        def vectors(rows: Ids) -> Floats:
+            found = np.empty((len(rows), dimensions), np.float32)
+            numbers, within = np.divmod(rows, SEGMENT_ROWS)
+            for number in np.unique(numbers):
+                chosen = numbers == number
+                found[chosen] = segments[number].vectors(within[chosen])
+            return found
+
+        return vectors
+
+    def _dead_rows(self) -> Ids:
+        return np.fromiter(sorted(self._dead), np.int64, len(self._dead))
+
+    def _compact(self) -> None:
+        """Close the gaps, one segment at a time. Arrays returned earlier do not change."""
+        keep = np.ones(self._rows, bool)
+        keep[self._dead_rows()] = False
+        compact = Matrix(self.dimensions, quantised=self.is_quantised, centre=self.centre)
+        for number in range(len(self._segments)):
+            low = number * SEGMENT_ROWS
+            chosen = np.flatnonzero(keep[low : low + SEGMENT_ROWS])
+            for part in np.array_split(chosen, 1 + len(chosen) // _BLOCK_ROWS):
+                compact.add(self._ids[low + part], self._segments[number].vectors(part))
+            self._segments[number] = _NOTHING
+        self._segments, self._rows, self._ids = compact._segments, compact._rows, compact._ids
+        self._dead, self._squared_scales = set(), compact._squared_scales
+
+
+def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) -> None:
+    """Work at each of the ranges, if there are several on a second thread too while a core is free."""
+    ranges = list(ranges)
+    left = iter(ranges)
+
+    def some() -> None:
+        for each in left:
+            work(*each)
+
+    helping = _helper.submit(some) if len(ranges) > 1 else None
+    some()
+    if helping and not helping.cancel():  # the helper is not busy with another query
+        helping.result()
+
+
+def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
+    """Yield each segment that has some of the rows; None: of all, a `total`."""
+    firsts = np.arange(0, total, SEGMENT_ROWS)
+    lows = firsts if rows is None else np.searchsorted(rows, firsts)
+    highs = np.append(lows, total if rows is None else len(rows))[1:]
+    for number, (first, low, high) in enumerate(zip(firsts.tolist(), lows.tolist(), highs.tolist(), strict=True)):
+        if low < high:
+            yield number, first, low, high
+
+
+class _Segment:
+    """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill. From the system itself: once
+    memories are open, the C library fills what it allocates."""
+
+    def __init__(
+        self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS, centre: Floats | None = None
+    ) -> None:
+        kind = np.dtype(np.int8 if quantised else np.float32)
+        pages = mmap.mmap(-1, max(rows * dimensions * kind.itemsize, 1))
+        self._values: NDArray[np.number] = np.frombuffer(pages, kind, rows * dimensions).reshape(rows, dimensions)
+        self._scales = np.empty(rows, np.float32) if quantised else None
+        self._signs = None if centre is None else Signs(centre, rows)
+
+    def fill(self, at: int, vectors: Floats) -> float:
+        """Write rows. Return the sum of their squared scales."""
+        until = at + len(vectors)
+        if self._scales is None:
+            self._values[at:until] = vectors
+            return 0.0
+        scales = np.maximum(np.abs(vectors).max(axis=1), np.float32(1e-12)) / _INT8_MAX
+        self._scales[at:until] = scales
+        self._values[at:until] = np.rint(vectors / scales[:, None])
+        if self._signs is not None:
+            self._signs.fill(at, vectors)
+        return float(np.square(scales, dtype=np.float64).sum())
+
+    def vectors(self, rows: Ids) -> Floats:
+        values = self._values[rows].astype(np.float32)
+        return values if self._scales is None else values * self._scales[rows, None]
+
+    def products(self, query: Floats, into: Floats) -> None:
+        """Write those of the first rows, which are exact, and a query."""
+        # This is as fast as memory can be read. For one vector, OpenBLAS takes half as long again.
+        np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
+
+    def cosines(self, query: Quantised, into: Floats, rows: Ids | None = None) -> None:
+        """Write those of the first rows, or of `rows`, which are quantised, and a query."""
+        assert self._scales is not None
+        if rows is None:
+            _multiply(self._values[: len(into)], self._scales[: len(into)], query, into)
+        else:
+            _multiply(np.take(self._values, rows, axis=0), self._scales[rows], query, into)
+
+    @property
+    def signs(self) -> Signs:
+        assert self._signs is not None
+        return self._signs
+
+
+def _scale_of(query: Floats) -> float:
+    return float(np.abs(query).max()) / _INT8_MAX or 1.0
+
+
+_NOTHING = _Segment(0, False, 0)
+
+
+def _quantised(query: Floats) -> Quantised:
+    scale = _scale_of(query)
+    return np.rint(query / scale).astype(np.int8)[None, :], np.float32(scale)
+
+
+def _multiply(rows: NDArray[np.number], scales: Floats, query: Quantised, into: Floats) -> None:
+    """Write the products of int8 rows and a query."""
+    values, scale = query
+    into[:] = np.asarray(simsimd.cdist(values, rows, "dot"))[0]
+    into *= scales
+    into *= scale

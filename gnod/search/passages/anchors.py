@@ -1,0 +1,78 @@
+"""What to look for in the texts of hits: which variants of the words, and which of them leads to the best passage.
+
+In a short text, all are looked for. Of a longer one, the full-text table is asked which it contains, which takes much
+less time than reading it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from gnod.analysis.stemming import stemming_language
+from gnod.analysis.terms import Analyzer
+from gnod.search.keyword.expression import Expression, is_findable, terms_of
+from gnod.search.keyword.marks import Finder, Mark, TermVariant, best_window
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.tables.documents import Document
+
+# In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
+_LONG = 1000
+# A more frequent word does not narrow the search.
+_MAX_PLACES = 50
+# The number of terms in a passage.
+_WINDOW = 40
+
+
+class Wanted(NamedTuple):
+    """`terms`: the variants of each word that a document may contain. `anchor`: the rarest variant in its best window;
+    None: not known."""
+
+    terms: Sequence[Sequence[TermVariant]]
+    anchor: TermVariant | None
+
+
+def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
+    """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
+    known."""
+    by_language = {analyzer.language: (analyzer,) for analyzer in analyzers}
+    return {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+
+
+def wanted(
+    connection: Connection, expression: Expression, documents: Collection[int], texts: Mapping[int, Finder]
+) -> dict[int, Wanted]:
+    """Return what to look for in each of the documents. `texts`: those that are short."""
+    long = set(fulltext.with_long_bodies(connection, list(documents), _LONG))
+    found: dict[int, dict[str, bytes]] = {id_: {} for id_ in documents}
+    # In a text, these may be parts of a longer identifier.
+    wholes = {whole for word in (*expression.words, *expression.required) for whole in word.wholes}
+    for phrase, terms in [(phrase, terms_of(phrase)) for phrase in expression.phrases()]:
+        if not is_findable(terms):
+            continue
+        asked = []
+        for id_ in documents:
+            text = texts.get(id_)
+            if text is not None and id_ not in long and phrase not in wholes:
+                found[id_][phrase] = b""
+            elif text is None or text.may_have(terms):
+                asked.append(id_)
+        for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
+            found[id_][phrase] = positions
+    kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
+    return {id_: Wanted(kept[frozenset(each)], _anchor(each) if id_ in long else None) for id_, each in found.items()}
+
+
+def _anchor(found: Mapping[str, bytes]) -> TermVariant | None:
+    """Return the rarest variant in the best window."""
+    positions = {terms_of(phrase): array("I", data) for phrase, data in found.items()}
+    if max((each[-1] for each in positions.values()), default=0) < _LONG:
+        return None
+    rare = [(terms, each) for terms, each in positions.items() if len(each) <= _MAX_PLACES]
+    marks = [Mark(start, start + 1, number) for number, (_, each) in enumerate(rare) for start in each]
+    if not marks:
+        return None
+    terms, _ = min((rare[mark.term] for mark in best_window(sorted(marks), _WINDOW)), key=lambda pair: len(pair[1]))
+    return terms

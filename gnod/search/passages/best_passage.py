@@ -1,0 +1,208 @@
+"""Find the passage of a document that answers a query best, with the matched words marked.
+
+A very long text comes in parts, and is read no further than to a passage with every word. How words are found:
+gnod.search.keyword.marks; what is shown around them: gnod.search.passages.snippets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import log
+from typing import NamedTuple
+
+from gnod.analysis.terms import Analyzer
+from gnod.search.keyword.marks import Finder, Mark, TermVariant, best_window, find_marks
+from gnod.search.passages import snippets
+
+# A further passage of a document must be worth at least this share of its best one.
+FURTHER = 0.5
+
+
+class Passage(NamedTuple):
+    """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
+    `snippet_line`."""
+
+    line: int
+    end_line: int
+    snippet: str
+    snippet_line: int
+    marks: list[tuple[int, int]]
+
+    def below(self, lines: int) -> Passage:
+        """Return the passage with the lines of a text that begins this many lines earlier."""
+        return self._replace(
+            line=self.line + lines, end_line=self.end_line + lines, snippet_line=self.snippet_line + lines
+        )
+
+
+def best_passage(
+    text: str,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    anchor: TermVariant | None = None,
+) -> Passage:
+    """Return the passage with the most different words of the query, rare ones first; the start of the document when
+    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
+    the best passage is known to contain."""
+    return best_passage_in(Finder(text, analyzers), query_terms, anchor)
+
+
+def best_passage_in(
+    finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
+) -> Passage:
+    """Do as `best_passage`, for the text of a finder."""
+    _, passage = _passage(finder.text, finder, query_terms, anchor)
+    return passage
+
+
+def best_passage_of(
+    parts: Iterable[str],
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    anchor: TermVariant | None = None,
+) -> Passage:
+    """Do as `best_passage`, for a text that comes in parts. A passage lies within one part. The first one with every
+    word of the query is the best."""
+    first: str | None = None
+    found: dict[frozenset[int], Passage] = {}
+    counts: Counter[int] = Counter()
+    shortest_first = [sorted(word, key=lambda variant: len(variant[0])) for word in query_terms]
+    above = 0
+    for part in parts:
+        first = part if first is None else first
+        finder = Finder(part, analyzers)
+        sought = [[anchor]] if anchor else shortest_first
+        promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
+        counts.update(promised)
+        if promised and (anchor or not any(promised <= words for words in found)):
+            words, passage = _passage(part, finder, query_terms, anchor)
+            if words:
+                found.setdefault(words, passage.below(above))
+            if len(words) == len(query_terms):
+                break
+        above += part.count("\n")
+    if not found:
+        return _opening(first or "")
+    return found[max(found, key=lambda words: _worth(words, counts))]
+
+
+def _passage(
+    text: str, finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
+) -> tuple[frozenset[int], Passage]:
+    """Return the best passage of a text, and the query terms in it."""
+    window = finder.window(query_terms, anchor)
+    if not window:
+        return frozenset(), _opening(text)
+    if window[0].start < (head := snippets.frontmatter_end(text)):
+        window = _below(text, head, finder, query_terms, anchor, window)
+    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
+    passage = _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
+    return frozenset(mark.term for mark in window), passage
+
+
+def _below(
+    text: str,
+    head: int,
+    finder: Finder,
+    query_terms: Sequence[Sequence[TermVariant]],
+    anchor: TermVariant | None,
+    window: list[Mark],
+) -> list[Mark]:
+    """Return the best stretch below the front matter, if it has the same words, else the one that is given."""
+    found = Finder(text[head:], finder.analyzers).window(query_terms, anchor)
+    if not {mark.term for mark in found} >= {mark.term for mark in window}:
+        return window
+    return [Mark(head + mark.start, head + mark.end, mark.term) for mark in found]
+
+
+def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> Passage:
+    """Return the passage from `start` to `end`, with those of the marks that lie in it."""
+    return Passage(
+        _line(text, window[0].start),
+        _line(text, max(mark.end for mark in window) - 1),
+        text[start:end],
+        _line(text, start),
+        _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
+    )
+
+
+def further_passages(
+    text: str,
+    taken: Sequence[Passage],
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    count: int,
+) -> list[Passage]:
+    """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
+    each are worth at least FURTHER of those in the best."""
+    marks = find_marks(text, query_terms, analyzers)
+    counts = Counter(mark.term for mark in marks)
+    ranges = [_range_of(text, each) for each in taken]
+    enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)
+    found: list[Passage] = []
+    left = [mark for mark in marks if not any(_lies_in(mark, each) for each in ranges)]
+    while left and len(found) < count:
+        window = best_window(left)
+        if _worth({mark.term for mark in window}, counts) < enough:
+            break
+        start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
+        if not any(start < high and low < end for low, high in ranges):
+            found.append(_shown(text, window, marks, start, end))
+            ranges.append((start, end))
+        left = [mark for mark in left if mark not in window and not (start <= mark.start and mark.end <= end)]
+    return found
+
+
+def overlap(one: Passage, other: Passage) -> bool:
+    """Tell whether two passages of a text have a line in common."""
+    first, second = (
+        range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
+    )
+    return first.start < second.stop and second.start < first.stop
+
+
+def _range_of(text: str, passage: Passage) -> tuple[int, int]:
+    """Return where the snippet is in the text."""
+    start = 0
+    for _ in range(passage.snippet_line - 1):
+        start = text.find("\n", start) + 1
+    start = max(text.find(passage.snippet, start), 0)
+    return start, start + len(passage.snippet)
+
+
+def _lies_in(mark: Mark, within: tuple[int, int]) -> bool:
+    return within[0] <= mark.start and mark.end <= within[1]
+
+
+def best_span(
+    text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+) -> tuple[int, int] | None:
+    """Return the range from the first to the last word of the best passage; None when no word occurs."""
+    window = Finder(text, analyzers).window(query_terms)
+    return (window[0].start, max(mark.end for mark in window)) if window else None
+
+
+def _worth(words: Iterable[int], counts: Counter[int]) -> float:
+    """Return the value of these words in one place: the rarer they are, the higher."""
+    return round(sum(1 / log(2 + counts[word]) for word in words), 9)
+
+
+def _opening(text: str) -> Passage:
+    start, end = snippets.opening(text)
+    line = _line(text, start)
+    return Passage(line, max(_line(text, end - 1), line), text[start:end], line, [])
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, max(position, 0)) + 1
+
+
+def _without_overlap(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(set(ranges)):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,99 @@
+"""Find the definition of a source code that answers a query best: BM25, with its definitions as the documents.
+
+The words of a question are scattered over a function: its name, its docstring, its body. The passage where most of them
+stand close together is often between two functions, or in the imports.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+from gnod import bm25
+from gnod.analysis.terms import Analyzer
+from gnod.search.keyword.marks import Mark, TermVariant, find_marks
+from gnod.search.passages.best_passage import Passage, best_passage
+from gnod.search.ranking.ranked import Span
+from gnod.store.connection import Connection
+from gnod.store.tables import definitions, documents
+from gnod.store.tables.documents import Document
+from gnod.store.tables.records import Definition
+
+# Longer texts, and those with more definitions, would take too long.
+_MAX_BYTES = 300_000
+_MAX_DEFINITIONS = 1000
+# A match in the head of the file counts half: a definition is a more precise place.
+_HEAD = 0.5
+# A definition in the part that is nearest by vector counts more.
+_NEAR = 1.5
+# A word in the first line of a definition, which has its name, counts this many times.
+_NAMED = 3
+
+
+class _Part(NamedTuple):
+    """`text[start:end]`: a definition without those inside it, or the text before the first one. `named`: the end of
+    the line with its name."""
+
+    start: int
+    end: int
+    named: int
+
+
+def best_in_definition(
+    connection: Connection,
+    document: Document,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    near: Span | None = None,
+) -> Passage | None:
+    """Return the best passage in the best definition; None for a document without definitions, or without a word.
+    `near`: the best part by vector."""
+    found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
+    if not found or documents.text_bytes(connection, document.mirror_hash) > _MAX_BYTES:
+        return None
+    text = documents.markdown(connection, document.mirror_hash)
+    part = _best(_parts(text, found), find_marks(text, query_terms, analyzers), near)
+    if part is None:
+        return None
+    passage = best_passage(text[part.start : part.end], query_terms, analyzers)
+    return passage.below(text.count("\n", 0, part.start))
+
+
+def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
+    """Return the parts in order; they do not overlap."""
+    starts = [each.start for each in found]
+    ends = [max(min(each.end, after), each.start) for each, after in zip(found, [*starts[1:], len(text)], strict=True)]
+    parts = [_Part(each.start, end, text.find("\n", each.start)) for each, end in zip(found, ends, strict=True)]
+    return [_Part(0, starts[0], 0), *parts]
+
+
+def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _Part | None:
+    """Return the part with the highest score; None if no part has a word."""
+    starts = [part.start for part in parts]
+    counts = [Counter[int]() for _ in parts]
+    for mark in marks:
+        at = bisect_right(starts, mark.start) - 1
+        if at >= 0 and mark.end <= parts[at].end:
+            counts[at][mark.term] += _NAMED if mark.start < parts[at].named else 1
+    holding = Counter(term for count in counts for term in count)
+    if not holding:
+        return None
+    mean = sum(part.end - part.start for part in parts) / len(parts)
+
+    def score(number: int) -> float:
+        part = parts[number]
+        length = (part.end - part.start) / mean
+        is_near = near is not None and part.start < near.end and near.start < part.end
+        return (
+            (1.0 if part.named else _HEAD)
+            * (_NEAR if is_near else 1.0)
+            * sum(
+                log(1 + len(parts) / holding[term]) * bm25.saturated(float(times), length)
+                for term, times in counts[number].items()
+            )
+        )
+
+    return parts[max(range(len(parts)), key=score)]

@@ -1,0 +1,218 @@
+"""Cut a snippet around a place of a text: whole sentences, items, rows or lines where they fit, and no markup alone.
+Pure.
+
+A heading, or the header of a table, stands in a snippet only with something of what is below it, unless it matches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gnod.search.passages import sentences
+
+SNIPPET_CHARACTERS = 280
+SNIPPET_LINES = 4
+# Read the text around the place as far as a snippet can reach, and from there to the end of a near line.
+_LONGEST_LINE = 600
+_MAX_FRONTMATTER_CHARACTERS = 8192
+
+_FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+_LINE = re.compile(r"[^\n]+")
+_LINE_ENDS = re.compile(r"\n\s*")
+# A fence, a comment, a directive of reStructuredText. A line without letters and digits is also markup.
+_MARKUP = re.compile(r"\s*(?:`{3,}[^`\n]*|~{3,}.*|<!--(?:(?!-->).)*(?:-->)?|\.\.\s+[\w:-]+::.*)\s*\Z")
+_MARKS = frozenset("`~<.")
+_WORD = re.compile(r"[^\W_]")
+_DELIMITER_ROW = re.compile(r"\n[ \t]*\|[ \t]*:?-[-:| \t]*(?=\n|\Z)")
+_FENCE = "\n```"
+_INTRODUCES = ":："
+_ENDS = ".!?…。！？|:"
+# A longer sentence may have been cut at its end.
+_CUT = sentences.MAX_CHARACTERS // 2
+
+
+class _Part(NamedTuple):
+    """`text[start:end]`: a sentence, an item, a row or a line. `is_head`: it introduces the parts below it."""
+
+    start: int
+    end: int
+    is_head: bool = False
+
+
+def frontmatter_end(text: str) -> int:
+    head = _FRONTMATTER.match(text, 0, _MAX_FRONTMATTER_CHARACTERS)
+    return head.end() if head else 0
+
+
+def around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the range of a snippet that holds `text[start:end]`."""
+    parts = _parts(text, *_region(text, start, end), start, end)
+    inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
+    if not inside:  # the text is markup only
+        return _cut(text, start, end, start, end)
+    first, last = _grown(text, parts, inside[0], inside[-1])
+    return _cut(text, parts[first].start, parts[last].end, start, end)
+
+
+def opening(text: str) -> tuple[int, int]:
+    """Return the range of the first text that is neither front matter nor a heading; if there is none, of any text."""
+    for low in dict.fromkeys((frontmatter_end(text), 0)):
+        high = _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))
+        if parts := _parts(text, low, high):
+            first = next((n for n, part in enumerate(parts) if not part.is_head or _is_table(text, part)), 0)
+            _, last = _grown(text, parts, first, first, grows_up=False)
+            return _cut(text, parts[first].start, parts[last].end, parts[first].start, parts[first].start + 1)
+    return 0, 0
+
+
+def _region(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the lines around the place, on its side of the end of the front matter."""
+    head = frontmatter_end(text)
+    floor, ceiling = (head, len(text)) if head <= start else (0, max(head, end))
+    reach = max(SNIPPET_CHARACTERS - (end - start), 0)
+    low = max(start - reach, floor)
+    line = text.rfind("\n", max(low - _LONGEST_LINE, floor), low) + 1
+    if not line:
+        line = low if low - _LONGEST_LINE > floor else floor
+    return line, min(_end_of_line(text, end + reach), ceiling)
+
+
+def _end_of_line(text: str, at: int) -> int:
+    end = text.find("\n", at, at + _LONGEST_LINE)
+    return min(len(text), end if end >= 0 else at)
+
+
+def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list[_Part]:
+    """Return the parts of `text[low:high]` in order, without markup: that is a part only where it holds the place
+    (none: `end` is 0). Of those that no snippet with the place can reach, only the first."""
+    is_code = text.count(_FENCE, 0, low) % 2 == 1
+    above = "```\n" if is_code else ""
+    shift = low - len(above)
+    units: list[_Part] = []
+    done = low
+    for unit in sentences.cutting(above + text[low:high]):
+        part = _whole(text, shift + unit.start, shift + unit.end, done)
+        done = part.end
+        if part.end > low and _says_something(text, part, start, end):
+            units.append(part)
+        if end and part.start >= end + SNIPPET_CHARACTERS:  # out of reach
+            high = done
+            break
+    units = _rejoined(text, units)
+    return sorted([*units, *_heads(text, low, high, units, start, end)])
+
+
+def _rejoined(text: str, units: Sequence[_Part]) -> list[_Part]:
+    """Join what was cut only because it is long."""
+    joined: list[_Part] = []
+    for unit in units:
+        last = joined[-1] if joined else None
+        between = text[last.end : unit.start] if last else ""
+        is_cut = last and last.end - last.start > _CUT and text[last.end - 1] not in _ENDS and "\n\n" not in between
+        if last and is_cut and not between.strip():
+            joined[-1] = _Part(last.start, unit.end)
+        else:
+            joined.append(unit)
+    return joined
+
+
+def _whole(text: str, start: int, end: int, done: int) -> _Part:
+    """Return the unit with the bullet before it, or the bars around it. `done`: where the unit before it ends."""
+    line = text.rfind("\n", 0, start) + 1
+    before = text[line:start] if done <= line else ""
+    if before.strip() and (sentences.is_item_mark(before) or not _WORD.search(before)):
+        start = line + len(before) - len(before.lstrip())
+    line_end = _end_of_line(text, end)
+    return _Part(start, end if _WORD.search(text, end, line_end) else end + len(text[end:line_end].rstrip()))
+
+
+def _heads(text: str, low: int, high: int, units: Sequence[_Part], start: int, end: int) -> Iterator[_Part]:
+    """Yield the lines that no unit covers: headings, and headers of tables with the row of bars below them."""
+    at = low
+    for unit in (*units, _Part(high, high)):
+        if not text[at : unit.start].isspace():  # between sentences
+            for line in _LINE.finditer(text, at, unit.start):
+                part = _Part(line.start(), line.end(), is_head=True)
+                if _says_something(text, part, start, end):
+                    bars = _DELIMITER_ROW.match(text, part.end)
+                    yield part._replace(end=bars.end()) if bars else part
+        at = max(at, unit.end)
+
+
+def _says_something(text: str, part: _Part, start: int, end: int) -> bool:
+    if part.start < end and start < part.end:
+        return True
+    return _is_text(text[part.start : part.end])
+
+
+def _is_text(text: str) -> bool:
+    return _WORD.search(text) is not None and not (text.lstrip()[:1] in _MARKS and _MARKUP.match(text))
+
+
+def _is_table(text: str, part: _Part) -> bool:
+    return part.is_head and text.startswith("|", part.start)
+
+
+def _grown(text: str, parts: Sequence[_Part], first: int, last: int, *, grows_up: bool = True) -> tuple[int, int]:
+    """Add the following parts and those before, in turns, as long as they fit."""
+    low, high = first, last
+    goes_down, goes_up = True, grows_up
+    while goes_down or goes_up:
+        goes_down = goes_down and high + 1 < len(parts) and _fits(text, parts[low].start, parts[high + 1].end)
+        high += goes_down
+        goes_up = goes_up and low > 0 and _fits(text, parts[low - 1].start, parts[high].end)
+        low -= goes_up
+    while high > last and (parts[high].is_head or text[parts[high].end - 1] in _INTRODUCES):
+        high -= 1
+    return low, high
+
+
+def _fits(text: str, start: int, end: int) -> bool:
+    return end - start <= SNIPPET_CHARACTERS and len(_LINE_ENDS.findall(text, start, end)) < SNIPPET_LINES
+
+
+def _cut(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
+    """Cut a range that is too long between words, around the place that it must hold."""
+    if high - low > SNIPPET_CHARACTERS:
+        room = max(SNIPPET_CHARACTERS - (end - start), 0)
+        if end - low > SNIPPET_CHARACTERS - room // 3:
+            low = _next_word(text, max(start - room // 2, low), start)
+        stop = min(max(low + SNIPPET_CHARACTERS, end), high)
+        if stop < high:
+            space = max(text.rfind(" ", end, stop + 1), text.rfind("\n", end, stop + 1))
+            high = space if _WORD.search(text[low : max(space, low)]) else stop
+        else:
+            high = stop
+    return _without_markup(text, *_few_lines(text, low, high, start, end), start, end)
+
+
+def _without_markup(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
+    """Leave out white space at both ends, and lines of markup that are beside the place. The row of bars stays below
+    the header of a table."""
+    while (first := text.find("\n", low, start)) >= 0 and not _is_text(text[low:first]):
+        low = first + 1
+    while (last := text.rfind("\n", end, high)) >= 0 and not _is_text(text[last + 1 : high]):
+        if _DELIMITER_ROW.match(text, last):
+            break
+        high = last
+    while low < start and text[low].isspace():
+        low += 1
+    return low, max(low + len(text[low:high].rstrip()), end)
+
+
+def _few_lines(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
+    """Narrow a part of many lines to one before the place and SNIPPET_LINES in all."""
+    if len(_LINE_ENDS.findall(text, low, high)) < SNIPPET_LINES:
+        return low, high
+    low = [low, *(match.end() for match in _LINE_ENDS.finditer(text, low, start))][-2:][0]
+    ends = [match.start() for match in _LINE_ENDS.finditer(text, low, high)]
+    return low, max(ends[SNIPPET_LINES - 1], end) if len(ends) >= SNIPPET_LINES else high
+
+
+def _next_word(text: str, low: int, high: int) -> int:
+    if low == 0 or text[low - 1].isspace():
+        return low
+    found = re.compile(r"\s+").search(text, low, high)
+    return found.end() if found else low

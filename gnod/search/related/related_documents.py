@@ -1,0 +1,131 @@
+"""Documents related to one: similar ones, those that links connect with it, and those that others cite beside it.
+
+Each of these is evidence between 0 and 1 that a document is related, taken as independent: the relevance is
+1 - Π (1 - evidence). No weight was learned. Links say the more the more there are of them, n / (n + 1). Of a document
+that cites many, each pair says less (fractional co-citation: Small & Sweeney 1985).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from math import prod
+from typing import NamedTuple
+
+from gnod.errors import NotEmbedded
+from gnod.search.meaning import candidate_documents, vector_search
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.ranking import diversity
+from gnod.search.ranking.distinct import without_copies
+from gnod.search.ranking.fusion import UNRELATED
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.store.connection import Connection
+from gnod.store.links import neighbours
+from gnod.store.tables.documents import Document
+from gnod.store.tables.filters import Filters
+from gnod.store.vectors import vectors
+
+# Reasons why a document is related, as components of its score: the similarity in [0, 1], and numbers of links and
+# documents.
+KINDS = ("links_to", "linked_from", "cited_together", "similar")
+
+# Consider this many documents of each kind in addition to those requested.
+_SPARE = 30
+_MOST_LINKS, _MOST_CITING = 10_000, 200
+
+
+class _Links(NamedTuple):
+    """`citing`: how many documents link to both. `votes`: each of these has one for all that it links to."""
+
+    targets: Mapping[int, int]
+    sources: Mapping[int, int]
+    citing: Mapping[int, int]
+    votes: Mapping[int, float]
+
+    def ids(self, limit: int | None = None) -> set[int]:
+        """Return the documents with the most of each kind, or all."""
+        return {id_ for counts in (self.targets, self.sources, self.votes) for id_, _ in _most(counts, limit)}
+
+    def among(self, ids: Collection[int]) -> _Links:
+        """Return what concerns these documents."""
+        kept = set(ids)
+        return _Links(
+            {id_: count for id_, count in self.targets.items() if id_ in kept},
+            {id_: count for id_, count in self.sources.items() if id_ in kept},
+            {id_: count for id_, count in self.citing.items() if id_ in kept},
+            {id_: vote for id_, vote in self.votes.items() if id_ in kept},
+        )
+
+
+def related(
+    connection: Connection,
+    nearest: Nearest,
+    document: Document,
+    served: Mapping[str, str],
+    filters: Filters,
+    *,
+    limit: int,
+    min_score: float = 0.0,
+) -> list[RankedDocument]:
+    """Return the documents related to `document`, without itself and its copies; near-copies of one come later.
+    Components: KINDS. Raises NotEmbedded if it has no vectors and no links."""
+    depth = limit + _SPARE
+    only = filters._replace(excluded=filters.excluded | neighbours.with_same_text(connection, document.id))
+    every = _linked(connection, document.id)
+    linked = every.among(neighbours.passing(connection, every.ids(), only))
+    near, missing = _near(connection, nearest, document, served, only, depth, linked)
+    others = linked.ids(depth) - near.keys()
+    if missing and not others:
+        raise missing
+    found = [_ranked(id_, near.get(id_), linked) for id_ in [*near, *sorted(others)]]
+    kept = [each for each in found if each.score >= min_score and each.components]
+    pool = without_copies(connection, sorted(kept, key=lambda each: (-each.score, each.id)))[: depth + _SPARE]
+    uri = served.get(document.collection)
+    rows = vectors.document_vectors(connection, [each.id for each in pool], uri) if uri else {}
+    order = diversity.order([each.score for each in pool], [rows.get(each.id) for each in pool], limit)
+    return candidate_documents.placed(connection, [pool[number] for number in order])
+
+
+def _linked(connection: Connection, document_id: int) -> _Links:
+    found = neighbours.neighbours(connection, document_id, _MOST_LINKS)
+    citing = [id_ for id_, _ in _most(found.sources, _MOST_CITING)]
+    cited = neighbours.cited_by(connection, citing, _MOST_LINKS)
+    counts, votes = Counter[int](), dict[int, float]()
+    for targets in cited.values():
+        for other in targets - {document_id}:
+            counts[other] += 1
+            votes[other] = votes.get(other, 0.0) + 1 / (len(targets) - 1)
+    return _Links(found.targets, found.sources, counts, votes)
+
+
+def _near(
+    connection: Connection,
+    nearest: Nearest,
+    document: Document,
+    served: Mapping[str, str],
+    filters: Filters,
+    depth: int,
+    linked: _Links,
+) -> tuple[dict[int, RankedDocument], NotEmbedded | None]:
+    """Return the similar documents, and the linked ones with their similarity; or why there are none."""
+    try:
+        found = vector_search.similar_and(
+            connection, nearest, document, served, filters, limit=depth, also=linked.ids(depth)
+        )
+    except NotEmbedded as error:
+        return {}, error
+    return {each.id: each for each in found}, None
+
+
+def _ranked(id_: int, near: RankedDocument | None, linked: _Links) -> RankedDocument:
+    similarity = near.score if near and near.score > UNRELATED else 0.0
+    numbers = (linked.targets.get(id_, 0), linked.sources.get(id_, 0), linked.citing.get(id_, 0), similarity)
+    votes = (*numbers[:2], linked.votes.get(id_, 0.0))
+    evidence = [max(similarity - UNRELATED, 0) / (1 - UNRELATED), *(vote / (vote + 1) for vote in votes)]
+    relevance = 1 - prod(1 - each for each in evidence)
+    components = {kind: float(number) for kind, number in zip(KINDS, numbers, strict=True) if number}
+    return RankedDocument(id_, relevance, near.span if near else None, components, near.unplaced if near else ())
+
+
+def _most(counts: Mapping[int, float], limit: int | None) -> list[tuple[int, float]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:limit]

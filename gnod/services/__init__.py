@@ -1,1 +1,0 @@
-"""Long-lived state behind the methods: configuration, models, embedding, search, memory, storage."""

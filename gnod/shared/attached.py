@@ -1,0 +1,404 @@
+"""Attached collections: their engines, a heartbeat for each, and the searches that ask them.
+
+Each engine has threads of its own. A request waits for it as long as its budget allows. An engine that did not answer
+is not asked again before a heartbeat succeeds, so an unreachable engine costs one budget and no other request waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from gnod.analysis.terms import VERSION
+from gnod.config.model import AttachedConfig
+from gnod.configured.configuration import Configuration
+from gnod.errors import DocumentNotFound, EngineFailed, GnoError, NotPublished, Unreachable
+from gnod.search.hybrid.joint import Meant, Source
+from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
+from gnod.search.meaning.vector_search import Rows
+from gnod.shared.engine import FORMAT, Engine, Header, key_of
+from gnod.shared.reading import Reading, Shared
+from gnod.shared.replica import Replica, number_of
+from gnod.shared.sample import SIZE, Sample
+from gnod.signals import Signal
+from gnod.store import joined
+from gnod.store.connection import Connection, Read
+from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.tables.filters import Filters
+from gnod.types import SCHEME
+
+# Seconds between heartbeats, and the longest pause after failures.
+BEAT_S, RAREST_S = 2.0, 30.0
+# The maximum number of searches that one engine works on at the same time.
+_THREADS = 8
+_MOST_LANGUAGES = 1000
+# The number of documents of the sample that are fetched at a time.
+_SAMPLED = 50
+# The sample is taken again when this share of the documents has changed.
+_DRIFT = 0.1
+# The share of a budget in which documents may be fetched. Then the search ranks those that have arrived.
+_FETCHING = 0.6
+
+# The text that may follow the path of a document: a line, a page or a heading.
+_PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
+
+Connect = Callable[[str, str], Awaitable[Engine]]
+"""Returns the engine of an address, for searches in the collection that is called so here. Raises GnoError."""
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class Report(NamedTuple):
+    """An attached collection as it is now.
+
+    `problem`: why it is not searched now; None if it is. `limits`: which parts of it are not searched, and why.
+    """
+
+    config: AttachedConfig
+    header: Header | None
+    problem: str | None
+    limits: Sequence[str]
+
+
+class Joined(NamedTuple):
+    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out.
+    `behind`: changes that the publishers know and have not published."""
+
+    read: Read
+    sources: Sequence[Source]
+    notes: list[str]
+    behind: int = 0
+
+
+class AttachedCollections:
+    """`folder` has the replicas, whose names begin with `prefix`. `local_model` returns the address of a model on this
+    machine, by the address and hash that the publisher gives; None if it is not installed. `changed` is emitted when a
+    collection was opened or became unreachable."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        folder: Path,
+        prefix: str,
+        connect: Connect,
+        local_model: Callable[[str, str | None], str | None],
+        *,
+        beat_s: float = BEAT_S,
+    ) -> None:
+        self.changed: Signal[[]] = Signal()
+        self._configuration = configuration
+        self._folder = folder
+        self._prefix = prefix
+        self._connect = connect
+        self._local_model = local_model
+        self._beat_s = beat_s
+        self._open: dict[str, Attached] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        configuration.changed.connect(lambda _: self.reload())
+
+    def reload(self) -> None:
+        """Open what the config attaches, close the rest, and delete the replicas of what it does not name."""
+        wanted = {each.name: each for each in self._configuration.current.attached}
+        for name in [name for name, attached in self._open.items() if wanted.get(name) != attached.config]:
+            self._end(self._open.pop(name), forget=name not in wanted)
+        for name, config in wanted.items():
+            if name not in self._open:
+                path = self._folder / f"{self._prefix}{name}.sqlite"
+                make = partial(Attached, config, path, self._connect, self._local_model, self._beat_s)
+                self._open[name] = make(self.changed.emit)
+        self.changed.emit()
+
+    def served(self) -> dict[str, str]:
+        """Return the model of each attached collection that has vectors which this daemon can compare."""
+        return {name: each.shared.uri for name, each in self._open.items() if each.shared and each.shared.uri}
+
+    def reports(self) -> list[Report]:
+        return [self._open[name].report() for name in sorted(self._open)]
+
+    @asynccontextmanager
+    async def searching(self, read: Read, filters: Filters) -> AsyncIterator[Joined]:
+        """Yield the sources for a search with these filters. If nothing is attached, `read` is returned unchanged."""
+        chosen = [each for name, each in self._open.items() if not filters.collections or name in filters.collections]
+        notes: list[str] = []
+        sources = [_Source(each, each.shared, filters, notes) for each in chosen if each.shared and not each.problem]
+        notes += [each.why for each in chosen if each.problem]
+        notes += [limit for source in sources for limit in source.attached.limits]
+        if not sources:
+            yield Joined(read, (), notes)
+            return
+        with contextlib.ExitStack() as stack:
+            others = {
+                source.number: joined.Other(
+                    stack.enter_context(source.shared.replica.reading()), source.shared.header.languages
+                )
+                for source in sources
+            }
+
+            async def joint_read(work: Callable[[Connection], T], /) -> T:
+                return await read(partial(_in_all, others, work))
+
+            yield Joined(joint_read, sources, notes, sum(source.shared.header.behind for source in sources))
+
+    def concerns(self, filters: Filters) -> bool:
+        """Tell whether a search with these filters is over an attached collection."""
+        return any(not filters.collections or name in filters.collections for name in self._open)
+
+    async def look(self, address: str, name: str) -> Header | None:
+        """Return the header of what is published at an address; None if nothing is. Raises GnoError."""
+        engine = await self._connect(address, name)
+        try:
+            return await asyncio.to_thread(engine.header)
+        finally:
+            await asyncio.to_thread(engine.close)
+
+    def of(self, name: str) -> Attached | None:
+        return self._open.get(name)
+
+    def find(self, reference: str) -> Attached | None:
+        """Return the attached collection that a reference to a document is in, or None."""
+        name, slash, _ = reference.removeprefix(SCHEME).partition("/")
+        return self._open.get(name) if slash else None
+
+    async def close(self) -> None:
+        for attached in self._open.values():
+            self._end(attached, forget=False)
+        self._open = {}
+        await asyncio.gather(*self._closing)
+
+    def _end(self, attached: Attached, *, forget: bool) -> None:
+        self._closing.add(task := asyncio.create_task(attached.close(forget=forget)))
+        task.add_done_callback(self._closing.discard)
+
+
+class Attached:
+    """One attached collection. `problem`: why it is not searched now."""
+
+    def __init__(
+        self,
+        config: AttachedConfig,
+        path: Path,
+        connect: Connect,
+        local_model: Callable[[str, str | None], str | None],
+        beat_s: float,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.config = config
+        self.shared: Shared | None = None
+        self.limits: list[str] = []
+        self.problem: str | None = "it was not reached yet"
+        self._path = path
+        self._connect = connect
+        self._local_model = local_model
+        self._beat_s = beat_s
+        self._on_change = on_change
+        self._engine: Engine | None = None
+        self._sampled = 0
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"gnod-{config.name}")
+        self._wake = asyncio.Event()
+        self._is_closing = False
+        self._beating = asyncio.create_task(self._beat())
+
+    @property
+    def why(self) -> str:
+        return f"{self.config.name} did not answer: {self.problem}; its documents were not searched"
+
+    def report(self) -> Report:
+        return Report(self.config, self.shared.header if self.shared else None, self.problem, self.limits)
+
+    async def run(self, work: Callable[[], T], limit_s: float) -> T:
+        """Run work in a thread. Raises Unreachable after the limit; the thread then ends later."""
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            async with asyncio.timeout(limit_s):  # wait_for of Python 3.11 may lose a cancellation
+                return await future
+        except TimeoutError:
+            raise Unreachable(f"no answer within {self.config.budget_s:g} s") from None
+
+    def failed(self, error: GnoError) -> None:
+        """Do not ask the engine again before a heartbeat succeeds."""
+        self._say(error.message)
+        self._wake.set()
+
+    @property
+    def documents(self) -> int:
+        return self.shared.header.documents if self.shared else 0
+
+    async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
+        """Bring the document of a reference, as it is now, into the replica, and read that. Raises Unreachable, and
+        DocumentNotFound."""
+        return await self.ask(partial(_got, self.config.name, reference, work))
+
+    async def ask(self, work: Callable[[Shared], T]) -> T:
+        """Return what `work` gets of the engine. Raises Unreachable."""
+        return await self.run(partial(work, self._required()), self.config.budget_s)
+
+    async def close(self, *, forget: bool) -> None:
+        self._is_closing = True
+        self._beating.cancel()
+        await asyncio.gather(self._beating, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self.shared:
+            replica = self.shared.replica
+            await asyncio.to_thread(replica.delete if forget else replica.close)
+        if self._engine:
+            with contextlib.suppress(GnoError):
+                await asyncio.to_thread(self._engine.close)
+
+    def _required(self) -> Shared:
+        if self.shared is None or self.problem:
+            raise Unreachable(f"{self.config.name} does not answer: {self.problem}", {"collection": self.config.name})
+        return self.shared
+
+    async def _beat(self) -> None:
+        wait_s = self._beat_s
+        while not self._is_closing:
+            try:
+                await self._check()
+                self._say(None)
+                wait_s = self._beat_s
+                await self._sample()
+            except GnoError as error:
+                self._say(error.message)
+                wait_s = min(2 * wait_s, RAREST_S)
+            except Exception:
+                _log.exception("attached.failed", extra={"fields": {"collection": self.config.name}})
+                self._say("an internal error: the log has it")
+                wait_s = min(2 * wait_s, RAREST_S)
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await (self._wake.wait() if self.problem is None else asyncio.sleep(wait_s))
+
+    def _say(self, problem: str | None) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            _log.info("attached.changed", extra={"fields": {"collection": self.config.name, "works": problem is None}})
+            self._on_change()
+
+    async def _check(self) -> None:
+        """Read the header, and open the replica the first time."""
+        if self._engine is None:
+            self._engine = await self._connect(self.config.address, self.config.name)
+        header = await self.run(self._engine.header, max(self.config.budget_s, 1.0))
+        if header is None:
+            raise NotPublished(f"nothing is published at {self.config.address}")
+        if header.format != FORMAT:
+            raise EngineFailed(f"it was published in format {header.format}, and this gnod reads format {FORMAT}")
+        if header.documents < 0 or not 0 <= header.average < inf or len(header.languages) > _MOST_LANGUAGES:
+            raise EngineFailed("what it says of the collection is damaged")
+        if self.shared is None:
+            replica = await asyncio.to_thread(Replica, self._path, self.config.name, self.config.address)
+            self.shared = Shared(self._engine, replica, header)
+        self.shared.header = header
+        await self._note_limits(self.shared, header)
+
+    async def _note_limits(self, shared: Shared, header: Header) -> None:
+        name, limits = self.config.name, []
+        shared.reads_words = header.analysis == VERSION
+        shared.uri = (
+            await asyncio.to_thread(self._local_model, header.model, header.model_hash) if header.model else None
+        )
+        if not shared.reads_words:
+            limits.append(f"{name} is searched without keywords: it was published by another version of gnod")
+        if header.model and not shared.uri:
+            limits.append(f"{name} is searched without vectors: its model {header.model} is not on this machine")
+        self.limits = limits
+
+    async def _sample(self) -> None:
+        """Take the sample again when the collection has changed much."""
+        shared = self.shared
+        if shared is None or abs(shared.header.documents - self._sampled) <= _DRIFT * self._sampled:
+            return
+        documents = shared.header.documents
+        shared.sample = await asyncio.to_thread(_sampled, shared)
+        self._sampled = documents
+
+
+class _Source:
+    """One attached collection during one request. It is silent after the first failure."""
+
+    def __init__(self, attached: Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
+        self.attached = attached
+        self.shared = shared
+        self.name = attached.config.name
+        self.number = number_of(self.name)
+        self._notes = notes
+        self._reading = Reading(shared, filters)
+        # Count only the time that this collection takes: a slow one beside it must not use up its budget.
+        self._left_s = attached.config.budget_s
+        self._is_silent = False
+
+    async def count(self, terms: Sequence[Term]) -> Counted | None:
+        return await self._run(partial(self._reading.count, terms)) if self.shared.reads_words else None
+
+    async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
+        work = partial(self._reading.rank, wanted, terms, limit)
+        return await self._run(work) if self.shared.reads_words else None
+
+    async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
+        return await self._run(partial(self._reading.survey, wanted, terms)) if self.shared.reads_words else None
+
+    async def meanings(self, rows: Sequence[Mapping[str, Rows]], also: Sequence[set[int]], pool: int) -> Meant | None:
+        return await self._run(partial(self._reading.meanings, rows, also, pool)) if self.shared.uri else None
+
+    async def _run(self, work: Callable[[], T]) -> T | None:
+        if self._is_silent:
+            return None
+        started = time.monotonic()
+        self._reading.until = started + _FETCHING * self._left_s
+        try:
+            found = await self.attached.run(work, max(self._left_s, 0.0))
+            self._note_cut()
+            return found
+        except (Unreachable, EngineFailed, NotPublished) as error:
+            self.attached.failed(error)
+            self._silence(error.message)
+        except GnoError as error:
+            self._silence(error.message)
+        finally:
+            self._left_s -= time.monotonic() - started
+        return None
+
+    def _note_cut(self) -> None:
+        note = f"{self.name}: some of the results could not be fetched in time: search again to get them"
+        if self._reading.is_cut and note not in self._notes:
+            self._notes.append(note)
+
+    def _silence(self, why: str) -> None:
+        self._is_silent = True
+        self._notes.append(f"{self.name} did not answer: {why}; its documents were not searched")
+
+
+def _in_all(others: Mapping[int, joined.Other], work: Callable[[Connection], T], connection: Connection) -> T:
+    with joined.joined(connection, others):
+        return work(connection)
+
+
+def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Shared) -> T:
+    """Return the reference without a place in the document, such as `:12` or `#page=2`."""
+    path = unquote(reference.removeprefix(SCHEME).partition("/")[2])
+    if not any(shared.fetch(key_of(each)) for each in dict.fromkeys((path, _PLACE.sub("", path)))):
+        message = f"no document '{reference}' in the shared collection {name}; `gnoctl ls` lists what is in it"
+        raise DocumentNotFound(message, {"reference": reference})
+    with shared.replica.reading() as connection:
+        return work(connection)
+
+
+def _sampled(shared: Shared) -> Sample:
+    """Return the items in small groups, so that searches can run in between."""
+    keys = shared.engine.sample(SIZE / max(shared.header.documents, 1))[: 2 * SIZE]
+    parts = (shared.engine.documents(keys[start : start + _SAMPLED]) for start in range(0, len(keys), _SAMPLED))
+    return Sample([document for part in parts for document in part], shared.header.dimensions)

@@ -1,0 +1,116 @@
+"""What a segment holds: which terms occur in some documents, and how often, as arrays. Must not depend on files or
+scores."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.store.keyword_index.postings.records import MOST_DOCUMENTS, Numbers, posting
+from gnod.store.tables.records import Terms
+
+COLUMNS = 3  # filepath, title, body
+_LARGEST_COUNT = (1 << 21) - 1
+
+
+class Document(NamedTuple):
+    """The part of a document that a segment stores."""
+
+    id: int
+    docid: str
+    collection: int
+    terms: Terms
+
+    def terms_by_column(self) -> tuple[str, str, str]:
+        return self.terms.filepath, self.terms.title, self.terms.body
+
+
+class Contents(NamedTuple):
+    """`ids`, `docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers
+    in a segment, in the order of their ids. `words`: the terms, sorted. `postings` (`records.posting`), sorted. A code
+    is a row in `counts`, how often a term occurs in each column."""
+
+    ids: Numbers
+    docids: Numbers
+    collections: Numbers
+    lengths: Numbers
+    words: list[bytes]
+    postings: NDArray[np.uint64]
+    counts: Numbers
+
+
+def ordered_docid(docid: str) -> int:
+    """Return a number that orders docids as text does: that of its eight hexadecimal digits."""
+    return int(docid[1:], 16)
+
+
+def tokens(stream: str) -> list[bytes]:
+    """Return the terms of a stream as FTS5 stores them (tokenizer `ascii`)."""
+    return stream.encode(errors="surrogatepass").lower().split()
+
+
+def build(documents: Sequence[Document]) -> Contents:
+    """Return the contents of a segment of some documents, not more than MOST_DOCUMENTS, with different ids."""
+    ordered = sorted(documents, key=lambda each: each.id)
+    terms, lengths, words = _numbered([stream for each in ordered for stream in each.terms_by_column()])
+    places, counts = _counted(terms * MOST_DOCUMENTS * COLUMNS + np.repeat(np.arange(len(lengths)), lengths))
+    table, codes = coded(counts)
+    postings = posting(places // MOST_DOCUMENTS, codes, places % MOST_DOCUMENTS)
+    postings.sort(kind="stable")  # they are almost sorted
+    return Contents(
+        ids=np.array([each.id for each in ordered], np.int64),
+        docids=np.array([ordered_docid(each.docid) for each in ordered], np.int64),
+        collections=np.array([each.collection for each in ordered], np.int64),
+        lengths=lengths.reshape(-1, COLUMNS).sum(axis=1),
+        words=words,
+        postings=postings,
+        counts=table,
+    )
+
+
+def _numbered(streams: Sequence[str]) -> tuple[Numbers, Numbers, list[bytes]]:
+    """Return the terms of all streams as their numbers among the sorted words, the lengths of the streams, and the
+    words."""
+    numbers: defaultdict[bytes, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    found, lengths = array("q"), array("q")
+    for stream in streams:
+        words = tokens(stream)
+        lengths.append(len(words))
+        found.extend(map(numbers.__getitem__, words))
+    ordered = sorted(numbers)
+    places = np.empty(len(ordered), np.int64)
+    places[[numbers[word] for word in ordered]] = np.arange(len(ordered))
+    return places[np.frombuffer(found, np.int64)], np.frombuffer(lengths, np.int64), ordered
+
+
+def _counted(places: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the places of terms in documents, in order, of those in columns of documents; and how often each term
+    occurs in each column."""
+    places.sort()
+    cells, repeated = _runs(places)
+    in_documents, columns = _runs(cells // COLUMNS)
+    counts = np.zeros((len(in_documents), COLUMNS), np.int64)
+    counts[np.repeat(np.arange(len(in_documents)), columns), cells % COLUMNS] = repeated
+    return in_documents, counts
+
+
+def _runs(ordered: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the different values of an array in order, and how often each occurs."""
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    return ordered[first], np.diff(first, append=len(ordered))
+
+
+def coded(counts: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the different rows of counts, and for each row its number among them."""
+    limited = np.minimum(counts.astype(np.int64), _LARGEST_COUNT)
+    packed = limited[:, 0] << 42 | limited[:, 1] << 21 | limited[:, 2]
+    different = np.unique(packed)
+    codes = np.searchsorted(different, packed)
+    table = np.stack([different >> 42, different >> 21 & _LARGEST_COUNT, different & _LARGEST_COUNT], axis=1)
+    return table, codes

@@ -1,0 +1,277 @@
+"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Must not depend on the
+database or scores.
+
+The number of documents is limited, so that their numbers have 16 bits and all their scores fit into the cache of a
+processor. Data of documents is in memory, as numbers of the smallest type that fits. Terms and postings are read when
+they are needed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod.caches import Cache
+from gnod.store.keyword_index.postings import records
+from gnod.store.keyword_index.postings.contents import COLUMNS, Contents
+from gnod.store.keyword_index.postings.files import Damaged, File
+from gnod.store.keyword_index.postings.records import Numbers, Record, Records
+
+_ALIGNMENT = 8
+_MAGIC = b"gnodpost"
+# One term in this many is in memory.
+_BLOCK = 64
+# Up to this many records are faster to read one after the other.
+_FEW = 8
+# A term never contains white space.
+_SEPARATOR = b" "
+_IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
+_NOTHING = Record(np.empty(0, np.uint16))
+
+
+class _Header(msgspec.Struct, frozen=True):
+    """`arrays`: their types and lengths, in the order in which they follow."""
+
+    first_id: int
+    postings: int
+    arrays: dict[str, tuple[str, int]]
+
+
+class Segment:
+    """`docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers in a
+    segment, in the order of their ids. A code is a row in `counts`, how often a term occurs in each column. `postings`:
+    how many there are."""
+
+    def __init__(self, first_id: int, postings: int, arrays: Mapping[str, Numbers], texts: _Texts | None) -> None:
+        self.postings = postings
+        self.docids = arrays["docids"]
+        self.collections = arrays["collections"]
+        self.lengths = arrays["lengths"]
+        self.counts = arrays["counts"].reshape(-1, COLUMNS)
+        self._first_id = first_id
+        self._ids = arrays["ids"]
+        self._texts = texts
+        self._known: Cache[bytes, tuple[int, int]] = Cache()
+        self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
+        self._long: dict[int, NDArray[np.int64]] = {}
+
+    @classmethod
+    def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
+        """Make a segment without postings."""
+        arrays = {"ids": ids, "docids": docids, "collections": collections, "lengths": lengths}
+        return cls(0, 0, arrays | {"counts": np.empty(0, np.int64)}, None)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def ids(self, chosen: Numbers | slice = slice(None)) -> NDArray[np.int64]:
+        """Return the ids of documents, by their numbers or by a mask."""
+        return self._ids[chosen].astype(np.int64) + self._first_id
+
+    def numbers_of(self, ids: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+        """Return which of these ids, which are sorted, are here, and the numbers of those."""
+        if not len(self._ids):
+            return np.zeros(len(ids), bool), np.empty(0, np.intp)
+        first, last = self._first_id, self._first_id + int(self._ids[-1])
+        start, end = ids.searchsorted([first, last + 1]).tolist()
+        is_here = np.zeros(len(ids), bool)
+        within = (ids[start:end] - first).astype(self._ids.dtype)
+        at = self._ids.searchsorted(within)
+        is_found = is_here[start:end] = self._ids[at] == within
+        return is_here, at[is_found]
+
+    def ids_from(self, least: int) -> NDArray[np.int64]:
+        """Return the ids of the documents with at least this many terms. The result is kept: most segments have few."""
+        if least not in self._long:
+            self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
+        return self._long[least]
+
+    def record(self, term: bytes) -> Record:
+        """Return the postings of a term. Raises Damaged and OSError."""
+        place = self._known.get(term) or self._place(term)
+        if self._texts is None or place[0] == place[1]:
+            return _NOTHING
+        return Record(self._texts.units.part(*place))
+
+    def of_prefix(self, prefix: bytes, by_code: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the documents of all postings of terms that begin so, and what each posting has, where `by_code` has
+        it for each code. Raises as `record`."""
+        if self._texts is None:
+            return _NOTHING.documents, by_code[:0]
+        found = self._texts.records(*self._texts.range(prefix))
+        if len(found) <= _FEW:
+            each = [_NOTHING, *found.each()]
+            return (
+                np.concatenate([record.documents for record in each]),
+                np.concatenate([record.of_postings(by_code) for record in each]),
+            )
+        postings = found.postings()
+        return records.document_of(postings), by_code.take(records.code_of(postings))
+
+    def weighted(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return how often a term occurs, for each code, with a weight for each column."""
+        if weights not in self._weighted:
+            self._weighted[weights] = self.counts @ np.array(weights)
+        return self._weighted[weights]
+
+    def terms(self) -> list[bytes]:
+        return self._texts.all() if self._texts else []
+
+    def frequencies_of_terms(self, alive: NDArray[np.bool_] | None = None) -> Numbers:
+        """Return in how many documents each term occurs; of those alive."""
+        if self._texts is None:
+            return np.empty(0, np.int64)
+        found = self._texts.records(0, len(self._texts))
+        if alive is None:
+            return found.sizes()
+        postings = found.postings()
+        return np.bincount(records.term_of(postings[alive[records.document_of(postings)]]), minlength=len(found))
+
+    def contents(self) -> Contents:
+        """Return all of it; the postings in some order."""
+        none = np.empty(0, np.uint64)
+        postings = self._texts.records(0, len(self._texts)).postings() if self._texts else none
+        return Contents(self.ids(), self.docids, self.collections, self.lengths, self.terms(), postings, self.counts)
+
+    def _place(self, term: bytes) -> tuple[int, int]:
+        """Return where the record of a term is, and remember it."""
+        return self._known.keep(term, self._texts.place(term) if self._texts else (0, 0))
+
+
+class _Texts:
+    """The terms of a segment, and where their records are in `units`."""
+
+    def __init__(self, arrays: Mapping[str, _Array]) -> None:
+        self.units = arrays["units"]
+        self._terms = arrays["terms"]
+        self._starts = arrays["starts"]
+        self._blocks = arrays["blocks"].all().tolist()
+        self._sample = arrays["sample"].all().tobytes().split()
+
+    def __len__(self) -> int:
+        return self._starts.length - 1
+
+    def all(self) -> list[bytes]:
+        return self._terms.all().tobytes().split()
+
+    def range(self, prefix: bytes) -> tuple[int, int]:
+        """Return the numbers of the first term that begins so, and of the first behind these."""
+        return self._first(prefix), self._first(prefix + b"\xff")
+
+    def _first(self, term: bytes) -> int:
+        """Return the number of the first term that is not below `term`."""
+        block = bisect_left(self._sample, term) - 1
+        return block * _BLOCK + bisect_left(self._block(block), term) if block >= 0 else 0
+
+    def place(self, term: bytes) -> tuple[int, int]:
+        """Return where the record of a term is."""
+        block = bisect_right(self._sample, term) - 1
+        if block < 0:
+            return 0, 0
+        # Search among bytes: dividing a block into its terms takes as long as all the rest.
+        words = _SEPARATOR + self._text(block)
+        at = words.find(_SEPARATOR + term + _SEPARATOR)
+        if at < 0:
+            return 0, 0
+        number = block * _BLOCK + words.count(_SEPARATOR, 0, at)
+        start, end = self._starts.part(number, number + 2).tolist()
+        return start, end
+
+    def records(self, first: int, last: int) -> Records:
+        """Return the records of the terms with these numbers."""
+        starts = self._starts.part(first, last + 1)
+        return Records(starts - starts[0], self.units.part(int(starts[0]), int(starts[-1])))
+
+    def _block(self, number: int) -> list[bytes]:
+        return self._text(number).split()
+
+    def _text(self, block: int) -> bytes:
+        """Return the terms of a block, each with a separator behind it."""
+        return self._terms.raw(self._blocks[block], self._blocks[block + 1])
+
+
+class _Array:
+    """An array in a file. Reading raises Damaged and OSError."""
+
+    def __init__(self, file: File, at: int, kind: np.dtype[Any], length: int) -> None:
+        self.length = length
+        self.end = at + _rounded(kind.itemsize * length)
+        self._file = file
+        self._at = at
+        self._kind = kind
+
+    def all(self) -> Numbers:
+        return self.part(0, self.length)
+
+    def part(self, first: int, last: int) -> Numbers:
+        return np.frombuffer(self.raw(first, last), self._kind)
+
+    def raw(self, first: int, last: int) -> bytes:
+        """Do as `part`, but return the bytes of the file."""
+        size = self._kind.itemsize
+        return self._file.read(self._at + first * size, (last - first) * size)
+
+
+def encode(contents: Contents) -> list[bytes]:
+    """Return the contents of a segment's file, in parts."""
+    first_id = int(contents.ids[0]) if len(contents.ids) else 0
+    words = contents.words
+    starts, units = records.encode(contents.postings, len(words), len(contents.counts))
+    ends = np.cumsum([0, *(len(word) + len(_SEPARATOR) for word in words)])
+    arrays = {
+        "ids": _small(contents.ids - first_id),  # relative to the first id
+        "docids": _small(contents.docids),
+        "collections": _small(contents.collections),
+        "lengths": _small(contents.lengths),
+        "counts": _small(contents.counts.reshape(-1)),
+        "blocks": _small(np.append(ends[:-1:_BLOCK], ends[-1])),
+        "sample": _text(words[::_BLOCK]),
+        "terms": _text(words),
+        "starts": starts.astype(np.uint32),
+        "units": units,
+    }
+    described = {name: (array.dtype.str, len(array)) for name, array in arrays.items()}
+    header = msgspec.json.encode(_Header(first_id, len(contents.postings), described))
+    parts = [_MAGIC, len(header).to_bytes(8, "little"), _padded(header)]
+    return parts + [_padded(array.tobytes()) for array in arrays.values()]
+
+
+def opened(file: File) -> Segment:
+    """Return the segment in a file. Raises Damaged and OSError."""
+    magic = file.read(0, 16)
+    if magic[:8] != _MAGIC:
+        raise Damaged(f"{file.name}: no segment")
+    size = int.from_bytes(magic[8:], "little")
+    try:
+        header = msgspec.json.decode(file.read(16, min(size, 1 << 16)), type=_Header)
+        arrays: dict[str, _Array] = {}
+        at = 16 + _rounded(size)
+        for name, (kind, length) in header.arrays.items():
+            arrays[name] = _Array(file, at, np.dtype(kind), length)
+            at = arrays[name].end
+        in_memory = {name: arrays[name].all() for name in _IN_MEMORY}
+        return Segment(header.first_id, header.postings, in_memory, _Texts(arrays))
+    except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+        raise Damaged(f"{file.name}: {type(error).__name__}: {error}") from error
+
+
+def _small(numbers: Numbers) -> Numbers:
+    """Return numbers, none below 0, in the smallest type that holds them."""
+    return np.ascontiguousarray(numbers, np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _text(words: list[bytes]) -> Numbers:
+    return np.frombuffer(b"".join(word + _SEPARATOR for word in words), np.uint8)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(_rounded(len(data)) - len(data))
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,168 @@
+"""Bring the postings up to the present clock: what to add and to remove is read from the changes of the database. Knows
+no threads.
+
+Each path has one change, its last. So the present state of all paths that changed up to a clock, added to the version
+before, is what a reader with that clock and the changes behind it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from gnod.store.connection import Connection
+from gnod.store.keyword_index.postings.building import Build, Merge, Perform, Piece, Source, Text
+from gnod.store.keyword_index.postings.feed import Feed, Stored
+from gnod.store.keyword_index.postings.merging import Size, worth_merging
+from gnod.store.keyword_index.postings.one_view import in_snapshot
+from gnod.store.keyword_index.postings.versions import Part, Postings, Version
+from gnod.store.keyword_index.postings.view import totals
+from gnod.store.tables import changes
+from gnod.store.tables.changes import Position
+
+# The maximum number of documents in one update.
+MOST_DOCUMENTS = 4000
+_MOST_CHARACTERS = 16 * 1024 * 1024
+
+
+class _Changed(NamedTuple):
+    clock: int
+    id: int
+    docid: str
+    collection: int
+    language: str | None
+    path: str
+    title: str
+    mirror_hash: str
+    is_here: bool
+
+
+class _Found(NamedTuple):
+    """The changes in a snapshot: the `documents` among the first changes after `before`, up to `clock`; the ids of all
+    that changed; and the totals of the full-text table, if these are all changes."""
+
+    before: Version
+    clock: int
+    changed: list[int]
+    documents: list[Source]
+    totals: tuple[int, int] | None
+
+
+def step(connection: Connection, postings: Postings, feed: Feed, perform: Perform) -> bool:
+    """Take in the next changes. Returns whether there are more. No snapshot is open while the work is performed: the
+    database's log would grow."""
+    found = in_snapshot(connection, partial(_read, postings.newest or Version(0, 0), feed))
+    if found is None:
+        return False
+    parts = _without(found.before.parts, found.changed)
+    if found.documents:
+        path = postings.new_file()
+        parts = (*parts, postings.part(path, perform(Build(str(path), found.documents))))
+    if found.totals and found.totals != _totals_of(parts):
+        parts = in_snapshot(connection, partial(_repaired, parts))
+    postings.publish(Version(found.clock, found.before.floor, parts))
+    feed.forget(found.clock)
+    return found.totals is None
+
+
+def compact(
+    postings: Postings, perform: Perform, choose: Callable[[Sequence[Size]], list[int]] = worth_merging
+) -> bool:
+    """Merge some segments of the newest version. Returns whether there was something to do."""
+    newest = postings.newest
+    if newest is None:
+        return False
+    sizes = sizes_of(newest)
+    chosen = choose(sizes)
+    if not chosen:
+        return False
+    merged = [newest.parts[number] for number in chosen]
+    others = tuple(part for number, part in enumerate(newest.parts) if number not in chosen)
+    if any(part.size for part in merged):
+        path = postings.new_file()
+        pieces = [Piece(str(postings.folder / part.name), part.removed) for part in merged]
+        checksum = perform(Merge(str(path), pieces, sum(sizes[number].postings for number in chosen)))
+        others = (*others, postings.part(path, checksum))
+    postings.publish(newest._replace(parts=others))
+    return True
+
+
+def sizes_of(version: Version) -> list[Size]:
+    return [Size(len(part.segment), part.size, part.segment.postings) for part in version.parts]
+
+
+def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:
+    now = changes.present(connection)
+    begin = changes.catch_up(connection, Position(newest.clock, newest.floor))
+    if begin != (newest.clock, newest.floor):
+        newest = Version(begin.clock, begin.floor)
+    if newest.clock == now.clock:
+        return None
+    changed = list(_changed(connection, newest.clock))
+    documents, taken = _documents(connection, changed, feed.up_to(now.clock))
+    is_last = taken == len(changed) < MOST_DOCUMENTS
+    return _Found(
+        newest,
+        now.clock if is_last else changed[taken - 1].clock,
+        [each.id for each in changed[:taken] if each.id is not None],
+        documents,
+        totals(connection) if is_last else None,
+    )
+
+
+def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
+    rows = connection.execute(
+        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
+        " FROM changes h LEFT JOIN collections c ON c.name = h.collection"
+        " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
+        " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
+        (clock, MOST_DOCUMENTS),
+    )
+    return [_Changed(*row) for row in rows]
+
+
+def _documents(
+    connection: Connection, changed: Sequence[_Changed], known: dict[int, Stored]
+) -> tuple[list[Source], int]:
+    """Return the documents of the first changes, and of how many: until their terms are long enough."""
+    found: list[Source] = []
+    characters = taken = 0
+    for each in changed:
+        taken += 1
+        if each.is_here:
+            stored = known.get(each.id)
+            is_latest = stored is not None and each.clock <= stored.clock
+            terms = stored.terms if stored and is_latest else None
+            text = _text(connection, each) if terms is None else None
+            found.append(Source(each.id, each.docid, each.collection, terms, text))
+            characters += found[-1].characters
+            if characters >= _MOST_CHARACTERS:
+                break
+    return found, taken
+
+
+def _text(connection: Connection, document: _Changed) -> Text:
+    text = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (document.mirror_hash,)).get
+    return Text(document.language, document.path, document.title, str(text or ""))
+
+
+def _without(parts: Sequence[Part], removed: Collection[int]) -> tuple[Part, ...]:
+    gone = np.array(sorted(removed), np.int64)
+    return tuple(part for part in (each.without(gone) for each in parts) if part.size)
+
+
+def _totals_of(parts: Sequence[Part]) -> tuple[int, int]:
+    """Return the number of documents, and of their terms."""
+    return sum(part.size for part in parts), sum(part.length for part in parts)
+
+
+def _repaired(parts: tuple[Part, ...], connection: Connection) -> tuple[Part, ...]:
+    """Compare all documents with the full-text table: the rows of some may be deleted, so no change names them."""
+    here = np.array(
+        [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64
+    )
+    ours = np.concatenate([part.segment.ids(part.mask()) for part in parts] or [here[:0]])
+    return _without(parts, np.setdiff1d(ours, here).tolist())

@@ -1,0 +1,253 @@
+"""The postings of a database: files in a folder beside it, and the versions of them that readers may still need.
+
+A version has everything up to a clock (`gnod.store.tables.changes`). A reader takes the newest one that is not newer
+than its snapshot. Segments can be deleted while they are read. Must not depend on the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gnod import atomic_file
+from gnod.private import private_folder
+from gnod.store.keyword_index.postings.files import Damaged, File
+from gnod.store.keyword_index.postings.records import Numbers
+from gnod.store.keyword_index.postings.segment import Segment, opened
+
+# Increase it when the files change, or when some may be wrong: files of another format are built again.
+FORMAT = 3
+# No snapshot is open for longer than this.
+_KEPT_S = 60.0
+_MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment with its file (None: it has no postings), its checksum, and which of its documents are alive (None:
+    all)."""
+
+    file: File | None
+    checksum: int
+    segment: Segment
+    alive: Numbers | None = None
+
+    @cached_property
+    def size(self) -> int:
+        """Return the number of documents that are alive."""
+        return len(self.segment) if self.alive is None else int(self.alive.sum())
+
+    @cached_property
+    def length(self) -> int:
+        """Return the number of their terms."""
+        lengths = self.segment.lengths
+        return int((lengths if self.alive is None else lengths[self.alive]).sum())
+
+    @property
+    def name(self) -> str:
+        return self.file.name if self.file else ""
+
+    @property
+    def removed(self) -> list[int]:
+        """Return the numbers of the documents that are not alive."""
+        removed: list[int] = [] if self.alive is None else np.flatnonzero(~self.alive).tolist()
+        return removed
+
+    def without(self, ids: Numbers) -> Part:
+        _, numbers = self.segment.numbers_of(ids)
+        if not len(numbers):
+            return self
+        alive = self.mask()
+        alive[numbers] = False
+        return replace(self, alive=alive)
+
+    def numbers_of(self, ids: Numbers) -> Numbers:
+        """Return the numbers of those of the ids that are alive here."""
+        _, numbers = self.segment.numbers_of(ids)
+        return numbers if self.alive is None else numbers[self.alive[numbers]]
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Return a new array that tells which documents are alive."""
+        return np.ones(len(self.segment), bool) if self.alive is None else self.alive.copy()
+
+
+class Version(NamedTuple):
+    """`clock` and `floor`: as in `changes.Position`."""
+
+    clock: int
+    floor: int
+    parts: tuple[Part, ...] = ()
+
+
+class _File(msgspec.Struct, frozen=True):
+    name: str
+    checksum: int
+    removed: list[int]
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    format: int
+    terms: int
+    clock: int
+    floor: int
+    files: list[_File]
+
+
+class Postings:
+    """`terms`: the version of the terms in them. Any thread may use it; one thread publishes."""
+
+    def __init__(self, folder: Path, terms: int) -> None:
+        self.folder = folder
+        self._terms = terms
+        self._versions: list[tuple[float, Version]] = []
+        self._last_file = 0
+        self._is_in_doubt = False
+        # This is called when `verify` has something to do.
+        self.when_in_doubt: Callable[[], None] = lambda: None
+
+    @property
+    def newest(self) -> Version | None:
+        versions = self._versions
+        return versions[-1][1] if versions else None
+
+    def bytes_on_disk(self) -> int:
+        total = 0
+        for path in self.folder.glob("*.segment"):
+            with contextlib.suppress(FileNotFoundError):  # a merge has replaced it
+                total += path.stat().st_size
+        return total
+
+    def up_to(self, clock: int) -> Version | None:
+        """Return the newest version that is not newer than a clock."""
+        return next((each for _, each in reversed(self._versions) if each.clock <= clock), None)
+
+    def load(self) -> None:
+        """Read what is in the folder, and verify it; nothing if that is of another version. Raises Damaged and
+        OSError."""
+        self._take(partial(self._part, verified=True))
+
+    def doubt(self) -> bool:
+        """Say that files may be damaged. Returns whether somebody will verify them."""
+        self._is_in_doubt = True
+        self.when_in_doubt()
+        return True
+
+    def verify(self) -> None:
+        """Verify the newest version if it is in doubt. Raises Damaged."""
+        if self._is_in_doubt and self.newest:
+            self._is_in_doubt = False
+            for part in self.newest.parts:
+                _verify(part.file, part.checksum)
+
+    def _take(self, part_of: Callable[[_File], Part]) -> None:
+        try:
+            manifest = msgspec.json.decode((self.folder / _MANIFEST).read_bytes(), type=_Manifest)
+        except FileNotFoundError:
+            return
+        except msgspec.DecodeError as error:
+            raise Damaged(f"{_MANIFEST}: {error}") from error
+        if (manifest.format, manifest.terms) == (FORMAT, self._terms):
+            self._keep(Version(manifest.clock, manifest.floor, tuple(map(part_of, manifest.files))))
+
+    def _keep(self, version: Version) -> None:
+        now = time.monotonic()
+        recent = [each for each in self._versions if now - each[0] < _KEPT_S]
+        self._versions = [*(recent or self._versions[-1:]), (now, version)]
+
+    def new_file(self) -> Path:
+        """Return the path of a file for a segment, which is not there yet."""
+        private_folder(self.folder)
+        while True:
+            self._last_file += 1
+            path = self.folder / f"{self._last_file:08d}.segment"
+            if not path.exists():
+                return path
+
+    def part(self, path: Path, checksum: int) -> Part:
+        """Return a segment that was written to a file."""
+        file = File(path)
+        return Part(file, checksum, opened(file))
+
+    def publish(self, version: Version) -> None:
+        """Make this the newest version; the files that no version needs are deleted."""
+        private_folder(self.folder)
+        listed = [_File(part.name, part.checksum, part.removed) for part in version.parts]
+        manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
+        with atomic_file.replacing(self.folder / _MANIFEST) as file:
+            file.write(msgspec.json.encode(manifest))
+        self._keep(version)
+        self._delete_others(version)
+
+    def drop(self) -> None:
+        """Delete everything."""
+        self._versions = []
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _delete_others(self, version: Version) -> None:
+        needed = {part.name for part in version.parts}
+        for path in self.folder.glob("*.segment"):
+            if path.name not in needed:
+                path.unlink(missing_ok=True)
+
+    def _part(self, file: _File, *, verified: bool) -> Part:
+        try:
+            if verified:
+                _verify(File(self.folder / file.name), file.checksum)
+            part = self.part(self.folder / file.name, file.checksum)
+            return part.without(part.segment.ids(np.array(file.removed, np.intp)))
+        except (OSError, ValueError, IndexError, msgspec.MsgspecError) as error:
+            raise Damaged(f"{file.name}: {error}") from error
+
+
+class SharedPostings(Postings):
+    """The postings that another process publishes, which has verified them. They are read again when they change."""
+
+    def __init__(self, folder: Path, terms: int) -> None:
+        super().__init__(folder, terms)
+        self._seen: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+
+    def doubt(self) -> bool:
+        """The daemon repeats the read, and finds the damage itself."""
+        return False
+
+    def up_to(self, clock: int) -> Version | None:
+        with self._lock:
+            self._refresh()
+        return super().up_to(clock)
+
+    def _refresh(self) -> None:
+        try:
+            found = (self.folder / _MANIFEST).stat()
+            if self._seen != (found.st_mtime_ns, found.st_ino):
+                known = {part.name: part for part in self.newest.parts} if self.newest else {}
+                self._take(partial(self._known_part, known))
+                self._seen = found.st_mtime_ns, found.st_ino
+        except (OSError, Damaged):  # they are being replaced, or were dropped
+            self._versions, self._seen = [], None
+
+    def _known_part(self, known: Mapping[str, Part], file: _File) -> Part:
+        part = known.get(file.name)
+        if part is None or part.checksum != file.checksum:
+            return self._part(file, verified=False)
+        return replace(part, alive=None).without(part.segment.ids(np.array(file.removed, np.intp)))
+
+
+def _verify(file: File | None, checksum: int) -> None:
+    if file is not None and file.checksum() != checksum:
+        raise Damaged(f"{file.name}: checksum")
+
+
+def folder_of(database: Path) -> Path:
+    return database.with_suffix(".postings")

@@ -1,0 +1,268 @@
+"""Links between documents, and the names that they look for. Rows are replaced with their document.
+
+No row says where a link leads: that is looked up among the names of the documents that there are now. So a new, renamed
+or deleted file changes nothing in the rows of others (docs/adr/0049-links.md).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+
+from gnod.store.connection import Connection
+from gnod.store.links.link_names import ALIAS, END, EXTERNAL, names_of
+from gnod.store.tables.records import Link, Prepared
+
+_FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
+_FOUND = (
+    "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
+)
+# For a name `n`: whether there is a better one, and whether another document has one that is as good.
+BETTER = (
+    "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
+    " AND (b.rank, b.depth) < (n.rank, n.depth)"
+)
+EQUAL = (
+    "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
+    " AND (b.rank, b.depth) = (n.rank, n.depth) AND b.document_id <> n.document_id"
+)
+
+
+class StoredLink(NamedTuple):
+    """A link with the document that it is in."""
+
+    document_id: int
+    collection_id: int
+    link: Link
+
+
+class Meant(NamedTuple):
+    """A document that a link may lead to, by its id and path."""
+
+    id: int
+    path: str
+
+
+class OwnName(NamedTuple):
+    """A name of a document. `has_equals`: other documents have it with the same rank and depth."""
+
+    name: str
+    collection_id: int
+    rank: int
+    has_equals: int
+
+
+class Incoming(NamedTuple):
+    """The links that lead to a document, or may, and how many there are in all."""
+
+    links: list[StoredLink]
+    total: int
+
+
+def put(connection: Connection, collection_id: int, document_id: int, path: str, new: Prepared) -> None:
+    """Store the links and the names of a document, which has none yet."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)",
+        ((collection_id, *name, document_id) for name in names_of(path, new.aliases, new.labels)),
+    )
+    if new.links:
+        connection.executemany(
+            "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ((document_id, seq, collection_id, *msgspec.structs.astuple(link)) for seq, link in enumerate(new.links)),
+        )
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    connection.execute("DELETE FROM names WHERE document_id = ?", (document_id,))
+    connection.execute("DELETE FROM links WHERE document_id = ?", (document_id,))
+
+
+def outgoing(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> list[StoredLink]:
+    """Return the links in a document, in their order."""
+    where = "WHERE l.document_id = ? ORDER BY l.seq LIMIT ? OFFSET ?"
+    return list(_select(connection, where, (document_id, limit, offset)))
+
+
+def at(connection: Connection, document_id: int, seq: int) -> StoredLink:
+    """Return one link of a document, by its number."""
+    return next(_select(connection, "WHERE l.document_id = ? AND l.seq = ?", (document_id, seq)))
+
+
+def count_outgoing(connection: Connection, document_id: int) -> int:
+    return int(connection.execute("SELECT count(*) FROM links WHERE document_id = ?", (document_id,)).get)
+
+
+def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
+    """Return the documents that a link leads to: none, one, or several that it cannot tell apart."""
+    link = stored.link
+    if link.key is None:
+        return []
+    select = (
+        "SELECT n.rank, n.depth, n.document_id, d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id"
+        " WHERE n.collection_id = ? AND n.name = ? AND n.rank <= ? ORDER BY n.rank, n.depth, d.path"
+    )
+    rows = list(connection.execute(select, (stored.collection_id, link.key, link.reach)))
+    best = [Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]]
+    if len(best) > 1 and link.reach == ALIAS:
+        best = _below_folder(best, connection, stored.document_id)
+    return _as_written(best, link)
+
+
+def best_names(connection: Connection, document_id: int) -> list[OwnName]:
+    """Return the names that links find a document by: those that no document has with a better rank."""
+    rows = connection.execute(
+        f"SELECT n.name, n.collection_id, min(n.rank), EXISTS ({EQUAL}) FROM names n"
+        f" WHERE n.document_id = ? AND NOT EXISTS ({BETTER}) GROUP BY n.name",
+        (document_id,),
+    )
+    return [OwnName(*row) for row in rows]
+
+
+def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> Incoming:
+    """Return the links to a document, by the documents that they are in. The document's own are among them."""
+    names = best_names(connection, document_id)
+    wanted = msgspec.json.encode(names).decode()
+    source = (
+        "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
+        " AND l.reach >= w.value ->> 2"
+    )
+    # The index of keys contains all that the order needs, so only the returned rows are read.
+    select = (
+        f"SELECT {_FIELDS} FROM (SELECT l.document_id, l.seq {source} ORDER BY 1, 2 LIMIT ? OFFSET ?) page"
+        " CROSS JOIN links l USING (document_id, seq) ORDER BY l.document_id, l.seq"
+    )
+    if any(name.has_equals for name in names):
+        found = [
+            each
+            for each in _rows(connection, select, (wanted, -1, 0))
+            if document_id in [document.id for document in meant(connection, each)]
+        ]
+        return Incoming(found[offset:][: limit if limit >= 0 else None], len(found))
+    total = int(connection.execute(f"SELECT count(*) {source}", (wanted,)).get)
+    return Incoming(list(_rows(connection, select, (wanted, limit, offset))), total)
+
+
+def linking(connection: Connection, document_id: int) -> set[int]:
+    """Return the documents with a link to a document."""
+    return {link.document_id for link in incoming(connection, document_id).links}
+
+
+def linked(connection: Connection, document_id: int) -> set[int]:
+    """Return the documents that the links in a document lead to."""
+    return {found.id for each in outgoing(connection, document_id) for found in meant(connection, each)}
+
+
+def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> Incoming:
+    """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all."""
+    source, values = _below(collection, prefix)
+    source += f" AND l.reach <> {EXTERNAL} AND (l.key IS NULL OR NOT {_FOUND})"
+    total = int(connection.execute(f"SELECT count(*) {source}", values).get)
+    select = f"SELECT {_FIELDS} {source} ORDER BY c.name, d.path, l.seq LIMIT ? OFFSET ?"
+    return Incoming(list(_rows(connection, select, (*values, limit, offset))), total)
+
+
+def with_fragment(connection: Connection, collection: str | None, prefix: str) -> Iterator[StoredLink]:
+    """Yield the links to a heading or another place in a document, in order of paths."""
+    source, values = _below(collection, prefix)
+    select = f"SELECT {_FIELDS} {source} AND l.fragment <> '' AND l.key IS NOT NULL AND {_FOUND}"
+    return _rows(connection, f"{select} ORDER BY c.name, d.path, l.seq", values)
+
+
+def named(connection: Connection, name: str) -> list[int]:
+    """Return the documents that a key names best, in any collection."""
+    select = (
+        "SELECT n.rank, n.document_id FROM collections c"
+        " CROSS JOIN names n ON n.collection_id = c.id AND n.name = ? ORDER BY n.rank, n.document_id"
+    )
+    rows = list(connection.execute(select, (name,)))
+    return [id_ for rank, id_ in rows if rank == rows[0][0]]
+
+
+def file_names(connection: Connection, collection_id: int, beginning: str) -> list[str]:
+    """Return names of files in a collection, without their folders, that begin so: at most 500."""
+    rows = connection.execute(
+        "SELECT DISTINCT name FROM names WHERE collection_id = ? AND name >= ? AND name < ? AND rank <= ?"
+        " AND instr(name, '/') = 0 LIMIT 500",
+        (collection_id, beginning, beginning + "\U0010ffff", END),
+    )
+    return [str(name) for (name,) in rows]
+
+
+def path_named(connection: Connection, collection_id: int, name: str) -> str | None:
+    """Return the shortest path that ends with a name."""
+    rows = connection.execute(
+        "SELECT d.path FROM names n JOIN documents d ON d.id = n.document_id"
+        " WHERE n.collection_id = ? AND n.name = ? ORDER BY n.rank, n.depth, d.path LIMIT 1",
+        (collection_id, name),
+    )
+    return next((str(path) for (path,) in rows), None)
+
+
+def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
+    """Return the documents that no other document links to, in order of paths."""
+    where, values = in_scope(collection, prefix)
+    linked = (
+        "SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
+        " AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
+        f" WHERE n.document_id = d.id AND NOT EXISTS ({BETTER})"
+    )
+    rows = connection.execute(
+        f"SELECT d.id, EXISTS ({linked}) FROM documents d JOIN collections c ON c.id = d.collection_id"
+        f" WHERE d.active{where} AND NOT EXISTS ({linked} AND NOT EXISTS ({EQUAL})) ORDER BY c.name, d.path",
+        values,
+    )
+    # A link to one of several documents with equal names may prefer another one.
+    return [int(id_) for id_, is_perhaps in rows if not (is_perhaps and linking(connection, id_) - {id_})]
+
+
+def _below_folder(best: list[Meant], connection: Connection, document_id: int) -> list[Meant]:
+    """Return the documents below the folder of the linking note, as Obsidian prefers them; all if there are none."""
+    path = str(connection.execute("SELECT path FROM documents WHERE id = ?", (document_id,)).get)
+    folder = path[: path.rfind("/") + 1]
+    return [each for each in best if each.path.startswith(folder)] or best
+
+
+def _as_written(best: list[Meant], link: Link) -> list[Meant]:
+    """Among documents whose names differ only in case, return those that are written as in the link."""
+    if len(best) < 2:
+        return best
+    written = _stem(unquote(link.target).partition("#")[0])
+    return [each for each in best if _stem(each.path) == written] or best
+
+
+def _stem(path: str) -> str:
+    return unicodedata.normalize("NFC", path.rpartition("/")[2]).removesuffix(".md")
+
+
+def _below(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    where, values = in_scope(collection, prefix)
+    return (
+        "FROM documents d JOIN collections c ON c.id = d.collection_id JOIN links l ON l.document_id = d.id"
+        f" WHERE d.active{where}",
+        values,
+    )
+
+
+def in_scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    """Return the condition for documents `d` of collections `c` below a folder (of a collection), or all."""
+    if collection is None:
+        return "", ()
+    prefix = prefix.rstrip("/")
+    if not prefix:
+        return " AND c.name = ?", (collection,)
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
+    below = (collection, prefix, prefix + "/", prefix + "0")
+    return " AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))", below
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[StoredLink]:
+    return _rows(connection, f"SELECT {_FIELDS} FROM links l {where}", values)
+
+
+def _rows(connection: Connection, select: str, values: tuple[object, ...]) -> Iterator[StoredLink]:
+    for document_id, collection_id, *fields in connection.execute(select, values):
+        yield StoredLink(document_id, collection_id, Link(*fields))

@@ -1,0 +1,168 @@
+"""Which documents links connect, and by how many. A link that may mean several documents does not connect any.
+
+The caller limits the number of links to read, because one note may have 100,000 of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.connection import Connection
+from gnod.store.links import links
+from gnod.store.links.links import BETTER, EQUAL
+from gnod.store.tables.filters import Condition, Filters
+
+# A link `l` with the best of the names that it looks for.
+_LEADS = (
+    "CROSS JOIN names n ON n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach"
+    f" WHERE NOT EXISTS ({BETTER})"
+)
+
+
+class Neighbours(NamedTuple):
+    """The documents that one links to, and those that link to it, each with the number of links; never itself. `read`:
+    how many links were read. `is_cut`: there may be more."""
+
+    targets: dict[int, int]
+    sources: dict[int, int]
+    read: int
+    is_cut: bool
+
+
+class Row(NamedTuple):
+    """Equal links, the first of which is number `seq` of its document. `doubtful`: another document has the name."""
+
+    source: int
+    target: int
+    doubtful: int
+    seq: int
+    times: int
+
+
+def neighbours(connection: Connection, document_id: int, most: int) -> Neighbours:
+    """Return the neighbours of a document. Of the links in it, and of those to it, `most` are read."""
+    outgoing = _outgoing(connection, document_id, most)
+    incoming = _incoming(connection, document_id, most)
+    targets, sources = Counter[int](), Counter[int]()
+    for row in _sure(connection, outgoing):
+        targets[row.target] += row.times
+    for row in _sure(connection, incoming):
+        sources[row.source] += row.times
+    read = [sum(row.times for row in rows) for rows in (outgoing, incoming)]
+    return Neighbours(dict(targets), dict(sources), sum(read), max(read) >= most)
+
+
+def linking(connection: Connection, document_id: int, most: int) -> set[int]:
+    """Return the documents with a link to a document. `most` links are read."""
+    return {row.source for row in _sure(connection, _incoming(connection, document_id, most))}
+
+
+def degrees(connection: Connection, collection: str | None, prefix: str, most: int) -> Counter[int]:
+    """Count the links of documents below a folder (of a collection), or of all, in both directions. `most` links are
+    read. Those that only the case of letters, or the folder, tells apart are not counted."""
+    where, values = links.in_scope(collection, prefix)
+    rows = connection.execute(
+        "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM documents d"
+        " JOIN collections c ON c.id = d.collection_id CROSS JOIN links k ON k.document_id = d.id"
+        f" WHERE d.active{where} AND k.key IS NOT NULL LIMIT ?)"
+        f" SELECT l.document_id, n.document_id FROM l {_LEADS} AND NOT EXISTS ({EQUAL})",
+        (*values, most),
+    )
+    found: Counter[int] = Counter()
+    for source, target in rows:
+        if source != target:
+            found[source] += 1
+            found[target] += 1
+    return found
+
+
+def ranked(connection: Connection, counts: Counter[int], collection: str | None, prefix: str) -> list[int]:
+    """Return those of the documents that are below a folder (of a collection), the largest count first, then by
+    path."""
+    where, values = links.in_scope(collection, prefix)
+    rows = connection.execute(
+        "SELECT d.id, c.name, d.path FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
+        f" JOIN collections c ON c.id = d.collection_id WHERE d.active{where}",
+        (msgspec.json.encode(list(counts)).decode(), *values),
+    )
+    return [id_ for *_, id_ in sorted((-counts[id_], name, path, id_) for id_, name, path in rows)]
+
+
+def in_order(connection: Connection, collection: str | None, prefix: str, limit: int) -> tuple[list[int], int]:
+    """Return the first documents below a folder (of a collection), or of all, by path, and how many there are."""
+    where, values = links.in_scope(collection, prefix)
+    source = f"FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
+    rows = connection.execute(f"SELECT d.id {source} ORDER BY c.name, d.path LIMIT ?", (*values, limit))
+    return [id_ for (id_,) in rows], int(connection.execute(f"SELECT count(*) {source}", values).get)
+
+
+def _outgoing(connection: Connection, document_id: int, most: int) -> list[Row]:
+    rows = connection.execute(
+        f"SELECT l.document_id, n.document_id, EXISTS ({EQUAL}) AS doubtful, min(l.seq), count(*)"
+        " FROM (SELECT * FROM links WHERE document_id = ? AND key IS NOT NULL LIMIT ?) l"
+        f" {_LEADS} AND n.document_id <> l.document_id"
+        " GROUP BY n.document_id, CASE WHEN doubtful THEN l.key || '/' || l.reach || '/' || l.target END",
+        (document_id, most),
+    )
+    return [Row(*row) for row in rows]
+
+
+def _incoming(connection: Connection, document_id: int, most: int) -> list[Row]:
+    names = links.best_names(connection, document_id)
+    found = []
+    # Separately, because an index contains all that is needed for links whose target needs no comparison.
+    for doubtful, group in enumerate(("l.document_id", "l.document_id, l.key, l.reach, l.target")):
+        wanted = [name for name in names if name.has_equals == doubtful]
+        rows = connection.execute(
+            f"SELECT l.document_id, ?, {doubtful}, min(l.seq), count(*) FROM (SELECT {group}, l.seq FROM json_each(?) w"
+            " CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
+            f" AND l.reach >= w.value ->> 2 LIMIT ?) l WHERE l.document_id <> ? GROUP BY {group}",
+            (document_id, msgspec.json.encode(wanted).decode(), most, document_id),
+        )
+        found += [Row(*row) for row in rows] if wanted else []
+    return found
+
+
+def _sure(connection: Connection, rows: Sequence[Row]) -> Iterable[Row]:
+    """Yield the links that lead to their target alone."""
+    for row in rows:
+        if not row.doubtful:
+            yield row
+        else:
+            stored = links.at(connection, row.source, row.seq)
+            if [meant.id for meant in links.meant(connection, stored)] == [row.target]:
+                yield row
+
+
+def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[int, set[int]]:
+    """Return the documents that each of these links to. `most` links are read."""
+    rows = connection.execute(
+        "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM json_each(?) w"
+        " CROSS JOIN links k ON k.document_id = w.value AND k.key IS NOT NULL LIMIT ?)"
+        f" SELECT l.document_id, n.document_id FROM l {_LEADS} AND NOT EXISTS ({EQUAL})"
+        " AND n.document_id <> l.document_id",
+        (msgspec.json.encode(list(ids)).decode(), most),
+    )
+    found: dict[int, set[int]] = {}
+    for source, target in rows:
+        found.setdefault(source, set()).add(target)
+    return found
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> list[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = Condition(*filters.condition()).with_ids(ids)
+    return [id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)]
+
+
+def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
+    """Return the documents with the text of this one, and itself."""
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE active AND mirror_hash = (SELECT mirror_hash FROM documents WHERE id = ?)",
+        (document_id,),
+    )
+    return frozenset(id_ for (id_,) in rows)

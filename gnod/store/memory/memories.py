@@ -1,0 +1,237 @@
+"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Has no key, so it cannot decrypt them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.connection import Connection
+
+
+class Namespace(NamedTuple):
+    id: int
+    lookup: bytes
+    sealed_name: bytes
+
+
+class Row(NamedTuple):
+    """A memory without its body. `name` is for users; times are milliseconds since 1970. `superseded_by`: a name."""
+
+    id: int
+    name: str
+    namespace_id: int
+    type: str
+    created_ms: int
+    updated_ms: int
+    fingerprint: bytes
+    superseded_by: str | None = None
+
+
+class NewRow(NamedTuple):
+    """A memory to be written. `topics`: keyed hashes. `superseded_by`: as it is, or None to remove the link."""
+
+    name: str
+    namespace_id: int
+    type: str
+    created_ms: int
+    updated_ms: int
+    fingerprint: bytes
+    body: bytes
+    topics: Sequence[bytes]
+    superseded_by: str | None = None
+
+
+class SealedVector(NamedTuple):
+    id: int
+    memory_id: int
+    sealed: bytes
+
+
+_COLUMNS = (
+    "id, name, namespace_id, kind, created_ms, updated_ms, fingerprint,"
+    " (SELECT newer.name FROM memories newer WHERE newer.id = memories.superseded_by)"
+)
+
+
+def key_record(connection: Connection) -> bytes | None:
+    record: bytes | None = connection.execute("SELECT record FROM keys").get
+    return record
+
+
+def put_key_record(connection: Connection, record: bytes) -> None:
+    """Store the only record: with another key, everything sealed before would be lost."""
+    connection.execute("INSERT INTO keys VALUES (1, ?)", (record,))
+
+
+def replace_key_record(connection: Connection, record: bytes) -> None:
+    """Store another record of the same key."""
+    connection.execute("UPDATE keys SET record = ? WHERE id = 1", (record,))
+
+
+def overwrite_deleted(connection: Connection) -> None:
+    """Overwrite deleted data with zeros from now on. For the writing connection."""
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def empty_log(connection: Connection) -> None:
+    """Checkpoint and empty the write-ahead log, which has old pages. Outside a transaction."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def namespaces(connection: Connection) -> list[Namespace]:
+    return [Namespace(*row) for row in connection.execute("SELECT id, lookup, sealed_name FROM namespaces ORDER BY id")]
+
+
+def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now_ms: int) -> int:
+    """Return the id of the namespace, which may exist."""
+    connection.execute(
+        "INSERT INTO namespaces (lookup, sealed_name, created_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (lookup, sealed_name, now_ms),
+    )
+    return int(connection.execute("SELECT id FROM namespaces WHERE lookup = ?", (lookup,)).get)
+
+
+def rows(connection: Connection) -> list[Row]:
+    """Return all memories, the oldest first."""
+    return [Row(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
+
+
+def named(connection: Connection, names: Collection[str]) -> list[Row]:
+    """Return the memories with those names that exist."""
+    wanted = msgspec.json.encode(list(names)).decode()
+    return [
+        Row(*row)
+        for row in connection.execute(
+            f"SELECT {_COLUMNS} FROM memories WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
+        )
+    ]
+
+
+def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[Row, bytes] | None:
+    """Return the memory with that fingerprint, and its body."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS}, body FROM memories WHERE namespace_id = ? AND fingerprint = ?", (namespace_id, fingerprint)
+    ).fetchone()
+    return (Row(*found[:-1]), found[-1]) if found else None
+
+
+def bodies(connection: Connection, ids: Collection[int]) -> dict[int, bytes]:
+    """Return the sealed bodies of those ids that exist."""
+    wanted = msgspec.json.encode(sorted(ids)).decode()
+    found: Iterator[tuple[int, bytes]] = connection.execute(
+        "SELECT m.id, m.body FROM json_each(?) wanted CROSS JOIN memories m ON m.id = wanted.value", (wanted,)
+    )
+    return dict(found)
+
+
+def topics(connection: Connection) -> Iterator[tuple[bytes, int]]:
+    """Yield (keyed hash, memory id) of all topics."""
+    yield from connection.execute("SELECT lookup, memory_id FROM memory_topics")
+
+
+def insert(connection: Connection, row: NewRow) -> Row:
+    """Store a memory that is not in its namespace yet."""
+    connection.execute(
+        "INSERT INTO memories (name, namespace_id, kind, created_ms, updated_ms, fingerprint, body)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        row[:7],
+    )
+    id_ = connection.last_insert_rowid()
+    _put_topics(connection, id_, row.topics)
+    return Row(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
+
+
+def replace(connection: Connection, id_: int, row: NewRow) -> Row:
+    """Overwrite a memory; its vectors stay until `put_vectors`."""
+    connection.execute(
+        "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ?,"
+        " superseded_by = (SELECT id FROM memories newer WHERE newer.name = ?) WHERE id = ?",
+        (row.type, row.updated_ms, row.fingerprint, row.body, row.superseded_by, id_),
+    )
+    connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
+    _put_topics(connection, id_, row.topics)
+    return Row(
+        *(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint), row.superseded_by
+    )
+
+
+def supersede(connection: Connection, row: Row, type_: str, updated_ms: int, newer: str) -> Row:
+    """Link a memory to the one that supersedes it, and set its type."""
+    connection.execute(
+        "UPDATE memories SET kind = ?, updated_ms = ?,"
+        " superseded_by = (SELECT id FROM memories newer WHERE newer.name = ?) WHERE id = ?",
+        (type_, updated_ms, newer, row.id),
+    )
+    return row._replace(type=type_, updated_ms=updated_ms, superseded_by=newer)
+
+
+def unlink(connection: Connection, row: Row) -> Row:
+    """Remove the link to the memory that supersedes this one."""
+    connection.execute("UPDATE memories SET superseded_by = NULL WHERE id = ?", (row.id,))
+    return row._replace(superseded_by=None)
+
+
+def delete(connection: Connection, ids: Collection[int]) -> list[Row]:
+    """Delete memories with their topics and vectors. Returns the others that one of them superseded: they are now
+    superseded by its successor, if it had one."""
+    older: set[int] = set()
+    for id_ in ids:
+        older.update(
+            each
+            for (each,) in connection.execute(
+                "UPDATE memories SET superseded_by = (SELECT superseded_by FROM memories WHERE id = ?1)"
+                " WHERE superseded_by = ?1 RETURNING id",
+                (id_,),
+            )
+        )
+    connection.execute(
+        "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(sorted(ids)).decode(),),
+    )
+    left = msgspec.json.encode(sorted(older)).decode()
+    changed = connection.execute(
+        f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
+    )
+    return [Row(*row) for row in changed]
+
+
+def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:
+    """Replace the vectors of a memory, those of other models too, by those of the model with that address. Returns the
+    new ids, which ascend."""
+    connection.execute("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
+    if not sealed:
+        return []
+    connection.execute("INSERT INTO memory_models (uri) VALUES (?) ON CONFLICT DO NOTHING", (uri,))
+    model = int(connection.execute("SELECT id FROM memory_models WHERE uri = ?", (uri,)).get)
+    ids = []
+    for vector in sealed:
+        connection.execute(
+            "INSERT INTO memory_vectors (memory_id, model_id, sealed) VALUES (?, ?, ?)", (memory_id, model, vector)
+        )
+        ids.append(connection.last_insert_rowid())
+    return ids
+
+
+def vectors(connection: Connection, uri: str) -> Iterator[SealedVector]:
+    """Yield the vectors of a model by id."""
+    for row in connection.execute(
+        "SELECT v.id, v.memory_id, v.sealed FROM memory_vectors v JOIN memory_models m ON m.id = v.model_id"
+        " WHERE m.uri = ? ORDER BY v.id",
+        (uri,),
+    ):
+        yield SealedVector(*row)
+
+
+def forget_vectors(connection: Connection, uri: str) -> None:
+    """Delete all vectors of a model."""
+    connection.execute(
+        "DELETE FROM memory_vectors WHERE model_id = (SELECT id FROM memory_models WHERE uri = ?)", (uri,)
+    )
+
+
+def _put_topics(connection: Connection, id_: int, lookups: Sequence[bytes]) -> None:
+    connection.executemany(
+        "INSERT INTO memory_topics VALUES (?, ?) ON CONFLICT DO NOTHING", [(lookup, id_) for lookup in lookups]
+    )

@@ -1,0 +1,226 @@
+"""Reader processes: reads of many clients at once use more processors than Python's threads can (docs/adr/0054).
+
+The daemon reads for a single client itself. Processes start while requests wait, and end when they have been idle.
+While there are some, they do all reads of many clients, since a read in the daemon would hold up its event loop, which
+feeds them. The daemon does what they cannot do, so a crash costs time but no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import pickle
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from gnod.child import frames
+from gnod.child.process import ChildProcess, launch
+from gnod.store.connection import Connection
+from gnod.store.database import Database
+from gnod.store.readers import reader
+from gnod.turns import Turns
+
+# Start a process when this many requests wait. A start takes as long as 30 searches.
+WORTH_A_START = 4
+IDLE_S = 60.0
+# The daemon does a read itself when it has waited this long for a process. Nearly all reads are faster.
+_PATIENCE_S = 0.1
+_START_LIMIT_S = 60.0
+# Seconds to wait after a start that failed.
+_REST_S = 60.0
+# A reader needs only one thread and few arenas.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+_REPLIES: msgspec.msgpack.Decoder[reader.Reply] = msgspec.msgpack.Decoder(reader.Reply)
+
+T = TypeVar("T")
+Attempt = tuple[Callable[..., object], tuple[object, ...]]
+"""A function and its arguments besides the connection."""
+_log = logging.getLogger(__name__)
+
+
+class Readers:
+    """Up to `most` processes that read `database`; with 0, its threads do all. `module` has the functions that they
+    run. They end after `idle_s` without work."""
+
+    def __init__(self, database: Database, most: int, module: str, *, idle_s: float = IDLE_S) -> None:
+        self._database = database
+        self._most = most
+        self._module = module
+        self._idle_s = idle_s
+        # One turn more than there are processes: the next read follows at once, and slow reads do not delay the others.
+        self._turns = Turns(most + 1)
+        self._here = 0
+        self._processes: set[_Process] = set()
+        self._idle: list[_Process] = []
+        self._freed_one = asyncio.Event()
+        self._starting: asyncio.Task[None] | None = None
+        self._rests_until = 0.0
+        self._freed_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(
+        self, attempt: Attempt, prepare: Callable[[Connection], tuple[object, ...]], work: Callable[..., T]
+    ) -> T | msgspec.Raw:
+        """Return `work(connection, *prepare(connection))`, or that as JSON. For many clients, a process tries `attempt`
+        first, which returns the same, or None where it cannot without what `prepare` finds out. That runs in the
+        daemon. `work` and the function of `attempt` must be of a module, and their arguments data."""
+        if not self._most:
+            return await self._database.read(lambda connection: work(connection, *prepare(connection)))
+        async with self._turns:
+            is_alone = not (self._here or self._turns.waiting)
+            self._grow()
+            if is_alone or not self._processes:
+                return await self._read_here(lambda connection: work(connection, *prepare(connection)))
+            found = await self._elsewhere(*attempt)
+            if found is None:
+                arguments = await self._database.read(prepare)
+                found = await self._elsewhere(work, arguments)
+            if found is None:
+                return await self._read_here(lambda connection: work(connection, *arguments))
+            return msgspec.Raw(found)
+
+    async def close(self) -> None:
+        self._most = 0
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._starting is not None:
+            await self._starting
+        await self._end_all()
+
+    async def _read_here(self, work: Callable[[Connection], T]) -> T:
+        self._here += 1
+        try:
+            return await self._database.read(work)
+        finally:
+            self._here -= 1
+
+    async def _idle_process(self) -> _Process | None:
+        """Return a process without work; None if there is none for a moment."""
+        if self._idle:
+            return self._idle.pop()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                while self._processes and not self._idle:
+                    self._freed_one.clear()
+                    await self._freed_one.wait()
+        except TimeoutError:
+            pass
+        return self._idle.pop() if self._idle else None
+
+    async def _elsewhere(self, work: Callable[..., object], arguments: tuple[object, ...]) -> bytes | None:
+        """Return the result as JSON; None where a process has none, or no process is free for a moment."""
+        if (chosen := await self._idle_process()) is None:
+            return None
+        task = asyncio.create_task(chosen.perform(pickle.dumps((work, arguments))))
+        task.add_done_callback(lambda _: self._freed(chosen))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            chosen.interrupt()
+            raise
+
+    def _freed(self, process: _Process) -> None:
+        self._freed_one.set()
+        if process not in self._processes:
+            return  # the process was ended on purpose
+        if process.is_usable:
+            self._idle.append(process)
+            self._end_later()
+            return
+        _log.warning("reader.ended", extra={"fields": {"pid": process.pid}})
+        self._processes.discard(process)
+        self._tasks.add(task := asyncio.create_task(process.end()))
+        task.add_done_callback(self._tasks.discard)
+
+    def _grow(self) -> None:
+        is_room = self._starting is None and len(self._processes) < self._most
+        if is_room and self._turns.waiting >= WORTH_A_START and _now() > self._rests_until:
+            self._starting = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
+        # Set it before the start: a process that fails to start is not started again at once.
+        self._rests_until = _now() + _REST_S
+        try:
+            arguments = [str(self._database.path), self._module]
+            process = _Process(await launch(reader.__name__, arguments, environment=_ENVIRONMENT))
+            await process.ready()
+            self._processes.add(process)
+            if process.is_usable:
+                self._rests_until = 0.0
+            self._freed(process)
+        except OSError:
+            _log.warning("reader.not_started", exc_info=True)
+        finally:
+            self._starting = None
+
+    def _end_later(self) -> None:
+        self._freed_at = _now()
+        if self._timer is None:  # all searches share one timer
+            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle)
+
+    def _end_idle(self) -> None:
+        self._timer = None
+        if (left := self._freed_at + self._idle_s - _now()) > 0:
+            self._timer = asyncio.get_running_loop().call_later(left, self._end_idle)
+        elif self._idle and len(self._idle) == len(self._processes):
+            self._tasks.add(task := asyncio.create_task(self._end_all()))
+            task.add_done_callback(self._tasks.discard)
+
+    async def _end_all(self) -> None:
+        ending, self._processes, self._idle = self._processes, set(), []
+        for process in ending:
+            await process.end()
+
+
+class _Process:
+    """One reader process. `is_usable`: it has answered everything so far."""
+
+    def __init__(self, child: ChildProcess) -> None:
+        self.pid = child.pid
+        self.is_usable = True
+        self._child = child
+        self._number = reader.READY
+
+    async def ready(self) -> None:
+        """Wait until it has started; then it is usable, or not."""
+        try:
+            async with asyncio.timeout(_START_LIMIT_S):
+                await self._reply()
+        except TimeoutError:
+            self.is_usable = False
+
+    async def perform(self, work: bytes) -> bytes | None:
+        """Return what it answers; None if it cannot do the work."""
+        self._number += 1
+        try:
+            await self._child.send(frames.encode((self._number, work)))
+        except ConnectionError:
+            self.is_usable = False
+            return None
+        return await self._reply()
+
+    def interrupt(self) -> None:
+        """Cancel what it does. It still answers."""
+        if not self._child.writer.is_closing():
+            self._child.writer.write(frames.encode((self._number, b"")))
+
+    async def end(self) -> None:
+        self._child.kill()
+        await self._child.ended()
+
+    async def _reply(self) -> bytes | None:
+        try:
+            reply = await frames.read(self._child.reader, _REPLIES)
+        except (ConnectionError, frames.FrameError, msgspec.DecodeError):
+            reply = None
+        if reply is None or reply[0] != self._number:
+            self.is_usable = False
+            return None
+        return reply[1]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

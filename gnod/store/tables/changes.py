@@ -1,0 +1,138 @@
+"""The last change of each path, ordered by a clock that never goes back.
+
+Triggers advance the clock in the transaction that changes a document or a failure, so a reader of all changes up to a
+clock has seen everything committed up to there, even after a crash. A path has one row, with its present state.
+
+Rows of removed paths are deleted now and then, and the floor rises: a reader below it starts over.
+
+A power cut may lose the last commits, and a restored backup many. A reader that saw them has a clock that was never
+reached here, and must start over too. So each run of the daemon advances the clock beyond that of the run before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.connection import Connection
+from gnod.store.tables.records import SKIP_KINDS
+
+# More changes than are ever lost at once, in case the system clock goes back.
+_LEAST_LEAP = 1_000_000
+# A reader that missed more starts of the daemon starts over.
+_KEPT_LEAPS = 100
+
+
+class Position(NamedTuple):
+    """How far a reader knows the changes. `floor`: the floor when the reader started over; nothing is missing since,
+    although clocks may be lower."""
+
+    clock: int
+    floor: int = 0
+
+
+class Change(NamedTuple):
+    """The present state of a path that changed at `clock`: with a `kind` it failed, else with a `docid` it is indexed,
+    else it is removed. With both, the version before the failure is indexed."""
+
+    clock: int
+    collection: str
+    path: str
+    docid: str | None
+    title: str | None
+    kind: str | None
+    message: str | None
+
+
+class Page(NamedTuple):
+    """Changes in order. `position` is after them; `more` follow there. `is_reset`: the reader missed changes that were
+    deleted, so it starts over with this page."""
+
+    position: Position
+    is_reset: bool
+    changes: list[Change]
+    more: bool
+
+
+_SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
+_NOW = (
+    " LEFT JOIN collections c ON c.name = h.collection"
+    " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path AND d.active"
+    " LEFT JOIN ingest_errors e ON e.collection_id = c.id AND e.path = h.path"
+    f" AND e.kind NOT IN ({_SKIPS})"
+)
+
+
+def leap(connection: Connection) -> None:
+    """Advance the clock beyond any earlier run: to the time in microseconds. To be called after opening the database,
+    before any other write."""
+    last = present(connection).clock
+    first = max(last + _LEAST_LEAP, time.time_ns() // 1000)
+    leaps = [*_leaps(connection), (last, first)]
+    for _, until in leaps[:-_KEPT_LEAPS]:
+        connection.execute("UPDATE changes_floor SET clock = max(clock, ?)", (until,))
+    connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'", (first,))
+    connection.execute(
+        "INSERT OR REPLACE INTO schema_meta VALUES ('leaps', ?)",
+        (msgspec.json.encode(leaps[-_KEPT_LEAPS:]).decode(),),
+    )
+
+
+def present(connection: Connection) -> Position:
+    """Return the position after all changes so far."""
+    clock = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").get
+    return Position(int(clock))
+
+
+def catch_up(connection: Connection, position: Position) -> Position:
+    """Return the same position, or the beginning if changes after it were deleted.
+
+    A future clock comes from another database, and a clock inside a leap from lost commits.
+    """
+    floor = int(connection.execute("SELECT clock FROM changes_floor").get)
+    has_missed = (
+        max(position.clock, position.floor) < floor
+        or position.clock > present(connection).clock
+        or any(last < position.clock < first for last, first in _leaps(connection))
+    )
+    return Position(0, floor) if has_missed else position
+
+
+def read(connection: Connection, position: Position, collections: Collection[str], limit: int) -> Page:
+    """Return what changed after `position` in these collections (all when empty), at most `limit` paths."""
+    begin = catch_up(connection, position)
+    rows = connection.execute(
+        f"SELECT h.clock, h.collection, h.path, d.docid, d.title, e.kind, e.message FROM changes h {_NOW}"
+        " WHERE h.clock > ?1 AND (?2 = '[]' OR h.collection IN (SELECT value FROM json_each(?2)))"
+        " ORDER BY h.clock LIMIT ?3",
+        (begin.clock, msgspec.json.encode(sorted(collections)).decode(), limit + 1),
+    )
+    changes = [Change(*row) for row in rows]
+    more = len(changes) > limit
+    clock = changes[limit - 1].clock if more else present(connection).clock
+    return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
+
+
+def make_readers_start_over(connection: Connection) -> None:
+    """Make all readers of the replaced database start over.
+
+    A leap is not enough for a reader between two pages: a path may have had a higher clock in the replaced database.
+    """
+    leap(connection)
+    connection.execute("UPDATE changes_floor SET clock = (SELECT seq FROM sqlite_sequence WHERE name = 'changes')")
+
+
+def prune(connection: Connection) -> None:
+    """Delete the rows of paths that are neither indexed nor failed. The floor rises to the last of them."""
+    gone = f"SELECT h.clock FROM changes h {_NOW} WHERE d.id IS NULL AND e.path IS NULL"
+    connection.execute(f"UPDATE changes_floor SET clock = max(clock, (SELECT coalesce(max(clock), 0) FROM ({gone})))")
+    connection.execute(f"DELETE FROM changes WHERE clock IN ({gone})")
+
+
+def _leaps(connection: Connection) -> list[tuple[int, int]]:
+    """Return (from, to) of the recorded leaps of the clock."""
+    row = connection.execute("SELECT value FROM schema_meta WHERE key = 'leaps'").fetchone()
+    return msgspec.json.decode(row[0], type=list[tuple[int, int]]) if row else []

@@ -1,0 +1,83 @@
+"""Copies: documents whose files have the same bytes. Results show one of them, which names the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store import joined
+from gnod.store.connection import Connection
+from gnod.store.tables.filters import Filters
+
+
+class Copy(NamedTuple):
+    """A document that has or had copies. `order`: if copies are equally good, the lowest one is shown, which has the
+    shortest path. `mirror_hash`: equal bytes may have different texts, such as those of a `.txt` and a `.md`."""
+
+    source_hash: str
+    order: tuple[int, str, str]
+    mirror_hash: str
+
+
+class Address(NamedTuple):
+    """Where a copy is. `root`: the collection's folder."""
+
+    id: int
+    collection: str
+    root: str
+    path: str
+
+    @property
+    def source(self) -> str:
+        return f"{self.root.rstrip('/')}/{self.path}"
+
+
+def exist(connection: Connection) -> bool:
+    """Tell whether any document may have a copy."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM copies)").get)
+
+
+def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
+    """Return those of the documents that may have copies; also of indexes that are joined."""
+    groups = joined.split(connection, ids)
+    return {id_: copy for each, of_it in groups for id_, copy in _among(each, of_it).items()}
+
+
+def _among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
+    if not exist(connection):
+        return {}
+    rows = connection.execute(
+        "SELECT d.id, d.source_hash, length(d.path), d.path, c.name, d.mirror_hash FROM json_each(?) wanted"
+        " CROSS JOIN copies ON copies.document_id = wanted.value CROSS JOIN documents d ON d.id = copies.document_id"
+        " CROSS JOIN collections c ON c.id = d.collection_id",
+        (msgspec.json.encode(list(ids)).decode(),),
+    )
+    return {id_: Copy(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
+
+
+def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
+    """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
+    first. Also of indexes that are joined: a copy is in the same index."""
+    groups = joined.split(connection, ids)
+    return {id_: copies for each, of_it in groups for id_, copies in _others(each, of_it, filters).items()}
+
+
+def _others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
+    if not exist(connection):
+        return {}
+    where, values = filters.condition()
+    rows = connection.execute(
+        "SELECT wanted.value, d.id, c.name, c.path, d.path FROM json_each(?) wanted"
+        " CROSS JOIN copies ON copies.document_id = wanted.value"
+        " CROSS JOIN documents d ON d.docid = '#' || substr(copies.source_hash, 1, 8)"
+        " AND d.source_hash = copies.source_hash AND d.id <> copies.document_id"
+        f" CROSS JOIN collections c ON c.id = d.collection_id WHERE {where} ORDER BY length(d.path), d.path, c.name",
+        (msgspec.json.encode(list(ids)).decode(), *values),
+    )
+    found: defaultdict[int, list[Address]] = defaultdict(list)
+    for id_, *address in rows:
+        found[id_].append(Address(*address))
+    return found

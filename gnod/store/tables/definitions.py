@@ -1,0 +1,71 @@
+"""What documents of source code define: functions, classes, methods. One row each, replaced with the document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.store.connection import Connection
+from gnod.store.tables.filters import Condition, Filters
+from gnod.store.tables.records import Definition
+
+
+class Place(NamedTuple):
+    """A definition and its document."""
+
+    document_id: int
+    definition: Definition
+
+
+def put(connection: Connection, document_id: int, definitions: Iterable[Definition]) -> None:
+    """Store the definitions of a document, which has none yet."""
+    connection.executemany(
+        "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (document_id, seq, *msgspec.structs.astuple(each), each.name.casefold())
+            for seq, each in enumerate(definitions)
+        ),
+    )
+
+
+def remove(connection: Connection, document_id: int) -> None:
+    connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
+
+
+def around(connection: Connection, document_id: int, line: int) -> Definition | None:
+    """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
+    where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
+    return next((place.definition for place in _select(connection, where, (document_id, line))), None)
+
+
+def of_document(connection: Connection, document_id: int, limit: int) -> list[Definition]:
+    """Return the definitions of a document in their order; empty if there are more than `limit`."""
+    found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
+    return found if len(found) <= limit else []
+
+
+def named(connection: Connection, name: str, part: str, limit: int) -> list[Place]:
+    """Return definitions with this name, and then some whose name contains `part`; both in lower case."""
+    exact = list(_select(connection, "folded = ? LIMIT ?", (name, limit)))
+    # The index on names is much smaller than the table.
+    longer = (
+        "(document_id, seq) IN (SELECT document_id, seq FROM definitions INDEXED BY definitions_by_name"
+        " WHERE instr(folded, ?) > 0 AND folded <> ? LIMIT ?)"
+    )
+    return exact + list(_select(connection, longer, (part, name, limit)))
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = Condition(*filters.condition()).with_ids(ids)
+    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Place]:
+    rows = connection.execute(
+        f"SELECT document_id, start, end, first_line, line, end_line, kind, name, path FROM definitions WHERE {where}",
+        values,
+    )
+    return (Place(document_id, Definition(*fields)) for document_id, *fields in rows)

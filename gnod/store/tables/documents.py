@@ -1,0 +1,307 @@
+"""Documents and their texts, as they are read (how they are stored: gnod.store.documents.writing).
+
+A removed document keeps one row (`active = 0`), for `why`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gnod import locations
+from gnod.locations import Location, Locations
+from gnod.store import joined, keys
+from gnod.store.connection import Connection
+from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
+from gnod.types import LineMap
+
+# Enough letters to determine the script of a text.
+_SAMPLE_CHARACTERS = 200
+DOCID_DIGITS = 8
+
+
+class KnownFile(msgspec.Struct, frozen=True, gc=False):
+    """What decides whether a file must be read again. `has_scans`: some of its pages have no text of their own."""
+
+    stat: FileStat
+    source_hash: str
+    has_scans: bool = False
+
+    @property
+    def reusable_hash(self) -> str | None:
+        """Return the hash, unless the document must be rebuilt (see `invalidate`)."""
+        return self.source_hash if self.stat.mtime_ns >= 0 else None
+
+
+class Document(NamedTuple):
+    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970. `container`: the
+    path of the file on disk that the document is in; None for a file itself."""
+
+    id: int
+    collection: str
+    root: str
+    path: str
+    docid: str
+    source_hash: str
+    size: int
+    mtime_ns: int
+    inode: int
+    ctime_ns: int | None
+    mirror_hash: str
+    title: str
+    mime: str
+    converter: str
+    language: str | None
+    dated: float
+    metadata: str
+    line_map_json: str
+    locations_json: str | None
+    active: bool
+    indexed_at: float
+    removed_at: float | None
+    container: str | None
+    unread_json: str | None
+
+    @property
+    def unread(self) -> list[Unread]:
+        return msgspec.json.decode(self.unread_json, type=list[Unread]) if self.unread_json else []
+
+    @property
+    def stat(self) -> FileStat:
+        return FileStat(self.size, self.mtime_ns, self.inode, self.ctime_ns)
+
+    @property
+    def line_map(self) -> LineMap:
+        return msgspec.json.decode(self.line_map_json, type=LineMap) if self.line_map_json != "[]" else []
+
+    @property
+    def locations(self) -> Locations | None:
+        return locations.decoded(self.locations_json)
+
+    def location_of(self, line: int) -> Location | None:
+        """Return where a line of the canonical text is in the source; None for sources with lines."""
+        return self.locations.at(line) if self.locations_json and self.locations else None
+
+    @property
+    def source(self) -> str:
+        return f"{self.root.rstrip('/')}/{self.path}"
+
+
+_COLUMNS = (
+    "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.ctime_ns, d.mirror_hash,"
+    " d.title, d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
+    " d.indexed_at, d.removed_at, d.container, d.unread"
+)
+_FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
+
+
+def has_members(connection: Connection, collection_id: int, path: str) -> bool:
+    """Tell whether the index has files in this one."""
+    found = connection.execute(
+        "SELECT 1 FROM documents WHERE collection_id = ? AND container = ? LIMIT 1", (collection_id, path)
+    )
+    return found.get is not None
+
+
+def known_members(connection: Connection, collection_id: int, containers: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the documents of the files in others: by container, path to hash; "" where it must be read again."""
+    rows = connection.execute(
+        "SELECT d.container, d.path, CASE WHEN d.mtime_ns >= 0 THEN d.source_hash ELSE '' END FROM json_each(?2) wanted"
+        " CROSS JOIN documents d ON d.collection_id = ?1 AND d.container = wanted.value AND d.container IS NOT NULL"
+        " WHERE d.active",
+        (collection_id, msgspec.json.encode(list(containers)).decode()),
+    )
+    found: dict[str, dict[str, str]] = {}
+    for container, path, source_hash in rows:
+        found.setdefault(container, {})[path] = source_hash
+    return found
+
+
+def unread_members(connection: Connection, container: Document) -> list[Document]:
+    """Return the documents of the files inside another one if a part of them is not indexed."""
+    where = "WHERE c.name = ? AND d.container = ? AND d.active AND d.unread IS NOT NULL ORDER BY d.path"
+    return list(_select(connection, where, (container.collection, container.path)))
+
+
+def is_file(connection: Connection, collection_id: int, path: str) -> bool:
+    """Tell whether a path is that of a file on disk, not of one in another."""
+    found = connection.execute(
+        "SELECT 1 FROM documents WHERE collection_id = ? AND path = ? AND active AND container IS NULL",
+        (collection_id, path),
+    )
+    return found.fetchone() is not None
+
+
+def stats(
+    connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
+) -> Iterator[tuple[str, FileStat]]:
+    """Yield the files that are indexed of a collection: those in a range, or these paths and what lies below them,
+    perhaps twice."""
+    select = (
+        "SELECT path, size, mtime_ns, inode, ctime_ns FROM documents"
+        " WHERE collection_id = ?1 AND active AND container IS NULL"
+    )
+    rows = rows_under(connection, select, "path", collection_id, under)
+    for path, size, mtime_ns, inode, ctime_ns in rows:
+        yield path, FileStat(size, mtime_ns, inode, ctime_ns)
+
+
+def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
+    """Return those of the files that are indexed."""
+    rows = connection.execute(
+        "SELECT d.path, size, mtime_ns, inode, ctime_ns, source_hash, reader IS NOT NULL FROM json_each(?2) wanted"
+        " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
+        " WHERE active AND container IS NULL",
+        (collection_id, msgspec.json.encode(list(paths)).decode()),
+    )
+    return {
+        path: KnownFile(FileStat(*stat), source_hash, bool(has_scans)) for path, *stat, source_hash, has_scans in rows
+    }
+
+
+def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> Document | None:
+    """Return the document of that path; with `active=False` also one that was removed."""
+    found = _select(connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active)))
+    return next(found, None)
+
+
+def by_docid(connection: Connection, prefix: str) -> list[Document]:
+    """Return the active documents whose source hash starts with `prefix` (lower-case hex), in URI order."""
+    docid = f"#{prefix[:DOCID_DIGITS]}"
+    return list(
+        _select(
+            connection,
+            "WHERE d.docid >= ? AND d.docid < ? AND d.source_hash >= ? AND d.source_hash < ? AND d.active"
+            " ORDER BY c.name, d.path",
+            (docid, docid + "g", prefix, prefix + "g"),
+        )
+    )
+
+
+def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, Document]:
+    """Return documents by id, in any order, including those of joined indexes (gnod.store.joined)."""
+    return {
+        document.id: document
+        for each, of_it in joined.split(connection, ids)
+        for document in _select(each, f"WHERE d.id IN ({','.join('?' * len(of_it))})", tuple(of_it))
+    }
+
+
+def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
+    """Return the docid, collection and language of documents, including those of joined indexes; if the language is
+    unknown, the first characters."""
+    groups = joined.split(connection, ids)
+    return {id_: found for each, of_it in groups for id_, found in _facts(each, of_it).items()}
+
+
+def _facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
+    rows = connection.execute(
+        "SELECT d.id, d.docid, c.name, d.language, CASE WHEN d.language IS NULL THEN"
+        " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
+        " FROM json_each(?1) wanted CROSS JOIN documents d ON d.id = wanted.value"
+        " CROSS JOIN collections c ON c.id = d.collection_id",
+        (msgspec.json.encode(sorted(ids)).decode(), _SAMPLE_CHARACTERS),
+    )
+    return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
+
+
+def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:
+    """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
+    where, values = _scope(collection, prefix)
+    return list(_select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset)))
+
+
+def count_under(connection: Connection, collection: str | None, prefix: str) -> int:
+    where, values = _scope(collection, prefix)
+    return int(connection.execute(f"SELECT count(*) {_FROM} {where}", values).get)
+
+
+def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
+    """Yield (id, collection, path) of every active document in order."""
+    yield from connection.execute(f"SELECT d.id, c.name, d.path {_FROM} WHERE d.active ORDER BY c.name, d.path")
+
+
+def markdown(connection: Connection, mirror_hash: str) -> str:
+    """Return the text of a mirror, which may be in a joined index."""
+    for each in joined.each(connection):
+        row = each.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+        if row:
+            return str(row[0])
+    return ""
+
+
+def content_digest(connection: Connection, mirror_hash: str) -> str:
+    """Return the hash of a mirror in hex. The mirror may be in a joined index."""
+    for each in joined.each(connection):
+        row = each.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+        if row:
+            return keys.digest_of(mirror_hash, row[0], markdown(each, mirror_hash))
+    return ""
+
+
+def text_bytes(connection: Connection, mirror_hash: str) -> int:
+    """Return the length of a mirror's text in bytes of UTF-8; a long text is not read."""
+    found = connection.execute("SELECT octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,))
+    return int(found.get or 0)
+
+
+def tags_of(connection: Connection, document_id: int) -> list[str]:
+    rows = connection.execute("SELECT tag FROM tags WHERE document_id = ? ORDER BY tag", (document_id,))
+    return [tag for (tag,) in rows]
+
+
+def count_chunks(connection: Connection, mirror_hash: str) -> int:
+    return int(connection.execute("SELECT count(*) FROM chunks WHERE mirror_hash = ?", (mirror_hash,)).get)
+
+
+def languages(connection: Connection) -> dict[str, int]:
+    """Return how many active documents there are of each language, most first; "" where it is not known."""
+    rows = connection.execute(
+        "SELECT coalesce(language, ''), count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
+    )
+    return {str(language): int(n) for language, n in rows}
+
+
+def distinct_languages(connection: Connection) -> list[str | None]:
+    """Return the languages of the active documents; None where one is not known."""
+    return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
+
+
+def count_by_language(connection: Connection) -> dict[str | None, int]:
+    """Return the number of active documents in each language."""
+    return dict(connection.execute("SELECT language, count(*) FROM documents WHERE active GROUP BY language"))
+
+
+def rows_under(
+    connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | Between
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `select` in collection `?1`: in a range of paths, or of these paths and everything below."""
+    if isinstance(under, Between):
+        ends = [(operator, path) for operator, path in ((">", under.after), ("<=", under.last)) if path is not None]
+        select += "".join(f" AND {column} {operator} ?" for operator, _ in ends)
+        yield from connection.execute(select, (collection_id, *(path for _, path in ends)))
+        return
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
+    select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"
+    for path in under:
+        yield from connection.execute(select, (collection_id, path))
+
+
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Document]:
+    rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
+    return (Document(*row) for row in rows)
+
+
+def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    if collection is None:
+        return "WHERE d.active", ()
+    prefix = prefix.rstrip("/")
+    if not prefix:
+        return "WHERE d.active AND c.name = ?", (collection,)
+    # "0" is the character after "/", so the range contains exactly what is below the folder.
+    return (
+        "WHERE d.active AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))",
+        (collection, prefix, prefix + "/", prefix + "0"),
+    )

@@ -1,0 +1,109 @@
+"""Files that could not be indexed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from gnod.store.connection import Connection
+from gnod.store.tables.documents import rows_under
+from gnod.store.tables.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
+
+
+class FailedFile(msgspec.Struct, frozen=True, gc=False):
+    """One row. While the file's `stat` is unchanged, it is not tried again."""
+
+    collection: str
+    path: str
+    stage: str
+    kind: str
+    message: str
+    first_at: float
+    last_at: float
+    times: int
+    stat: FileStat | None
+
+
+_SELECT = (
+    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode, ctime_ns"
+    " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+)
+# It must equal the condition of the index (m007).
+FAILED = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(SKIP_KINDS))})"
+
+
+def note(
+    connection: Connection,
+    collection_id: int,
+    path: str,
+    *,
+    stage: str,
+    kind: str,
+    message: str,
+    stat: FileStat | None,
+    now: float,
+) -> None:
+    """Record a failure; the same kind again increments its count."""
+    of_file = msgspec.structs.astuple(stat) if stat else (None,) * 4
+    connection.execute(
+        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9, ?10)"
+        " ON CONFLICT (collection_id, path) DO UPDATE SET"
+        " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
+        " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
+        " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
+        " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, ctime_ns = excluded.ctime_ns",
+        (collection_id, path, stage, kind, message, now, *of_file),
+    )
+
+
+def forget(connection: Connection, collection_id: int, paths: Iterable[str]) -> None:
+    connection.executemany(
+        "DELETE FROM ingest_errors WHERE collection_id = ? AND path = ?",
+        ((collection_id, path) for path in paths),
+    )
+
+
+def of_collection(
+    connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
+) -> dict[str, FailedFile]:
+    """Return the failures of a collection by path: those in a range, or of these paths and what lies below them."""
+    rows = rows_under(connection, f"{_SELECT} WHERE e.collection_id = ?1", "e.path", collection_id, under)
+    return {failed.path: failed for failed in map(_failed_file, rows)}
+
+
+def listed(connection: Connection, limit: int) -> list[FailedFile]:
+    """Return the first failures in order of collection and path, without skipped files."""
+    rows = connection.execute(f"{_SELECT} WHERE {FAILED} ORDER BY c.name, e.path LIMIT ?", (limit,))
+    return [_failed_file(row) for row in rows]
+
+
+def by_kind(connection: Connection) -> dict[str, Counter[str]]:
+    """Return how many files of each collection failed, by kind; skipped files are among them."""
+    found: dict[str, Counter[str]] = {}
+    rows = connection.execute(
+        "SELECT c.name, e.kind, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+        " GROUP BY 1, 2"
+    )
+    for name, kind, n in rows:
+        found.setdefault(str(name), Counter())[str(kind)] = int(n)
+    return found
+
+
+def count(connection: Connection, collections: list[str]) -> int:
+    """Return how many files of these collections failed, without skipped files."""
+    marks = ",".join("?" * len(collections))
+    return int(
+        connection.execute(
+            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE {FAILED}"
+            f" AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
+            collections,
+        ).get
+    )
+
+
+def _failed_file(row: tuple[object, ...]) -> FailedFile:
+    *fields, size, mtime_ns, inode, ctime_ns = row
+    stat = None if size is None else FileStat(size, mtime_ns, inode, ctime_ns)  # type: ignore[arg-type]
+    return FailedFile(*fields, stat)  # type: ignore[arg-type, call-arg]

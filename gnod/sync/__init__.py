@@ -1,1 +1,0 @@
-"""Keeps each collection's index equal to its folder: watching, syncing, freshness."""

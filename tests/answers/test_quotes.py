@@ -1,0 +1,141 @@
+"""Quotes are exact, at the line that they name, and the best sentences of the documents found, with or without
+vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.answers import quotes
+from gnod.answers.quotes import Collected, Quote
+from gnod.answers.sources import Floats, Question
+from gnod.store.connection import Connection
+from tests.answers.test_sources import ANSWER, manual
+from tests.search.passages.test_sentences import PIECES
+from tests.small_index import SmallIndex
+
+HARBOUR = {
+    "deploy.md": "# Deploying\n\nThe site runs on two servers. Anybody may deploy from Monday to Thursday.\n\n"
+    "On Friday,\nonly fixes go out.\n",
+    "boiler.md": "# Boiler\n\n- Pressure: 1.2 to 1.8 bar.\n- Error **F28** means it did not ignite. Press reset.\n",
+    "lamps.md": "# Lamps\n\n| Lamp | Meaning |\n|---|---|\n| Tap | No water |\n| Pump | The trap is full |\n",
+    "poem.md": "# Poem\n\nThe harbour sleeps. The harbour dreams.\n",
+}
+
+
+def collected(index: SmallIndex, question: str, asked: Question | None = None) -> Collected:
+    """Return what is preselected from all documents of the index."""
+
+    def work(connection: Connection) -> Collected:
+        ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
+        return quotes.collect(connection, asked or Question(question, {}, {}, {}), dict.fromkeys(ids, 1.0))
+
+    return index.database.submit_read(work).result()
+
+
+def quoted(index: SmallIndex, question: str) -> list[Quote]:
+    found = collected(index, question)
+    return quotes.choose(quotes.rank(found, [None] * len(found.candidates)))
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "line", "kind", "text"),
+    [
+        ("Which days do we deploy?", "deploy.md", 3, "sentence", "Anybody may deploy from Monday to Thursday."),
+        ("What goes out on Friday?", "deploy.md", 5, "sentence", "On Friday,\nonly fixes go out."),
+        (
+            "what does error F28 mean",
+            "boiler.md",
+            4,
+            "item",
+            "Error **F28** means it did not ignite. Press reset.",
+        ),
+        ("what is the meaning of the pump lamp", "lamps.md", 6, "row", "Pump | The trap is full"),
+    ],
+)
+def test_the_first_quote(question: str, path: str, line: int, kind: str, text: str, small_index: SmallIndex) -> None:
+    small_index.add(HARBOUR)
+    best = quoted(small_index, question)[0]
+    assert (best.path, best.line, best.kind, best.text) == (path, line, kind, text)
+    assert 0 < best.score <= 1
+
+
+def test_what_contains_no_word_of_the_question_is_not_quoted(small_index: SmallIndex) -> None:
+    small_index.add(HARBOUR)
+    assert quoted(small_index, "xqzzy blorf wumpt") == []
+    assert quoted(small_index, "") == []
+
+
+def test_at_most_three_and_no_text_twice(small_index: SmallIndex) -> None:
+    small_index.add({f"{n}.md": f"# Note {n}\n\nThe crane carries three tonnes.\n" for n in range(6)})
+    assert [each.text for each in quoted(small_index, "What does the crane carry?")] == [
+        "The crane carries three tonnes."
+    ]
+    small_index.add({f"more{n}.md": f"# More {n}\n\nCrane {n} carries {n} tonnes.\n" for n in range(6)})
+    found = quoted(small_index, "What does the crane carry?")
+    assert len(found) == quotes.MAX_QUOTES
+    assert [each.rank for each in found] == [1, 2, 3]
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+@pytest.mark.slow
+@given(texts=st.lists(st.lists(st.sampled_from(PIECES) | st.just("The otter swims.")).map("\n".join), max_size=3))
+def test_quotes_are_exact_and_at_their_lines(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    index = SmallIndex(tmp_path_factory.mktemp("index") / "index.sqlite")
+    try:
+        sources = {f"{n}.md": f"An otter, once.\n\n{text}\n" for n, text in enumerate(texts)}
+        index.add({path: text for path, text in sources.items() if text})
+        for question in ("Where does the otter swim?", "one Title"):
+            found = quoted(index, question)
+            assert bool(found) == bool(texts) or question == "one Title"
+            for each in found:
+                lines = sources[each.path].split("\n")[each.line - 1 : each.end_line]
+                assert each.text in "\n".join(lines)
+                assert each.text.split("\n")[0] in lines[0]
+    finally:
+        index.close()
+
+
+def test_vectors_decide_where_words_do_not(small_index: SmallIndex) -> None:
+    small_index.add({"poem.md": HARBOUR["poem.md"]})
+    found = collected(small_index, "What does the harbour do?")
+    texts = [each.text for each in found.candidates]
+    assert set(texts) == {"The harbour sleeps.", "The harbour dreams."}
+    for best in texts:
+        ranked = quotes.rank(found, [float(text == best) for text in texts])
+        assert ranked[0].candidate.text == best
+        turned = quotes.reranked(ranked, [0.0, 1.0])
+        assert turned[0].candidate.text != best, "a cross-encoder says otherwise"
+        assert all(0 <= each.score <= 1 for each in turned)
+
+
+def test_cosines_are_scaled_by_what_the_model_says_of_nonsense(small_index: SmallIndex) -> None:
+    small_index.add(HARBOUR)
+    small_index.embed("file:/m.gguf")
+    nonsense = np.ones((4, 8), np.float32) / np.sqrt(np.float32(8))
+    vectors: Mapping[str, Floats] = {"file:/m.gguf": nonsense[0]}
+    question = Question("Which days do we deploy?", vectors, {"notes": "file:/m.gguf"}, {"file:/m.gguf": nonsense})
+    found = collected(small_index, question.text, question)
+    assert all(each.uri == "file:/m.gguf" and each.piece is not None for each in found.candidates)
+    ranked = quotes.rank(found, [found.base["file:/m.gguf"]] * len(found.candidates))
+    assert all(each.components["sentence"] == pytest.approx(0.0) for each in ranked)
+
+
+@pytest.mark.slow
+def test_of_a_long_document_only_the_best_places_are_read(small_index: SmallIndex) -> None:
+    text = manual()
+    small_index.add({"manual.md": text})
+    question = "In which cupboard are the bandages?"
+    quoted(small_index, question)
+    started = time.process_time()
+    best = quoted(small_index, question)[0]
+    took_s = time.process_time() - started
+    assert best.text == ANSWER
+    assert ANSWER in text.split("\n")[best.line - 1]
+    assert best.heading.endswith("Page 250")
+    assert took_s < 1

@@ -1,0 +1,259 @@
+"""Whatever changes in index.yml: no byte goes to an address that it does not name now, by any method.
+
+A whole daemon in this process, whose config file is edited behind its back. Everything that can send text is called;
+then the daemon is told of the change, and everything is called again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from gnod.errors import GnoError
+from gnod.protocol import evidence as evidence_wire
+from gnod.protocol import index as index_wire
+from gnod.protocol import memory as memory_wire
+from gnod.protocol import models as models_wire
+from gnod.protocol import search as search_wire
+from gnod.protocol.base import NoParams
+from tests.configured.test_egress import Daemon, daemon, keyring_file
+from tests.models import remote_bench
+from tests.models.endpoint_imitation import EndpointImitation
+from tests.models.remote_bench import LAN
+from tests.rpc.harness import places_in
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("keyring_file")]
+__all__ = ["keyring_file"]
+
+ROLES = ("embed", "rerank", "expand", "answer")
+QUESTION = "when do herons come back"
+
+
+class World(NamedTuple):
+    it: Daemon
+    old: EndpointImitation
+    other: EndpointImitation
+
+    @property
+    def config(self) -> Path:
+        return places_in(self.it.folder).config_file
+
+    async def sync(self) -> None:
+        """Index a document that is new each time, and embed what may be embedded."""
+        notes = self.it.folder / "notes"
+        (notes / f"{len(list(notes.iterdir()))}.md").write_text("# Later\n\nA file that came after the change.\n")
+        await self.it.sync()
+
+
+def config_of(folder: Path, roles: dict[str, str], *, preset: str = "none", egress: str = "lan", more: str = "") -> str:
+    listed = "".join(f', {role}: "{uri}"' for role, uri in roles.items())
+    return (
+        f"collections:\n"
+        f"  - {{name: notes, path: {folder / 'notes'}, egress: {egress}{more}}}\n"
+        f"  - {{name: other, path: {folder / 'other'}, egress: {egress}}}\n"
+        f"models: {{preset: {preset}{listed}}}\n"
+        f"memory: {{egress: {egress}}}\n"
+    )
+
+
+def all_roles(server: EndpointImitation) -> dict[str, str]:
+    return dict.fromkeys(ROLES, server.uri)
+
+
+@contextlib.asynccontextmanager
+async def world_in(folder: Path) -> AsyncIterator[World]:
+    """A daemon with two collections, all of whose models are on the server `old`."""
+    with EndpointImitation(LAN, "lan.test") as old, EndpointImitation(LAN, "both.test") as other:
+        for name in ("notes", "other"):
+            (folder / name).mkdir()
+            (folder / name / "heron.md").write_text("# Heron\n\nHerons come back to the harbour in March.\n")
+        path = places_in(folder).config_file
+        path.parent.mkdir(parents=True)
+        path.write_text(config_of(folder, all_roles(old)))
+        async with daemon(folder) as it:
+            yield World(it, old, other)
+
+
+def _replace(text: str) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        world.config.write_text(text)
+
+    return change
+
+
+def _missing(world: World) -> None:
+    world.config.unlink()
+
+
+def _unreadable(world: World) -> None:
+    world.config.unlink()
+    world.config.mkdir()
+
+
+def _with(**changes: Any) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        roles = changes.get("roles", all_roles(world.old))
+        rest = {name: value for name, value in changes.items() if name != "roles"}
+        world.config.write_text(config_of(world.it.folder, roles, **rest))
+
+    return change
+
+
+def _another_server(world: World) -> None:
+    world.config.write_text(config_of(world.it.folder, all_roles(world.other)))
+
+
+def _own_models(world: World) -> None:
+    own = "".join(f'{role}: "{world.other.uri}", ' for role in ROLES)
+    world.config.write_text(config_of(world.it.folder, {}, more=f", models: {{{own}}}"))
+
+
+CHANGES: dict[str, Callable[[World], None]] = {
+    "everything is removed": _replace("models: {preset: none}\n"),
+    "the roles are removed": _with(roles={}),
+    "another server": _another_server,
+    "a preset that is not downloaded": _with(roles={}, preset="mini"),
+    "egress is narrowed": _with(egress="local"),
+    "models of a collection": _own_models,
+    "not valid": _replace("models: {preset: [\n"),
+    "not a config": _replace("egress: lan\n"),
+    "no file": _missing,
+    "not a file": _unreadable,
+}
+
+
+def calls(world: World) -> dict[str, Callable[[], Awaitable[Any]]]:
+    """Return everything that can send text."""
+    call = world.it.call
+
+    def searching(names: list[str]) -> dict[str, Callable[[], Awaitable[Any]]]:
+        query = search_wire.SearchQueryParams(query=QUESTION, collections=names, budget_s=1)
+        vector = search_wire.SearchVectorParams(query=QUESTION, collections=names)
+        ask = search_wire.AskParams(question=QUESTION, collections=names, generate=True)
+        evidence = evidence_wire.EvidenceParams(question=QUESTION, collections=names)
+        return {
+            f"query {names}": lambda: call("search.query", query),
+            f"vector {names}": lambda: call("search.vector", vector),
+            f"ask {names}": lambda: call("ask.answer", ask),
+            f"evidence {names}": lambda: call("evidence.gather", evidence),
+            f"tune {names}": lambda: call("index.tune", index_wire.IndexTuneParams(collections=names)),
+        }
+
+    return {
+        **searching([]),
+        **searching(["notes"]),
+        "lexical": lambda: call("search.lexical", search_wire.SearchLexicalParams(query=QUESTION)),
+        "similar": lambda: call("search.similar", search_wire.SearchSimilarParams(ref="notes/heron.md")),
+        "remember": lambda: call("memory.store", memory_wire.MemoryStoreParams(text="The heron is back.")),
+        "recall": lambda: call("memory.search", memory_wire.MemorySearchParams(query="heron")),
+        "doctor": lambda: call("doctor.run", NoParams()),
+        "status": lambda: call("index.status", index_wire.IndexStatusParams()),
+        "models": lambda: call("models.list", models_wire.ModelsListParams()),
+        "take the model": lambda: call("models.pull", models_wire.ModelsPullParams(models=[world.old.uri], force=True)),
+        "embed": world.sync,
+    }
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, change: str) -> None:
+    async with world_in(short_tmp) as world:
+        await world.sync()
+        await world.it.call("memory.store", memory_wire.MemoryStoreParams(text="Herons nest in trees."))
+        await world.it.query()
+        assert {each.path for each in world.old.asked} >= {"/v1/embeddings", "/v1/rerank"}, "the server was in use"
+
+        CHANGES[change](world)
+        received, connections = world.old.received, world.old.connections
+        remote_bench.resolved.clear()
+        for moment in ("before the daemon knows", "after"):
+            for name, method in calls(world).items():
+                with contextlib.suppress(GnoError):
+                    await method()
+                assert world.old.received == received, f"{name}, {moment}"
+            await world.it.services.reload()
+        assert world.old.connections == connections
+        if change != "egress is narrowed":  # then the config still names it
+            assert "lan.test" not in remote_bench.resolved, "not even its name is asked for"
+
+
+@pytest.mark.parametrize("change", ["the roles are removed", "egress is narrowed", "not valid"])
+async def test_a_change_while_requests_run(short_tmp: Path, change: str) -> None:
+    """A request that is tried again, and the batches of many texts."""
+    async with world_in(short_tmp) as world:
+        await world.sync()
+        await world.it.query()
+
+        world.old.busy_times = 3
+        world.old.on_ask = lambda: CHANGES[change](world)
+        asked = len(world.old.asked)
+        with contextlib.suppress(GnoError):
+            await world.it.call("search.vector", search_wire.SearchVectorParams(query="another question"))
+        assert len(world.old.asked) == asked + 1, "it is not tried again"
+
+        world.old.on_ask = lambda: None
+        world.old.busy_times = 0
+        world.config.write_text(config_of(world.it.folder, all_roles(world.old)))
+        await world.it.services.reload()
+        for number in range(200):
+            (world.it.folder / "notes" / f"many-{number}.md").write_text(
+                f"# Note {number}\n\nThe heron {number} is back.\n"
+            )
+        asked = len(world.old.asked)
+        world.old.on_ask = lambda: CHANGES[change](world)
+        with contextlib.suppress(GnoError):
+            await world.it.sync()
+        assert asked < len(world.old.asked) <= asked + 2, "two requests run at a time, and no other follows"
+
+
+async def test_a_collection_that_was_removed(short_tmp: Path) -> None:
+    """Its documents are in the index until the daemon knows. The server stays, for the other collection."""
+    async with world_in(short_tmp) as world:
+        (world.it.folder / "notes" / "secret.md").write_text("# Herons\n\nHerons come back to the secret boathouse.\n")
+        await world.it.sync()
+        lines = world.config.read_text().splitlines(keepends=True)
+        world.config.write_text("".join(line for line in lines if "name: notes" not in line))
+        asked = len(world.old.asked)
+        for method in calls(world).values():
+            with contextlib.suppress(GnoError):
+                await method()
+        sent = [
+            each for each in world.old.asked[asked:] if "secret" in str(each.body) or "came after" in str(each.body)
+        ]
+        assert sent == []
+        await world.it.services.reload()
+        assert not (await world.it.query()).lexical_only_reason, "the other collection is searched by its vectors"
+        assert len(world.old.asked) > asked
+
+
+async def test_it_says_why(short_tmp: Path) -> None:
+    async with world_in(short_tmp) as world:
+        await world.sync()
+        world.config.write_text("models: {preset: [\n")
+        found = await world.it.query()
+        assert "index.yml has errors, so nothing was sent" in found.lexical_only_reason
+        CHANGES["the roles are removed"](world)
+        await world.it.services.reload()
+        found = await world.it.query()
+        assert found.lexical_only_reason.startswith(f"index.yml does not name {world.old.uri} as the model for `embed`")
+        assert "gnoctl models use auto" in found.lexical_only_reason
+        assert {hit.path for hit in found.hits} >= {"heron.md"}, "keywords answer"
+        CHANGES["no file"](world)
+        await world.it.services.reload()
+        assert world.it.services.configuration.error is None
+
+
+async def test_what_was_sent_is_recorded_without_text(short_tmp: Path) -> None:
+    async with world_in(short_tmp) as world:
+        await world.sync()
+        await world.it.query("notes")
+        journal = world.it.services.journal
+        by_owner = {(each.role, each.collection): each for each in journal.lines()}
+        assert {("embed", ""), ("embed", "notes"), ("embed", "other"), ("rerank", "notes")} <= by_owner.keys()
+        assert sum(each.bytes for each in journal.lines() if not each.collection) == world.old.received
+        assert sum(each.requests for each in journal.lines() if not each.collection) == len(world.old.asked)
+        stored = b"".join(path.read_bytes() for path in world.it.folder.glob("data/egress-*"))
+        assert b"heron" not in stored.lower()

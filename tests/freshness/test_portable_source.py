@@ -1,0 +1,39 @@
+"""The source of other systems, on this one."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from gnod.freshness.events.portable import PortableSource
+from gnod.freshness.events.source import Events
+
+pytestmark = pytest.mark.slow
+
+
+async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
+    heard: list[Events] = []
+    source = PortableSource(str(tmp_path), heard.append)
+    for number in range(600):  # it says nothing when it begins to watch
+        (tmp_path / f"d{number}").mkdir()
+        (tmp_path / "a.md").write_text("x")
+        await asyncio.sleep(0.1)
+        told = {path for events in heard for path in events.paths}
+        if "a.md" in told and any(path.startswith("d") for path in told):
+            break
+    else:
+        pytest.fail(f"only {heard} was told")
+    assert source.fault is None
+    source.close()
+    await asyncio.sleep(0)
+
+
+async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
+    heard: list[Events] = []
+    source = PortableSource(str(tmp_path / "gone"), heard.append)
+    await asyncio.sleep(0.2)
+    assert source.fault is None
+    assert heard == []
+    source.close()

@@ -1,0 +1,162 @@
+"""A watch without events, and a full disk: reported, and synced later. Real database, workers and events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gnod.configured.configuration import Configuration
+from gnod.freshness.events.factory import open_source
+from gnod.freshness.events.source import NotWatchable, OnEvents, Source
+from gnod.freshness.folder_watch import OpenSource
+from gnod.freshness.scheduler import Clocks, SyncScheduler
+from gnod.freshness.timings import SyncTimings
+from gnod.ingest.sync import SyncReport
+from gnod.ingest.workers.pool import WorkerPool
+from gnod.store.database import Database
+from gnod.store.tables import documents
+from gnod.store.tables.documents import Document
+from tests.waiting import until
+
+QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
+
+
+class SyncedFolder:
+    """The collection `notes`, kept in sync. `hold_reason` is what the scheduler is told."""
+
+    def __init__(self, folder: Path, open_source: OpenSource) -> None:
+        self.notes = folder / "notes"
+        self.notes.mkdir()
+        config = folder / "config" / "index.yml"
+        config.parent.mkdir()
+        config.write_text(f"collections:\n  - {{name: notes, path: {self.notes}}}\n")
+        self.hold_reason: str | None = None
+        self.database = Database(folder / "index.sqlite")
+        self.configuration = Configuration(config, self.database)
+        self.pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
+        self._open_source = open_source
+
+    async def start(self) -> None:
+        await self.configuration.mirror()
+        self.scheduler = SyncScheduler(
+            self.configuration,
+            self.database,
+            self.pool,
+            hold_reason=lambda: self.hold_reason,
+            on_index_changed=lambda: None,
+            on_check=lambda: None,
+            open_source=self._open_source,
+            timings=QUICK,
+        )
+        await self.scheduler.sync([])
+
+    async def close(self) -> None:
+        await self.scheduler.close()
+        await self.pool.close()
+        await asyncio.to_thread(self.database.close)
+
+    def indexed(self) -> list[str]:
+        return [document.path for document in self._documents()]
+
+    def titles(self) -> list[str]:
+        return [document.title for document in self._documents()]
+
+    def _documents(self) -> list[Document]:
+        return list(self.database.submit_read(lambda c: documents.under(c, "notes", "", 1000, 0)).result())
+
+
+@asynccontextmanager
+async def synced(folder: Path, open_source: OpenSource = open_source) -> AsyncIterator[SyncedFolder]:
+    index = SyncedFolder(folder, open_source)
+    await index.start()
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+def test_the_clocks_tell_when_the_process_or_the_machine_stood_still() -> None:
+    before = Clocks(awake=100.0, always=1000.0)
+    timings = SyncTimings()
+    assert not Clocks(103.0, 1003.0).stood_still_since(before, timings)
+    assert not Clocks(104.0, 1004.5).stood_still_since(before, timings)  # a little late, as on a busy machine
+    assert Clocks(103.0, 1603.0).stood_still_since(before, timings)  # the machine slept ten minutes
+    assert Clocks(163.0, 1063.0).stood_still_since(before, timings)  # the process was stopped for one
+
+
+def test_clocks_go_on() -> None:
+    first, second = Clocks.now(), Clocks.now()
+    assert second.awake >= first.awake
+    assert second.always >= first.always
+
+
+def no_events(root: str, on_events: OnEvents) -> Source:
+    raise NotWatchable(f"{root} is of type nfs4")
+
+
+@pytest.mark.slow
+async def test_a_folder_without_events_is_walked_regularly(short_tmp: Path) -> None:
+    async with synced(short_tmp, no_events) as index:
+        state = index.scheduler.watch_state("notes")
+        assert state.mode == "polling"
+        assert not state.is_watched
+        assert "nfs4" in (state.reason or "")
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.indexed() == ["a.md"])
+
+
+@pytest.mark.slow
+async def test_on_a_full_disk_changes_wait(short_tmp: Path) -> None:
+    async with synced(short_tmp) as index:
+        await until(lambda: index.scheduler.pending().files == 0 and not index.scheduler.is_running)
+        index.hold_reason = "the disk is full"
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.scheduler.watch_state("notes").reason == "the disk is full")
+        await asyncio.sleep(4 * QUICK.check_every_s)
+        assert index.scheduler.pending().files == 1
+        assert index.indexed() == []
+        await index.scheduler.sync(["notes"])  # an explicit request is not held
+        assert index.indexed() == ["a.md"]
+        (index.notes / "b.md").write_text("# Lion\n")
+        await until(lambda: index.scheduler.pending().files == 1)
+        index.hold_reason = None
+        await until(lambda: index.indexed() == ["a.md", "b.md"])
+        assert index.scheduler.watch_state("notes").reason is None
+
+
+@pytest.mark.slow
+async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(short_tmp: Path) -> None:
+    async with synced(short_tmp) as index:
+        notes = index.scheduler.collection("notes")
+        await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not notes.is_busy)
+        notes.note_missed()
+        assert index.scheduler.pending().files == 1
+        await until(lambda: index.scheduler.pending().files == 0)
+
+
+async def test_files_that_are_touched_without_a_change_are_not_read_forever(short_tmp: Path) -> None:
+    """As on a drive that gives its files other inodes or change times after a while."""
+    async with synced(short_tmp, no_events) as index:
+        files = [index.notes / f"{number}.md" for number in range(120)]
+        for file in files:
+            file.write_text(f"# Note {file.stem}\n")
+        notes = index.scheduler.collection("notes")
+
+        async def walk_after_touching() -> SyncReport:
+            for file in files:
+                file.chmod(file.stat().st_mode ^ 0o040)
+            return await notes.request()
+
+        await notes.request()
+        for _ in range(20):
+            if not notes.is_steady:
+                break
+            await walk_after_touching()
+        assert "only names, sizes and times of modification are compared" in (notes.watch_state.reason or "")
+        assert (await walk_after_touching()).in_vain == 0
+        files[0].write_text("# Note A\n")  # of the same size
+        await until(lambda: "Note A" in index.titles())

@@ -1,0 +1,118 @@
+"""Sort results by a field, and count the values of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from gnod.errors import InvalidParams
+from gnod.search.fields import facets, ordering
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.store.connection import Connection
+from gnod.store.tables import documents
+from tests.small_index import SmallIndex
+
+SHELF = {
+    "b.md": "---\ntags: [x, y]\nyear: 2021\nstatus: open\nrating: 10\n---\n# beta\n\ntext",
+    "a.md": "---\ntags: x\nyear: '2019'\nstatus: [done, open]\nrating: 9\ndraft: true\n---\n# Alpha\n\ntext "
+    + "x " * 99,
+    "c.txt": "gamma",
+    "d.md": "---\nyear: later\nstatus: open\ntype: note\n---\n# delta\n\ntext",
+}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
+    index = SmallIndex(tmp_path_factory.mktemp("shelf") / "index.sqlite")
+    index.add(SHELF)
+    yield index
+    index.close()
+
+
+def ids(connection: Connection, paths: Sequence[str]) -> list[int]:
+    found = {path: id_ for id_, _, path in documents.addresses(connection)}
+    return [found[path] for path in paths]
+
+
+def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = "") -> str:
+    """Return the letters of the documents in order; those in `limited` lack a word of the query."""
+    paths = {path[0]: path for path in SHELF}
+
+    def work(connection: Connection) -> str:
+        ranked = [
+            RankedDocument(id_, 1.0, None, {"every_word": float(letter not in limited)})
+            for letter, id_ in zip(whole, ids(connection, [paths[letter] for letter in whole]), strict=True)
+        ]
+        letters = dict(zip([each.id for each in ranked], whole, strict=True))
+        return "".join(letters[each.id] for each in ordering.ordered(connection, ranked, sort))
+
+    return index.database.submit_read(work).result()
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"),
+    [
+        ("title", "abcd"),
+        ("-title", "dcba"),
+        ("size", "cdba"),
+        ("-size", "abdc"),
+        ("path", "abcd"),
+        ("year", "abdc"),  # numbers, also written as texts, before texts; without the field last
+        ("-year", "dbac"),
+        ("rating", "abcd"),
+        ("-rating", "bacd"),
+        ("Status", "abdc"),
+        ("draft", "abcd"),
+        ("modified", "abcd"),
+        ("-modified", "abcd"),
+    ],
+)
+def test_results_are_sorted_by_a_field(shelf: SmallIndex, sort: str, expected: str) -> None:
+    assert ordered(shelf, sort) == expected
+
+
+def test_documents_with_all_words_stay_first(shelf: SmallIndex) -> None:
+    assert ordered(shelf, "path", limited="ac") == "bdac"
+
+
+@pytest.mark.parametrize(
+    ("sort", "message"), [("siez", "did you mean size"), ("before", "frontmatter"), ("yaer", "did you mean year")]
+)
+def test_an_unknown_order_names_those_that_exist(shelf: SmallIndex, sort: str, message: str) -> None:
+    with pytest.raises(InvalidParams, match=message):
+        ordered(shelf, sort)
+
+
+def counted(index: SmallIndex, *names: str) -> dict[str, list[tuple[str, int]]]:
+    def work(connection: Connection) -> dict[str, list[tuple[str, int]]]:
+        found = facets.count(connection, names, ids(connection, list(SHELF)))
+        return {name: [(each.value, each.documents) for each in counts] for name, counts in found.items()}
+
+    return index.database.submit_read(work).result()
+
+
+def test_facets_count_documents(shelf: SmallIndex) -> None:
+    assert counted(shelf, "tag", "status", "type", "year", "draft", "collection", "date") == {
+        "tag": [("x", 2), ("y", 1)],
+        "status": [("open", 3), ("done", 1)],
+        "type": [("note", 1)],
+        "year": [("2021", 1), ("2019", 1), ("later", 1)],
+        "draft": [("true", 1)],
+        "collection": [("notes", 4)],
+        "date": [("2023", 4)],
+    }
+
+
+def test_copies_count_once(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "---\ntags: x\n---\none", "b.md": "---\ntags: x\n---\none"}, source="same")
+
+    def work(connection: Connection) -> list[facets.Count]:
+        return facets.count(connection, ["tag"], ids(connection, ["a.md", "b.md"]))["tag"]
+
+    assert small_index.database.submit_read(work).result() == [("x", 1)]
+
+
+def test_there_are_no_facets_of_an_unknown_field(shelf: SmallIndex) -> None:
+    with pytest.raises(InvalidParams, match="no facets for 'size'"):
+        counted(shelf, "size")

@@ -1,0 +1,136 @@
+"""What a reranker is shown, within which time, and what its scores change. With a model: test_hybrid.py."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.analysis.terms import Analyzer
+from gnod.search.hybrid.reranking import blend, excerpt
+from gnod.search.keyword import lexical
+from gnod.search.passages.best_passage import best_span
+from gnod.search.query.parsing import parse_text
+
+few = settings(max_examples=60)
+
+unit = st.floats(0, 1)
+fused_scores = st.lists(unit, min_size=1, max_size=30).map(lambda scores: sorted(scores, reverse=True))
+
+
+class TestBlend:
+    @pytest.mark.parametrize(
+        ("rank", "share"), [(1, 0.75), (2, 0.75), (3, 0.75), (4, 0.6), (10, 0.6), (11, 0.4), (30, 0.4)]
+    )
+    def test_the_share_falls_with_the_rank(self, rank: int, share: float) -> None:
+        fused = [1.0] * 30
+        assert blend(fused, [0.0] * 30)[rank - 1] == pytest.approx(share)
+        assert blend([0.0] * 30, [1.0] * 30)[rank - 1] == pytest.approx(1 - share)
+
+    @few
+    @given(fused_scores)
+    def test_without_reranking_nothing_changes(self, fused: list[float]) -> None:
+        assert blend(fused, []) == fused
+
+    @few
+    @given(fused_scores, st.lists(unit, max_size=30))
+    def test_scores_are_in_range_and_the_unread_stay_behind(self, fused: list[float], reranked: list[float]) -> None:
+        read = reranked[: len(fused)]
+        blended = blend(fused, read)
+        assert len(blended) == len(fused)
+        assert all(0.0 <= score <= 1.0 for score in blended)
+        if read:
+            unread = blended[len(read) :]
+            assert unread == sorted(unread, reverse=True)
+            assert all(score <= min(blended[: len(read)]) for score in unread)
+
+    @few
+    @given(fused_scores, st.lists(unit, min_size=30, max_size=30), st.data())
+    def test_a_reranking_cut_short_agrees_with_the_whole_about_what_it_has_read(
+        self, fused: list[float], reranked: list[float], data: st.DataObject
+    ) -> None:
+        whole = blend(fused, reranked[: len(fused)])
+        done = data.draw(st.integers(1, len(fused)))
+        cut = blend(fused, reranked[:done])
+        assert cut[:done] == whole[:done]
+        order = sorted(range(len(fused)), key=lambda place: -cut[place])
+        assert set(order[:done]) == set(range(done)), "what was not read is not lifted above what was"
+        assert order[done:] == list(range(done, len(fused))), "and keeps its order"
+
+
+ENGLISH = [Analyzer("en")]
+JOINER = "\n…\n"
+
+
+def shown(text: str, room: int, query: str, chunk: tuple[int, int] | None = None) -> str:
+    return excerpt(
+        text, room, span=chunk, query_terms=lexical.query_terms(parse_text(query), ENGLISH), analyzers=ENGLISH
+    )
+
+
+def filler(characters: int) -> str:
+    line = "nothing of interest is said in this line of the text\n"
+    return (line * (characters // len(line) + 1))[:characters]
+
+
+class TestExcerpt:
+    def test_the_whole_text_where_it_fits(self) -> None:
+        text = "  A text\n\nthat fits. "
+        assert shown(text, len(text), "fits") == text
+        assert shown(text, len(text), "fits", (3, 5)) == text
+
+    def test_the_best_chunk_and_the_words(self) -> None:
+        text = f"{filler(3000)}\nThe crane is yellow.\n{filler(3000)}\nKittens sleep on sofas.\n{filler(3000)}"
+        start = text.index("Kittens")
+        both = shown(text, 600, "yellow crane", (start, start + 23))
+        assert "The crane is yellow." in both
+        assert "Kittens sleep on sofas." in both
+        assert both.count(JOINER) == 1
+        assert both.index("crane") < both.index("Kittens")
+
+    def test_words_inside_the_best_chunk_leave_it_all_the_room(self) -> None:
+        text = f"{filler(3000)}\nThe crane is yellow. Kittens sleep.\n{filler(3000)}"
+        start = text.index("The crane")
+        one = shown(text, 600, "kittens", (start, start + 35))
+        assert JOINER not in one
+        assert 400 < len(one) <= 600
+
+    def test_the_words_at_the_end_of_a_chunk_that_is_too_long(self) -> None:
+        text = f"{filler(1000)}\nHere begins the chunk.\n{filler(2000)}The crane is yellow.\n{filler(1000)}"
+        chunk = (text.index("Here begins"), text.index("yellow") + 7)
+        both = shown(text, 500, "yellow crane", chunk)
+        assert "Here begins" in both
+        assert "The crane is yellow." in both
+
+    def test_lines_begin_whole(self) -> None:
+        text = f"{filler(3000)}\nThe crane is yellow.\n{filler(3000)}"
+        assert shown(text, 500, "yellow crane").startswith("nothing of interest")
+
+    def test_the_beginning_where_nothing_else_is_known(self) -> None:
+        text = filler(3000)
+        assert text.startswith(shown(text, 300, "xqzzy"))
+
+    @few
+    @given(
+        st.text(st.sampled_from("ab \ncrane日本\u0301"), min_size=1, max_size=900),
+        st.integers(2, 400),
+        st.none() | st.tuples(st.integers(0, 900), st.integers(1, 300)),
+    )
+    def test_never_more_than_the_room_and_always_the_places(
+        self, text: str, room: int, place: tuple[int, int] | None
+    ) -> None:
+        chunk = None
+        if place and place[0] < len(text):
+            chunk = (place[0], min(place[0] + place[1], len(text)))
+        found = shown(text, room, "crane", chunk)
+        if len(text) <= room:
+            assert found == text
+            return
+        assert len(found) <= room + len(JOINER)
+        pieces = found.split(JOINER) if JOINER not in text else [found]
+        assert all(piece in text for piece in pieces)
+        best = best_span(text, lexical.query_terms(parse_text("crane"), ENGLISH), ENGLISH)
+        squeezed = "".join(found.split())
+        for start, end in filter(None, (chunk, best)):
+            opening = "".join(text[start : min(end, start + room // 2)].split())
+            assert opening in squeezed

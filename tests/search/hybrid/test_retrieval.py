@@ -1,0 +1,230 @@
+"""What the retrievers say together, on a real index with vectors made of hashes: who is asked about whom, and that
+what the query excludes or requires binds every list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from gnod.errors import QuerySyntaxError
+from gnod.models.readability import LanguageReading, Readability
+from gnod.search.hybrid import retrieval
+from gnod.search.hybrid.retrieval import Knowledge, Retrieved
+from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
+from gnod.search.ranking.fusion import Evidence, Trust
+from gnod.search.ranking.trust import Reader
+from gnod.store.connection import Connection
+from gnod.store.tables import priors
+from gnod.store.tables.filters import Filters
+from gnod.store.tables.priors import Prior
+from gnod.store.vectors import vectors
+from tests.small_index import SmallIndex, vector_of
+
+URI = "file:/models/one.gguf"
+READING = LanguageReading(separation=0.5, spread=0.1, tokens_per_character=0.5, unknown=0.5)
+
+
+@pytest.fixture
+def cars(small_index: SmallIndex) -> SmallIndex:
+    """200 pages, most of them without a word of the queries."""
+    texts = {f"other{n}.md": f"# Page {n}\n\nNothing about it, in {n} words.\n" for n in range(190)}
+    texts |= {f"cat{n}.md": f"# Cat {n}\n\nThe jaguar is a big cat. {'cat ' * n}\n" for n in range(5)}
+    texts |= {f"car{n}.md": f"# Car {n}\n\nThe jaguar is a fast car. {'car ' * n}\n" for n in range(5)}
+    small_index.add(texts, language="en")
+    return small_index
+
+
+def retrieved(
+    index: SmallIndex,
+    query: str,
+    variants: Sequence[Subquery] = (),
+    filters: Filters | None = None,
+    pool: int = retrieval.POOL,
+    with_vectors: bool = True,
+    reader: Reader = lambda _: None,
+) -> Retrieved:
+    originals, added = parse_query(query).lines, variant_lines(variants)
+    wanted = filters or Filters()
+
+    def meant(lines: Sequence[QueryLine]) -> list[QueryLine]:
+        return sorted((x for x in lines if not x.is_lexical), key=lambda x: x.subquery.kind == "hyde")
+
+    def work(connection: Connection) -> Retrieved:
+        words = retrieval.survey_words(connection, [*originals, *added], wanted)
+        meanings = [*meant(originals), *meant(added)]
+        rows = [vector_of(URI, line.subquery.text) for line in meanings]
+        unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
+        given = QueryVectors(unit, {"notes": URI}) if rows else None
+        return retrieval.retrieve(
+            *(connection, Nearest(), words, meanings, given if with_vectors else None, wanted),
+            pool=pool,
+            knowledge=Knowledge(reader=reader),
+        )
+
+    return index.database.submit_read(work).result()
+
+
+def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
+    known = {row[0]: str(row[1]) for row in index.rows("SELECT id, path FROM documents")}
+    return [known[id_] for id_ in scores]
+
+
+def of(found: Retrieved, kind: str) -> Evidence:
+    return next(each for each in found.evidence if each.retriever == kind)
+
+
+def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
+    lines = parse_query("a crane").lines
+    assert [(line.subquery, line.weight, line.is_original) for line in lines] == [
+        (Subquery("lex", "a crane"), ORIGINAL, True),
+        (Subquery("vec", "a crane"), ORIGINAL, True),
+    ]
+    assert [each.subquery.text for each in parse_query('deploy "blue green" -docker').lines] == [
+        'deploy "blue green" -docker',
+        "deploy blue green",
+    ]
+
+
+def test_lines_weigh_what_they_are() -> None:
+    lines = parse_query("lex: crane\nvec: who lifts\nhyde: A crane lifts.").lines
+    assert [(each.weight, each.is_original) for each in lines] == [(2.0, True), (2.0, True), (1.4, True)]
+    assert [(each.weight, each.is_original) for each in variant_lines(line.subquery for line in lines)] == [
+        (VARIANT, False),
+        (VARIANT, False),
+        (HYDE, False),
+    ]
+
+
+@pytest.mark.parametrize("query", ["", "?!", '"open', "-only -these"])
+def test_what_is_no_query_is_refused(query: str) -> None:
+    with pytest.raises(QuerySyntaxError):
+        parse_query(query)
+
+
+def test_the_question_is_the_query_as_a_sentence() -> None:
+    assert parse_query("  Who said that, and why? ").question == "Who said that, and why?"
+    assert parse_query('"real time" clock').question == "real time clock"
+    assert parse_query("lex: clock -watch").question == "clock"
+    assert parse_query("hyde: A clock shows the time.\nvec: what is it").question == "what is it"
+
+
+def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar")
+    words, meanings = of(found, "lexical"), of(found, "vector")
+    assert words.scores.keys() == meanings.scores.keys()
+    assert (words.found, meanings.found) == (10, 100)
+    assert all(path.startswith("ca") for path in paths(cars, words.scores)[:10])
+    assert set(list(words.scores.values())[10:]) == {0.0}
+    assert list(meanings.scores.values()) == sorted(meanings.scores.values(), reverse=True)
+    assert words.prominence
+    assert meanings.prominence
+    assert found.bm25 == dict(list(words.scores.items())[:10])
+    assert found.similarity == meanings.scores
+    assert found.near.keys() == meanings.scores.keys()
+
+
+def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
+    cars.embed(URI, limit=50)
+    found = retrieved(cars, "jaguar")
+    embedded = {
+        row[0]
+        for row in cars.rows(
+            "SELECT d.id FROM documents d JOIN chunks USING (mirror_hash) JOIN content_vectors USING (embed_hash)"
+        )
+    }
+    assert of(found, "vector").scores.keys() == embedded
+    assert len([path for path in paths(cars, of(found, "lexical").scores) if path.startswith("ca")]) == 10
+
+
+def test_without_vectors_only_keywords_are_used(cars: SmallIndex) -> None:
+    found = retrieved(cars, "jaguar", with_vectors=False)
+    assert [each.retriever for each in found.evidence] == ["lexical"]
+    assert found.near == {}
+    assert found.similarity == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("jaguar -car", "cat"),
+        ('jaguar "fast car"', "car"),
+        ('jaguar -"big cat"', "car"),
+        ("lex: jaguar\nlex: jaguar -car\nvec: a beast", "cat"),
+        ("lex: jaguar -car\nhyde: The beast sleeps.", "cat"),
+    ],
+)
+def test_what_is_excluded_or_required_binds_every_list(cars: SmallIndex, query: str, kept: str) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "jaguar cat car"), Subquery("vec", "jaguar"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, query, variants)
+    banned = "car" if kept == "cat" else "cat"
+    for each in found.evidence:
+        there = paths(cars, each.scores)
+        assert not [path for path in there if path.startswith(banned)]
+        assert 0 <= each.found <= len(each.scores)
+        if each.retriever == "lexical":
+            assert all(path.startswith(kept) for path in there[: each.found]), "what it found itself comes first"
+    if '"fast car"' in query:
+        assert all(path.startswith("car") for each in found.evidence for path in paths(cars, each.scores))
+
+
+def test_filters_bind_every_list(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "jaguar car"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, "jaguar", variants, Filters(path_prefix="cat"))
+    assert [each.retriever for each in found.evidence] == ["lexical", "lexical", "vector", "vector", "vector"]
+    assert all(path.startswith("cat") for each in found.evidence for path in paths(cars, each.scores))
+    assert all(len(each.scores) == 5 for each in found.evidence)
+
+
+def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
+    found = retrieved(cars, "jaguar", variants, pool=7)
+    made_up = [each for each in found.evidence if each.prominence is None]
+    assert [(each.retriever, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
+    assert all(len(each.scores) == each.found == 7 for each in made_up)
+
+
+def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:
+    found = retrieved(cars, "jaguar", [Subquery("lex", "?!")], with_vectors=False)
+    assert len(found.evidence) == 1
+    with pytest.raises(QuerySyntaxError):
+        retrieved(cars, "lex: ?!", with_vectors=False)
+
+
+def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    prior = Prior("notes", 4.0, URI, 9, 99, 0.5, 0.6, 0.6, 0.7, 0.01, 0.1, 1.0)
+
+    def learn(connection: Connection) -> None:
+        vectors.serve(connection, "notes", URI)
+        priors.put(connection, prior)
+
+    cars.database.submit_write(learn).result()
+    found = retrieved(cars, "car")
+    assert set(found.trust.values()) == {Trust(vector=4.0)}
+    assert found.trust.keys() == found.documents.keys()
+    assert cars.database.submit_read(priors.all_priors).result() == [prior]
+    cars.database.submit_write(lambda c: priors.put(c, prior._replace(model="file:/another.gguf"))).result()
+    assert not retrieved(cars, "car").trust
+    assert cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
+    assert not cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
+
+
+def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:
+    cars.add({"hindi.md": "car क्रेन " * 20}, language="hi")
+    cars.embed(URI)
+    unread = Readability(version=1, model="", languages={"hi": READING}, scripts={"DEVANAGARI": 0.5})
+    found = retrieved(cars, "car", reader=lambda _: unread)
+    hindi = next(id_ for id_, facts in found.documents.items() if facts.language == "hi")
+    assert found.trust == {hindi: Trust(vector=0.0)}
+    assert hindi in of(found, "lexical").scores
+    assert hindi not in of(found, "vector").scores
+    assert hindi not in found.near
+    assert hindi in of(retrieved(cars, "car"), "vector").scores

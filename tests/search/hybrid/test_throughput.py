@@ -1,0 +1,115 @@
+"""How much is asked of models that are fast, slow, or too slow."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnod.search.hybrid.budget import Backoff, Plan, ThroughputEstimate
+
+FIRST = 4000.0
+
+
+def measured(characters_per_s: float = FIRST, window: int = 5400) -> ThroughputEstimate:
+    estimate = ThroughputEstimate()
+    estimate.begin(characters_per_s, window)
+    return estimate
+
+
+few = settings(max_examples=60)
+
+
+class TestPace:
+    def test_all_of_it_where_there_is_time(self) -> None:
+        assert measured().plan(20, "q" * 40, 1000.0) == Plan(20, 5360)
+
+    def test_shorter_passages_first_then_fewer_documents(self) -> None:
+        pace = measured()
+        plans = [plan for n in range(1000, 0, -1) if (plan := pace.plan(20, "query", n / 20))]
+        assert plans == sorted(plans, reverse=True)
+        assert {plan.documents for plan in plans if plan.characters > 400} == {20}
+        assert {plan.characters for plan in plans if plan.documents < 20} == {400}
+        assert plans[-1].documents == 3
+
+    @few
+    @given(st.integers(2, 100), st.integers(0, 500), st.integers(600, 8000), st.floats(0.01, 60))
+    def test_what_is_planned_can_be_read_in_time(self, documents: int, query: int, window: int, limit_s: float) -> None:
+        pace = measured(window=window)
+        plan = pace.plan(documents, "q" * query, limit_s)
+        if plan:
+            assert min(3, documents) <= plan.documents <= documents
+            assert plan.characters + query <= window
+            assert plan.documents * (plan.characters + query) <= pace.characters_per_s * limit_s
+
+    @pytest.mark.parametrize("limit_s", [-1.0, 0.0, 0.2])
+    def test_too_little_time(self, limit_s: float) -> None:
+        assert measured().plan(20, "query", limit_s) is None
+
+    def test_two_documents_have_an_order_too(self) -> None:
+        assert measured().plan(2, "query", 100.0) == Plan(2, 5395)
+        assert measured().plan(2, "query", 0.1) is None
+
+    def test_a_query_as_long_as_the_window_leaves_no_room(self) -> None:
+        assert measured().plan(20, "q" * 5400, 100.0) is None
+
+    def test_nothing_is_known_before_it_is_measured(self) -> None:
+        assert not ThroughputEstimate().is_known
+        assert measured().is_known
+
+    def test_it_learns(self) -> None:
+        pace = measured()
+        before = pace.characters_per_s
+        pace.learn(0, 0.0)
+        pace.learn(1000, 0.0)
+        assert pace.characters_per_s == before
+        pace.learn(50_000, 1.0)
+        assert before < pace.characters_per_s < 50_000
+        for _ in range(40):
+            pace.learn(500, 1.0)
+        assert pace.characters_per_s == pytest.approx(500, rel=0.02)
+        assert pace.plan(20, "query", 2.0) is None
+
+    def test_what_was_too_slow_is_tried_again(self) -> None:
+        pace = measured()
+        for _ in range(20):
+            pace.learn(100, 1.0)
+        refused = 0
+        while pace.plan(20, "query", 2.0) is None:
+            refused += 1
+            assert refused < 100
+        assert refused > 1
+
+    def test_to_get_nothing_in_time_is_to_be_slow(self) -> None:
+        pace = measured()
+        before = pace.characters_per_s
+        pace.learn(0, 2.0)
+        assert pace.characters_per_s < before
+
+
+class TestPatience:
+    def test_the_backoff_of_a_slow_model_grows(self) -> None:
+        patience = Backoff()
+        skipped = []
+        for _ in range(9):
+            patience.learn(1.0, in_time=False)
+            count = 0
+            while patience.skips(1.0):
+                count += 1
+            skipped.append(count)
+        assert skipped == [1, 2, 4, 8, 16, 32, 64, 64, 64]
+
+    def test_one_answer_in_time_resets_the_backoff(self) -> None:
+        patience = Backoff()
+        patience.learn(1.0, in_time=False)
+        patience.learn(1.0, in_time=False)
+        patience.learn(1.0, in_time=True)
+        assert not patience.skips(1.0)
+        patience.learn(1.0, in_time=False)
+        assert [patience.skips(1.0), patience.skips(1.0)] == [True, False]
+
+    def test_plainly_more_time_is_another_matter(self) -> None:
+        patience = Backoff()
+        patience.learn(1.0, in_time=False)
+        assert not patience.skips(5.0)
+        assert patience.skips(1.2)

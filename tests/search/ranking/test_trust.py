@@ -1,0 +1,82 @@
+"""How far keywords and vectors are trusted for a document, by language, readability and what was learned."""
+
+from __future__ import annotations
+
+import pytest
+
+from gnod.models.readability import VERSION, LanguageReading, Readability
+from gnod.search.ranking import trust
+from gnod.search.ranking.fusion import Evidence, Trust, fuse
+from gnod.search.ranking.trust import Facts, QueryFacts
+
+
+def reads(**separations: float) -> Readability:
+    """Return a model with these separations; the script of each language is that of its samples."""
+    languages = {
+        language: LanguageReading(separation=value, spread=0.5, tokens_per_character=0.3, unknown=0.0)
+        for language, value in separations.items()
+    }
+    scripts = {"LATIN": 1.0, "DEVANAGARI": separations.get("hi", 1.0)}
+    return Readability(version=VERSION, model="", languages=languages, scripts=scripts)
+
+
+ENGLISH_ONLY = reads(en=1.0, de=0.56, hi=0.66)
+BOTH = reads(en=1.0, de=1.0, hi=0.99)
+
+
+def of(language: str | None, query: QueryFacts, reader: Readability | None, prior: float = 1.0) -> Trust:
+    facts = {1: Facts("#1", "notes", language)}
+    return trust.of_documents(facts, query, lambda _: reader, {"notes": prior}).get(1, Trust())
+
+
+@pytest.mark.parametrize("language", ["de", "en", None])
+def test_of_the_same_or_of_unknown_language_both_count(language: str | None) -> None:
+    assert of(language, QueryFacts(language, 0.3), BOTH) == Trust()
+    assert of(None, QueryFacts("de", 0.3), BOTH) == Trust()
+    assert of("de", QueryFacts(None, 0.3), BOTH) == Trust()
+
+
+def test_in_another_language_keywords_count_as_much_as_they_found() -> None:
+    assert of("en", QueryFacts("de", 0.5), BOTH) == Trust(keyword=0.25)
+    assert of("en", QueryFacts("de", 0.5), ENGLISH_ONLY) == Trust(keyword=0.5)
+    assert of("en", QueryFacts("de", 0.5), None) == Trust(keyword=0.5)
+
+
+def test_languages_that_share_their_words_are_no_other_language() -> None:
+    assert of("nb", QueryFacts("no", 0.3), BOTH) == Trust()
+
+
+def test_what_the_model_cannot_read_has_no_vector_and_a_prior_changes_nothing() -> None:
+    assert of("hi", QueryFacts("hi", 1.0), ENGLISH_ONLY, prior=4.0) == Trust(vector=0.0)
+    assert of("hi", QueryFacts("hi", 1.0), BOTH, prior=4.0) == Trust(vector=4.0)
+
+
+def test_a_language_of_a_script_that_can_be_read_is_not_excluded() -> None:
+    assert of("de", QueryFacts("de", 1.0), ENGLISH_ONLY) == Trust()
+
+
+WORDS = Evidence("lexical", 2.0, {1: 9.0, 2: 6.0, 3: 0.0}, 3, 5.0)
+VECTORS = Evidence("vector", 2.0, {3: 0.9, 2: 0.7, 1: 0.5}, 3, 5.0)
+
+
+def order(found: dict[int, Trust]) -> list[int]:
+    return [each.document_id for each in fuse("convex", [WORDS, VECTORS], lambda id_: id_, found).ranked]
+
+
+def test_the_fusion_weighs_each_document_by_its_trust() -> None:
+    assert order({}) == [2, 1, 3]
+    assert order(dict.fromkeys((1, 2, 3), Trust(keyword=0.1))) == [3, 2, 1]
+    assert order(dict.fromkeys((1, 2, 3), Trust(vector=0.0))) == [1, 2, 3]
+    assert order({1: Trust(vector=0.0)})[0] == 1, "keywords alone say that it is the best"
+
+
+def test_the_shares_of_all_groups_are_reported() -> None:
+    groups = {1: Trust(vector=3.0), 2: Trust(vector=0.0)}
+    shares = fuse("convex", [WORDS, VECTORS], lambda id_: id_, groups).vector_shares
+    assert shares == {Trust(): 0.5, Trust(vector=3.0): pytest.approx(0.75), Trust(vector=0.0): 0.0}
+
+
+def test_a_document_that_cannot_have_a_vector_does_not_count_as_not_embedded() -> None:
+    only_two = VECTORS._replace(scores={3: 0.9, 2: 0.7})
+    assert fuse("convex", [WORDS, only_two], lambda id_: id_, {1: Trust(vector=0.0)}).vector_share == 0.5
+    assert fuse("convex", [WORDS, only_two], lambda id_: id_, {}).vector_share == pytest.approx(1 / 3)
