@@ -270,7 +270,7 @@ def test_links_are_followed_and_found_back(linked: Desk) -> None:
                     asked))""",
     )
     assert seen[:3] == [["harbour.md", 4], ["garden.md", 1], "https://example.org/x"]
-    assert "nowhere leads to no document" in seen[3]
+    assert "nowhere does not lead to a document" in seen[3]
     assert seen[4] == ["b/twin.md", 1]
     assert "no link in this line" in seen[5]
     assert seen[6:] == [

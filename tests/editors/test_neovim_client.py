@@ -308,7 +308,7 @@ def test_links_are_followed_and_found_back(linked: Desk) -> None:
         follow(5, 0)
         wait_until(lambda: nvim.lua("return vim.g.browsed") == "https://example.org/x")
         follow(6, 0)
-        wait_until(lambda: "nowhere leads to no document" in nvim.messages())
+        wait_until(lambda: "nowhere does not lead to a document" in nvim.messages())
         follow(7, 3)
         wait_until(lambda: nvim.at()[0] == str(linked.notes / "b" / "twin.md"))
         follow(1, 0)

@@ -57,7 +57,7 @@ def test_it_learns_shows_and_forgets(harbour: Machine) -> None:
 def test_what_cannot_be_tuned_is_reported(harbour: Machine) -> None:
     empty = harbour.run("tune", "german")
     assert empty.returncode == 0
-    assert "german: its documents make too few questions" in empty.stderr
+    assert "german: its documents yield too few questions" in empty.stderr
     unknown = harbour.run("tune", "nowhere")
     assert unknown.returncode != 0
     assert "nowhere" in unknown.stderr

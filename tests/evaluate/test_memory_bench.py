@@ -57,4 +57,4 @@ def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min
     (folder / "queries.jsonl").write_text("{}")
     err = io.StringIO()
     assert command.main(words, io.StringIO(), err) != 0
-    assert "queries.jsonl has a line" in err.getvalue()
+    assert "queries.jsonl has an invalid line" in err.getvalue()

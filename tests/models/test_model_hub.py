@@ -198,7 +198,7 @@ async def test_a_full_disk_is_reported_and_the_download_kept(fetch: Fetch, files
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
     try:
-        with pytest.raises(StorageFailed, match=r"the disk is full.*what was fetched is kept"):
+        with pytest.raises(StorageFailed, match=r"the disk is full.*the part that was fetched is kept"):
             await fetch()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -181,7 +181,7 @@ def test_more_text_than_an_answer_holds(daemon: OverloadedMachine) -> None:
     result = answer["result"]
     assert len(result["documents"]) + len(result["skipped"]) == 20
     assert result["documents"]
-    assert "over what one answer holds" in result["skipped"][0]["reason"]
+    assert "over the size of one reply" in result["skipped"][0]["reason"]
     (answer,) = daemon.answers(line("search.lexical", 1, query="number", full=True, limit=100))
     assert "lower the limit" in answer["error"]["message"]
 

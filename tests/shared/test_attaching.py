@@ -93,7 +93,7 @@ def test_its_documents_answer_and_are_read(machine: Machine, handbook: str) -> N
     listed = machine.call("document.list", scope="handbook/leave")
     assert [each["path"] for each in listed["documents"]] == ["leave/holidays.md", "leave/parental.md"]
     assert "no document" in machine.run("get", "gno://handbook/nothing.md").stderr
-    assert "is shared" in machine.run("open", "gno://handbook/travel.md").stderr
+    assert "is in a shared collection" in machine.run("open", "gno://handbook/travel.md").stderr
     assert "travel.md" in machine.ok("ls", "handbook")
     assert machine.run("similar", "gno://handbook/travel.md").returncode != 0
 

@@ -176,7 +176,7 @@ daemon("links are followed and found back", async (t) => {
   await run("follow");
   assert.deepEqual(told.opened, ["https://example.org/x"]);
   at("links.md", 7);
-  assert.match((await run("follow"))[0], /nowhere leads to no document/);
+  assert.match((await run("follow"))[0], /nowhere does not lead to a document/);
   at("links.md", 1);
   assert.match((await run("follow"))[0], /the index has no link in this line/);
   at("harbour.md");
