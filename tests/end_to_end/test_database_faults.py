@@ -202,6 +202,10 @@ def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(fill
 
 @pytest.mark.stress
 def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
+    # The first pages of a file have its tables: there must be many more.
+    numbers = random.Random(1)
+    filled.write(**{f"more{n}_md": " ".join(f"{numbers.getrandbits(40):x}" for _ in range(300)) for n in range(NOTES)})
+    filled.quiet()
     filled.ok("pause")
     stop(filled)
     pages = filled.database.stat().st_size // 4096
