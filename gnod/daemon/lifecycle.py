@@ -28,6 +28,7 @@ from gnod.paths import Places
 from gnod.rpc.dispatcher import Dispatcher, Handler
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
+from gnod.ticks import next_tick
 
 CANCEL_TIMEOUT_S = 2.0
 # Check for the socket's file this often. Clients wait a little longer for a daemon that has lost it.
@@ -206,7 +207,7 @@ class _Served:
         """Listen again when clients do not find the socket any more: its file or folder may be deleted at any time."""
         reported = ""
         while True:
-            await asyncio.sleep(SOCKET_CHECK_S)
+            await next_tick(SOCKET_CHECK_S)
             if not self._listening.is_lost():
                 continue
             try:

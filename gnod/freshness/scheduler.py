@@ -25,6 +25,7 @@ from gnod.ingest.files.scope import of_paths
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.signals import Signal
 from gnod.store.database import Database
+from gnod.ticks import next_tick
 
 _NOT_WATCHED_YET = WatchState("off", "the folder will be watched in a moment")
 
@@ -160,7 +161,7 @@ class SyncScheduler:
         """Find what events do not report."""
         last = Clocks.now()
         while True:
-            await asyncio.sleep(self._timings.check_every_s)
+            await next_tick(self._timings.check_every_s)
             self._on_check()
             await self._configuration.reload()
             clocks = Clocks.now()

@@ -28,8 +28,8 @@ class SyncTimings(NamedTuple):
     rest_per_work: float = 2.0
     longest_rest_s: float = 10.0
     rest_after_failure_s: float = 10.0
-    # Check roots, due walks and the clocks this often.
-    check_every_s: float = 3.0
+    # Check roots, due walks and the clocks this often; the socket is checked at the same times.
+    check_every_s: float = 2.0
     # The process or the machine was suspended if a check comes this much too late, or if clocks differ by this much.
     stood_still_s: float = 5.0
     # Walk a folder without events this often, but for at most a twentieth of the time.
