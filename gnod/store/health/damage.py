@@ -106,9 +106,10 @@ def renew(path: Path, reason: Reason = "damaged") -> None:
     """
     if reason == "damaged" and happens_too_often(path):
         raise DatabaseCorrupt(too_often(path))
+    # Before the database gets its name: by name, one of the same second may seem to be the oldest.
+    _delete(path, reason, _KEPT - 1)
     aside = quarantine(path, reason)
     _log.error("index.quarantined", extra={"fields": {"reason": reason, "to": str(aside)}})
-    _delete(path, reason, _KEPT)
     database = Database(path)
     try:
         database.submit_write(lambda connection: _carry_over(aside, connection)).result()
