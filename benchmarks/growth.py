@@ -3,7 +3,7 @@
     .venv/bin/python -m benchmarks.growth [FOLDER …] [--requests 10000] [--languages N] [--connections 4] [--seed 1]
 
 Without a folder: the vault in seven languages and the documentation of the test material. `--languages`: instead,
-20 documents in each of so many languages (`many_languages.py`). Several connections send one request each at the same
+20 documents in each of that many languages (`many_languages.py`). Several connections send one request each at the same
 time. Ends early at 3 GB.
 """
 

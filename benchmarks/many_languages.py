@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 
 def write(folder: Path, languages: int, documents: int, seed: int = 1) -> None:
-    """Write `documents` files in each of so many languages, a folder for each."""
+    """Write `documents` files in each of `languages` languages, a folder for each."""
     rng = random.Random(seed)
     samples = json.loads(_SAMPLES.read_text())
     for code in sorted(samples)[:: max(len(samples) // languages, 1)][:languages]:

@@ -8,5 +8,5 @@
     ocr/        from a page to its text
     embedding   from chunks to vectors
 
-Knows no queries and no wire. When work is done is decided in `gnod.freshness` and `gnod.background`.
+Must not depend on queries or the wire. When work is done is decided in `gnod.freshness` and `gnod.background`.
 """

@@ -4,5 +4,5 @@
     key/         the key and what protects it
     recalling/   from a query to ranked memories
 
-Knows no wire. Their tables are in `gnod.store.memory`.
+Must not depend on the wire. Their tables are in `gnod.store.memory`.
 """

@@ -9,5 +9,5 @@
     passages/     the best passage of a document, and its words marked
     related/      documents around a document
 
-Knows no wire and no files. Answers are in `gnod.answers`.
+Must not depend on the wire or files. Answers are in `gnod.answers`.
 """

@@ -129,7 +129,7 @@ class SearchService:
         stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
         begun = time.perf_counter()
         limit, min_score = request.limit, request.min_score
-        async with self._attached.searching(self._database.read, asked.filters) as shared:
+        async with self._searching(asked) as shared:
             ranked: list[RankedDocument] | None = None
             if shared.sources:
                 given = (shared.read, self._nearest, shared.sources, vectors, asked.filters)

@@ -1,4 +1,4 @@
-"""What the functions of the store are given: a connection, or a way to read. Knows no tables and opens nothing."""
+"""What the functions of the store are given: a connection, or a way to read. Opens nothing, and has no table."""
 
 from __future__ import annotations
 

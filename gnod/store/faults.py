@@ -1,4 +1,4 @@
-"""Faults of a database file: translates SQLite's errors, and identifies the open file. Knows no schema."""
+"""Faults of a database file: translates SQLite's errors, and identifies the open file. Must not depend on the schema."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The first migration creates the schema of the first release, each later one changes it. The row `version` of
 `schema_meta` has the number. A database that was made before the first release has a row `schema_version` instead, with
-a number of another count: it is accepted if its schema equals that of version 1. Knows no table but `schema_meta`.
+a number of another count: it is accepted if its schema equals that of version 1. It knows only the table `schema_meta`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/** Keys: which key means which action. Knows no views. */
+/** Keys: which key means which action. Must not depend on views. */
 
 export const KEYS = [
   ["/", "Go to the search field"],

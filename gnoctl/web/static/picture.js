@@ -1,4 +1,4 @@
-/** Draws the graph around a document, and lets keys walk through it. Knows no requests. */
+/** Draws the graph around a document, and lets keys walk through it. Must not depend on requests. */
 
 import { fill, svg } from "./dom.js";
 import { Layout } from "./layout.js";

@@ -5,5 +5,5 @@
     portable   other systems
     factory    chooses the source of a folder
 
-Knows no collections, no index and no configuration.
+Must not depend on collections, the index or the configuration.
 """

@@ -1,4 +1,4 @@
 """What all formats share: what a converter declares and returns, decoding, limits, unpacking, pictures.
 
-Knows no particular format; those are in `gnod.ingest.formats`.
+It does not know single formats; those are in `gnod.ingest.formats`.
 """

@@ -1,4 +1,4 @@
 """The key of the memories: where it is kept, what it seals, and how it leaves the memory of the process.
 
-Knows no memories, only texts to seal.
+It does not know memories, only texts to seal.
 """

@@ -8,5 +8,5 @@
     vector_places         which documents hold which vectors
     vector_signs          one bit for each dimension
 
-Knows no models and no words. How vectors are made is in `gnod.ingest.embedding`.
+Must not depend on models or words. How vectors are made is in `gnod.ingest.embedding`.
 """

@@ -1,4 +1,4 @@
-"""The file of a backup: an uncompressed tar archive with fixed names. Knows no SQLite.
+"""The file of a backup: an uncompressed tar archive with fixed names. Must not depend on SQLite.
 
 An archive is untrusted: only regular files with a name from PARTS are read, up to their size, and their hash must be
 that of the manifest.

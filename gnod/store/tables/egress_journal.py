@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import apsw
 
 from gnod.errors import StorageFailed
+from gnod.private import private_file, private_folder
 
 # Keep this many lines, one for each address, role and collection. The least recently used ones are deleted.
 MOST = 10_000
@@ -129,12 +130,8 @@ class EgressJournal:
 
 
 def _open(path: Path) -> apsw.Connection:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        os.fchmod(descriptor, 0o600)  # SQLite gives its other files the same mode
-    finally:
-        os.close(descriptor)
+    private_folder(path.parent)
+    os.close(private_file(path, os.O_RDWR | os.O_CREAT))  # SQLite gives its other files the same mode
     connection = apsw.Connection(str(path))
     try:
         connection.set_busy_timeout(_BUSY_MS)
