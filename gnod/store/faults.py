@@ -1,4 +1,4 @@
-"""Faults of a database file: translates SQLite's errors, and identifies the open file. Must not depend on the schema."""
+"""Faults of a database file: translates SQLite's errors, and identifies the open file. Does not know the schema."""
 
 from __future__ import annotations
 
