@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import apsw
 
-from gnod.errors import StorageFailed
+from gnod.errors import Refused, StorageFailed
 from gnod.private import private_file, private_folder
 
 # Keep this many lines, one for each address, role and collection. The least recently used ones are deleted.
@@ -110,7 +110,7 @@ class EgressJournal:
                 except (apsw.CorruptError, apsw.NotADBError):
                     self._set_aside()
                     return work(self._opened())
-            except (apsw.Error, OSError) as error:
+            except (apsw.Error, OSError, Refused) as error:
                 raise StorageFailed(f"{self._path} cannot be used: {error}", {"path": str(self._path)}) from error
 
     def _opened(self) -> apsw.Connection:
