@@ -4,9 +4,7 @@ file contents."""
 from __future__ import annotations
 
 import errno
-import grp
 import os
-import pwd
 import shlex
 import stat
 from contextlib import suppress
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnod.errors import Refused
+from gnod.folders import others_write
 from gnod.paths import IndexPaths
 from gnod.peer import is_trusted, user
 
@@ -82,25 +81,9 @@ def opening(file: Path) -> Weakness | None:
             return Weakness(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
         # In /tmp, others cannot replace our files.
         is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-        if _others_write(found) and not is_shared:
+        if others_write(found) and not is_shared:
             return Weakness(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
     return None
-
-
-def _others_write(found: os.stat_result) -> bool:
-    if found.st_mode & stat.S_IWOTH:
-        return True
-    return bool(found.st_mode & stat.S_IWGRP) and not _is_own_group(found.st_gid)
-
-
-def _is_own_group(gid: int) -> bool:
-    """Tell whether the user is the only member of a group. Debian and Fedora make one for each user, and Ubuntu lets
-    programs create files that it can write (umask 002)."""
-    try:
-        group, name = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return False
-    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def restrict_umask() -> None:
