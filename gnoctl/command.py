@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from gnoctl.arguments.options import option
+from gnoctl.arguments.options import declared, option
+from gnoctl.arguments.plain import JSON
 from gnoctl.printing.output import note, print_json
 from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
@@ -87,7 +88,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JsonOptions(Options, frozen=True, kw_only=True):
-    json: Annotated[bool, option("--json", group="Output", help="Print the daemon's answer as JSON")] = False
+    json: Annotated[bool, declared(JSON)] = False
 
     def show(self, result: object, lines: str | Iterable[str]) -> None:
         """Print `result` as JSON if --json is given, otherwise `lines`, which may call `note` between them."""

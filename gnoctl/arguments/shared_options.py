@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gnoctl.arguments.options import option
+from gnoctl.arguments.options import declared, option
+from gnoctl.arguments.plain import COLLECTIONS, FILTERS, split_commas
 from gnoctl.command import JsonOptions
 from gnoctl.printing.output import print_json
 from gnod.errors import UsageError
@@ -14,19 +15,7 @@ if TYPE_CHECKING:
     from gnod.protocol.documents import DocumentEntry
     from gnod.protocol.search import Hit
 
-FILTERS = "Filters"
-
-Collections = Annotated[
-    list[str],
-    option(
-        "-c",
-        "--collection",
-        metavar="NAME",
-        group=FILTERS,
-        complete="collections",
-        help="Search only this collection; repeat it, or separate names by commas",
-    ),
-]
+Collections = Annotated[list[str], declared(COLLECTIONS)]
 
 
 def _filter(flag: str, metavar: str, help: str) -> object:
@@ -60,10 +49,6 @@ def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
     names = (name for name in kind.__struct_fields__ if name not in JsonOptions.__struct_fields__)
     values = {name: getattr(options, name) for name in names}
     return {name: split_commas(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-def split_commas(values: list[str]) -> list[str]:
-    return [part for value in values for part in value.split(",") if part]
 
 
 Format = Literal["people", "json", "files", "csv", "md", "xml", "paths", "paths0"]

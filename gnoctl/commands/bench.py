@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
+import msgspec
 from msgspec import Meta
 
-from gnoctl.arguments.options import argument, option, specs
-from gnoctl.command import SHARED, Options, command
+from gnoctl.arguments.options import argument, option
+from gnoctl.command import Options, command
+from gnod.protocol.collections import Scope
 
 # The modes of gnod.evaluate. A test compares the two lists.
-MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"
+Mode = Literal["lexical", "vector", "hybrid", "hybrid-rrf", "hybrid-no-expand", "hybrid-no-rerank", "hybrid-no-floor"]
 
 
 def _model(flag: str, help: str) -> object:
@@ -22,8 +24,7 @@ def _model(flag: str, help: str) -> object:
 class BenchOptions(Options, frozen=True, kw_only=True):
     folders: Annotated[list[str], argument("DIR", help="The test collections")]
     mode: Annotated[
-        list[str],
-        option("--mode", help="Search mode. Repeatable [default: lexical, vector, hybrid]", complete=MODES),
+        list[Mode], option("--mode", help="Search mode. Repeatable [default: lexical, vector, hybrid]")
     ] = []
     memory: Annotated[bool, option("--memory", help="Measure the recall of memories: DIR contains memories.jsonl")] = (
         False
@@ -33,14 +34,13 @@ class BenchOptions(Options, frozen=True, kw_only=True):
     expand: Annotated[str | None, _model("--expand", "Model for query variants [default: as for --model]")] = None
     rerank: Annotated[str | None, _model("--rerank", "Reranking model [default: as for --model]")] = None
     egress: Annotated[
-        str | None,
+        Scope,
         option(
             "--egress",
             metavar="SCOPE",
             help="How far the texts may travel to model servers: local, lan or any [default: local]",
-            complete="local|lan|any",
         ),
-    ] = None
+    ] = "local"
     budget: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         option("--budget", metavar="SECONDS", help="Time for each hybrid query [default: no limit]"),
@@ -104,18 +104,10 @@ def bench(options: BenchOptions) -> NoReturn:
     """
     # The measurement uses the daemon's code, which gnoctl does not import. -P: do not import a folder named gnod from
     # the current directory.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "gnod", "bench", *words(options)])
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "gnod", "bench", request(options)])
 
 
-def words(options: BenchOptions) -> list[str]:
-    """Return the command line that `gnod bench` reads."""
-    passed_on: list[str] = ["--quiet"] if options.quiet else []
-    for spec in specs(BenchOptions):
-        value = getattr(options, spec.name)
-        if spec.name in SHARED or not spec.flags or value is None or value is False:
-            continue
-        if spec.kind is bool:
-            passed_on.append(spec.flags[-1])
-        else:
-            passed_on += [f"{spec.flags[-1]}={each}" for each in (value if spec.repeats else [value])]
-    return [*passed_on, "--", *options.folders]
+def request(options: BenchOptions) -> str:
+    """Return what `gnod bench` reads: the options in JSON."""
+    own = set(BenchOptions.__struct_fields__) - set(Options.__struct_fields__) | {"quiet"}
+    return msgspec.json.encode({name: getattr(options, name) for name in own}).decode()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, get_args
+from typing import Annotated
 
 import msgspec
 
 from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.plain import split_commas
 from gnoctl.arguments.references import folder
-from gnoctl.arguments.shared_options import split_commas
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
@@ -25,8 +25,6 @@ from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
 from gnod.protocol.models import ModelsRecommendResult
-
-_SCOPES: tuple[wire.Scope, ...] = get_args(wire.Scope)
 
 Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
 
@@ -50,12 +48,11 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
         str | None, option("--update", metavar="COMMAND", help="Command that `gnoctl update` runs in the folder")
     ] = None
     egress: Annotated[
-        str,
+        wire.Scope,
         option(
             "--egress",
             metavar="SCOPE",
             help="How far its texts may travel to model servers: local, lan or any [default: local]",
-            complete="|".join(_SCOPES),
         ),
     ] = "local"
     ocr: Annotated[
@@ -156,7 +153,6 @@ def add(options: AddOptions) -> int:
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
     """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
-    egress = _scope(options.egress)
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -166,7 +162,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
         language=options.language,
         update_command=options.update,
         gitignore=not options.no_gitignore,
-        egress=egress,
+        egress=options.egress,
         ocr=options.ocr,
     )
     result = daemon.call("collection.add", params, wire.CollectionAddResult)
@@ -181,13 +177,6 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
             for line in describe_sync(synced, options):
                 print(line)
     return status, result
-
-
-def _scope(written: str) -> wire.Scope:
-    scope = next((scope for scope in _SCOPES if scope == written), None)
-    if scope is None:
-        raise UsageError(f"there is no scope {written!r} for --egress: choose local, lan or any")
-    return scope
 
 
 @command("collection list", JsonOptions)
@@ -215,13 +204,8 @@ class AttachOptions(JsonOptions, frozen=True, kw_only=True):
         str | None, option("--name", metavar="NAME", help="The name to use here [default: as in the address]")
     ] = None
     egress: Annotated[
-        str,
-        option(
-            "--egress",
-            metavar="SCOPE",
-            help="How far queries may travel: local, lan or any [default: local]",
-            complete="|".join(_SCOPES),
-        ),
+        wire.Scope,
+        option("--egress", metavar="SCOPE", help="How far queries may travel: local, lan or any [default: local]"),
     ] = "local"
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
@@ -239,7 +223,7 @@ def attach(options: AttachOptions) -> None:
       gnoctl search 'parental leave' -c handbook
     """
     params = wire.CollectionAttachParams(
-        address=options.address, name=options.name, egress=_scope(options.egress), check_only=True
+        address=options.address, name=options.name, egress=options.egress, check_only=True
     )
     found = options.call("collection.attach", params, wire.CollectionAttachResult).collection
     if not options.json:

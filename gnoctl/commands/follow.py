@@ -8,7 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from gnoctl.arguments.options import option
-from gnoctl.arguments.shared_options import Collections, split_commas
+from gnoctl.arguments.plain import split_commas
+from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import json_text

@@ -13,7 +13,7 @@ from gnoctl.printing.hits import marked
 from gnoctl.printing.output import print_json
 from gnoctl.printing.terminal import BOLD, DIM, Terminal
 from gnoctl.printing.wording import count
-from gnod.errors import EXIT_VALIDATION, UsageError
+from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import links as wire
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
@@ -27,7 +27,6 @@ Scope = Annotated[
 
 
 _NAMELESS = "this document has no name to look for: its title is too short, or is a common word"
-_FORMATS = ("tree", "json", "dot", "mermaid")
 
 
 class LinksOptions(JsonOptions, frozen=True, kw_only=True):
@@ -127,11 +126,10 @@ class GraphOptions(JsonOptions, frozen=True, kw_only=True):
     ] = None
     limit: Annotated[Limit, option("-n", "--limit", help="Show at most this many documents [default: 200]")] = 200
     format: Annotated[
-        str,
+        Literal["tree", "json", "dot", "mermaid"],
         option(
             "--format",
             metavar="FORMAT",
-            complete="|".join(_FORMATS),
             group="Output",
             help="tree, json, dot (Graphviz) or mermaid [default: tree]",
         ),
@@ -149,8 +147,6 @@ def graph(options: GraphOptions) -> None:
       gnoctl graph notes/projects/boat.md --depth 1 --format mermaid
       gnoctl graph --scope notes --format dot | dot -Tsvg > notes.svg
     """
-    if options.format not in _FORMATS:
-        raise UsageError(f"there is no format {options.format!r}: choose from {', '.join(_FORMATS)}")
     ref = absolute(options.ref) if options.ref else None
     params = wire.LinksGraphParams(ref=ref, scope=options.scope, depth=options.depth, limit=options.limit)
     found = options.call("links.graph", params, wire.LinksGraphResult)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.options import argument, declared, option
+from gnoctl.arguments.plain import FILTERS, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
 from gnoctl.arguments.references import absolute
 from gnoctl.arguments.shared_options import (
-    FILTERS,
     Csv,
     Files,
     FilterOptions,
@@ -19,13 +19,11 @@ from gnoctl.arguments.shared_options import (
     chosen_format,
     filter_values,
     print_documents,
-    split_commas,
 )
 from gnoctl.command import command
 from gnoctl.printing.hits import render
 from gnoctl.printing.output import NOTHING_INDEXED, note
 from gnoctl.printing.wording import corrected, missed_by
-from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
@@ -34,15 +32,7 @@ P = TypeVar("P", bound=wire.FilterParams)
 
 
 class SearchOptions(FilterOptions, frozen=True, kw_only=True):
-    limit: Annotated[
-        wire.Limit | None,
-        option(
-            "-n",
-            "--limit",
-            group="Output",
-            help=f"Return at most this many documents [default: {PEOPLE_LIMIT}; {PROGRAM_LIMIT} with --json, --csv, …]",
-        ),
-    ] = None
+    limit: Annotated[wire.Limit | None, declared(LIMIT)] = None
     min_score: Annotated[
         wire.UnitScore, option("--min-score", group="Output", help="Leave out documents with a lower score, 0 to 1")
     ] = 0.0
@@ -61,7 +51,7 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
 
 
 class WordsOptions(SearchOptions, frozen=True, kw_only=True):
-    query: Annotated[list[str], argument("QUERY", help="What to search for")]
+    query: Annotated[list[str], declared(QUERY)]
     passages: Annotated[
         wire.PassageLimit,
         option("--passages", metavar="N", group="Output", help="Show up to N passages of a document [default: 1]"),

@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.shared_options import FILTERS, Collections, split_commas
+from gnoctl.arguments.plain import FILTERS, split_commas
+from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import Options, command
 from gnoctl.printing import text
 from gnoctl.ui.narrowing import Narrowing
 from gnod.errors import UsageError
-
-_MODES = "hybrid|keyword|semantic"
 
 
 class UiOptions(Options, frozen=True, kw_only=True):
@@ -27,7 +26,8 @@ class UiOptions(Options, frozen=True, kw_only=True):
         list[str], option("--tag", metavar="TAG", group=FILTERS, help="Only documents with all these tags")
     ] = []
     mode: Annotated[
-        str, option("--mode", metavar="MODE", complete=_MODES, help="hybrid, keyword or semantic [default: hybrid]")
+        Literal["hybrid", "keyword", "semantic"],
+        option("--mode", metavar="MODE", help="hybrid, keyword or semantic [default: hybrid]"),
     ] = "hybrid"
     print_path: Annotated[bool, option("--print", help="Enter prints the path of the file and ends")] = False
     linear: Annotated[
@@ -58,8 +58,6 @@ def ui(options: UiOptions) -> int | None:
       $EDITOR "$(gnoctl ui --print)"
       gnoctl ui --linear
     """
-    if options.mode not in _MODES.split("|"):
-        raise UsageError(f"there is no mode {options.mode!r}: choose hybrid, keyword or semantic")
     path = _converse(options) if options.linear else _draw(options)
     if path is not None:
         print(text.line(path) if sys.stdout.isatty() else path)

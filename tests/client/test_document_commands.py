@@ -216,7 +216,7 @@ def test_collection_add_indexes_at_once(
 
     daemon.calls.clear()
     refused = gnoctl("collection", "add", "link", "--egress", "off")
-    assert refused.err == "gnoctl: there is no scope 'off' for --egress: choose local, lan or any\n"
+    assert refused.err.startswith("gnoctl: --egress must be local, lan or any, not 'off'; see")
     assert not daemon.calls
     gnoctl("collection", "add", "link", "--no-index")
     assert [method for method, _ in daemon.calls] == ["collection.add"]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.command import Options, command
 from gnoctl.commands.integration.shell_widgets import SCRIPTS, place
-from gnod.errors import UsageError
 
-SHELLS = "bash|zsh|fish"
 VARIABLE = "_GNOCTL_COMPLETE"
 
 
 class CompletionOptions(Options, frozen=True, kw_only=True):
-    shell: Annotated[str, argument("SHELL", help="bash, zsh or fish", complete=SHELLS)]
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("SHELL", help="bash, zsh or fish")]
     install: Annotated[bool, option("--install", help="Install the script for this shell")] = False
 
 
@@ -32,8 +30,6 @@ def completion(options: CompletionOptions) -> None:
     """
     from typer.completion import get_completion_script, install  # type: ignore[attr-defined]
 
-    if options.shell not in SHELLS.split("|"):
-        raise UsageError(f"no completion for {options.shell!r}: choose bash, zsh or fish")
     if options.install:
         shell, path = install(shell=options.shell, prog_name="gnoctl", complete_var=VARIABLE)
         _install_widget(options.shell, path)

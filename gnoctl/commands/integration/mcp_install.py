@@ -9,7 +9,7 @@ from msgspec import Struct
 from gnoctl.agents.catalogue import AGENTS, Agent
 from gnoctl.agents.installing import Change, Entry, carry_out, entry, plan, snippet
 from gnoctl.arguments.options import option
-from gnoctl.arguments.shared_options import split_commas
+from gnoctl.arguments.plain import split_commas
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note, print_json
