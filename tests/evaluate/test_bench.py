@@ -101,6 +101,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for words, message in (
         (["--mode", "psychic"], "--mode must be lexical, vector, "),
         (["--limit", "0"], "--limit must be >= 1"),
+        (["--budget", "0"], "--budget must be > 0"),
         (["--lim", "5"], "there is no option --lim; see `gnoctl bench --help`. Did you mean --limit?"),
     ):
         with pytest.raises(UsageError, match=re.escape(message)):
