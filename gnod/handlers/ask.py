@@ -16,18 +16,18 @@ from gnod.handlers.wire_types import also, corrections_of, freshness_of, locatio
 from gnod.protocol import base as wire
 from gnod.protocol.base import AnswerSource, ProgressValue
 from gnod.protocol.search import AskParams, AskResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hits import NO_COPIES, Copies
 
 
 def handlers(answers: AnswerService) -> Mapping[str, Handler]:
-    async def answer(params: AskParams, call: Call) -> AskResult:
+    async def ask_answer(params: AskParams, call: Call) -> AskResult:
         call.progress(ProgressValue(stage="syncing" if params.fresh else "searching", done=0))
         request = request_of(params, params.question)._replace(exact=params.exact)
         options = AnswerOptions(params.expand, params.rerank, params.max_tokens, params.generate)
         return _result(await answers.answer(request, options, _Progress(call, params)), params)
 
-    return {"ask.answer": answer}
+    return named(ask_answer)
 
 
 class _Progress:

@@ -15,7 +15,7 @@ from gnod.errors import NotPublished
 from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.shared.attached import AttachedCollections, Report
 from gnod.types import check_collection_name
 
@@ -40,7 +40,7 @@ def handlers(
         await configuration.edit(partial(edit.detach, name=params.name))
         return wire.CollectionDetachResult(name=params.name)
 
-    return {"collection.attach": collection_attach, "collection.detach": collection_detach}
+    return named(collection_attach, collection_detach)
 
 
 def infos(attached: AttachedCollections) -> list[wire.AttachedInfo]:

@@ -11,14 +11,14 @@ from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, stages_of
 from gnod.protocol import evidence as wire
 from gnod.protocol.base import ProgressValue, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hits import NO_COPIES
 from gnod.search.hybrid.stages import SearchOptions
 from gnod.types import format_uri
 
 
 def handlers(answers: AnswerService) -> Mapping[str, Handler]:
-    async def gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
+    async def evidence_gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
         request = request_of(params, params.question)._replace(exact=params.exact)
@@ -31,7 +31,7 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         )
         return _result(await answers.evidence(request, options, params.tokens), params)
 
-    return {"evidence.gather": gather}
+    return named(evidence_gather)
 
 
 def _result(found: EvidenceFound, params: wire.EvidenceParams) -> wire.EvidenceResult:

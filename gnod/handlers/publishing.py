@@ -9,7 +9,7 @@ from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.protocol.daemon import Check
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.shared.publisher import PublicationState, PublishingService
 from gnod.store.database import Database
 from gnod.store.tables import documents
@@ -41,7 +41,7 @@ def handlers(configuration: Configuration, database: Database, publishing: Publi
             name=params.name, address=removed.address, removed=removed.before, left=removed.after
         )
 
-    return {"collection.publish": collection_publish, "collection.unpublish": collection_unpublish}
+    return named(collection_publish, collection_unpublish)
 
 
 def infos(publishing: PublishingService) -> list[wire.PublicationInfo]:

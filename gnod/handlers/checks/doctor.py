@@ -31,7 +31,7 @@ from gnod.paths import Places
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import Stats
 from gnod.shared.attached import AttachedCollections, Report
 from gnod.shared.publisher import PublishingService
@@ -107,7 +107,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
 
-    return {"doctor.run": doctor_run}
+    return named(doctor_run)
 
 
 def _places(places: Places) -> list[Check]:

@@ -13,7 +13,7 @@ from gnod.handlers.documents.document_pages import Page, find_page
 from gnod.ingest.workers.jobs import PageJob, PageRead
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.passages.boxes import Box, edges_of_lines, find_boxes
@@ -51,7 +51,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
             stale=stale,
         )
 
-    return {"document.boxes": document_boxes}
+    return named(document_boxes)
 
 
 def _recognised_page(page: Page, connection: Connection) -> RecognisedPage | None:

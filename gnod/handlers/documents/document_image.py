@@ -11,7 +11,7 @@ from gnod.ingest.workers.jobs import ImageJob, ImageRead
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.store.database import Database
 
 
@@ -30,4 +30,4 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         stale = image.source_hash != page.document.source_hash
         return copied(wire.DocumentImageResult, image, uri=page.uri, page=page.number, stale=stale)
 
-    return {"document.image": document_image}
+    return named(document_image)
