@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gnoctl.arguments.options import declared, option
+from gnoctl.arguments.options import argument, declared, option
 from gnoctl.arguments.plain import COLLECTIONS, FILTERS, split_commas
 from gnoctl.command import JsonOptions
 from gnoctl.printing.output import print_json
@@ -38,9 +38,27 @@ class DocumentFilterOptions(JsonOptions, frozen=True, kw_only=True):
     until: Annotated[str | None, _filter("--until", "DATE", "Only documents modified until this date")] = None
 
 
+class NameOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Annotated[str, argument("NAME", help="The collection", complete="collections")]
+
+
 class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
     fresh: Annotated[bool, option("--fresh", help="Compare with the disk first, and index what changed")] = False
     explain: Annotated[bool, option("--explain", help="Show how the results and scores came about")] = False
+
+
+class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
+    question: Annotated[list[str], argument("QUESTION", help="The question")]
+    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
+    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
+
+
+def question_values(options: QuestionOptions) -> dict[str, Any]:
+    """Return the wire's parameters, with the filters."""
+    question, expand, rerank = " ".join(options.question), not options.no_expand, not options.no_rerank
+    steps = {"question": question, "expand": expand, "rerank": rerank, "exact": options.exact}
+    return {**filter_values(options), **steps}
 
 
 def filter_values(options: DocumentFilterOptions) -> dict[str, object]:

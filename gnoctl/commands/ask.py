@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.shared_options import FilterOptions, filter_values
+from gnoctl.arguments.options import option
+from gnoctl.arguments.shared_options import QuestionOptions, question_values
 from gnoctl.command import command
 from gnoctl.printing.answers import Draft, can_redraw, render
 from gnod.errors import UsageError
 from gnod.protocol.search import AskParams, AskResult
 
 
-class AskOptions(FilterOptions, frozen=True, kw_only=True):
-    question: Annotated[list[str], argument("QUESTION", help="The question")]
+class AskOptions(QuestionOptions, frozen=True, kw_only=True):
     limit: Annotated[int, option("-n", "--limit", help="Read this many documents [default: 6]", ge=1, le=50)] = 6
     max_tokens: Annotated[
         int, option("--max-tokens", help="Longest answer, in tokens [default: 512]", ge=1, le=2048)
     ] = 512
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
     generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
     no_generate: Annotated[bool, option("--no-generate", help="Show quotes only; call no model for answers")] = False
 
 
@@ -49,14 +45,10 @@ def ask(options: AskOptions) -> None:
     if options.generate and options.no_generate:
         raise UsageError("--generate and --no-generate cannot be used together: choose one")
     params = AskParams(
-        question=" ".join(options.question),
         limit=options.limit,
         max_tokens=options.max_tokens,
-        expand=not options.no_expand,
-        exact=options.exact,
-        rerank=not options.no_rerank,
         generate=True if options.generate else False if options.no_generate else None,
-        **filter_values(options),  # type: ignore[arg-type]
+        **question_values(options),
     )
     terminal = options.terminal
     draws = can_redraw(terminal) and not options.json and not options.quiet

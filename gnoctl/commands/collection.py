@@ -10,6 +10,7 @@ import msgspec
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.plain import split_commas
 from gnoctl.arguments.references import folder
+from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
@@ -25,8 +26,6 @@ from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
 from gnod.protocol.models import ModelsRecommendResult
-
-Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
 
 
 class FolderOptions(JsonOptions, frozen=True, kw_only=True):
@@ -239,12 +238,8 @@ def attach(options: AttachOptions) -> None:
     options.show(result, text.line(f"attached {found.name}"))
 
 
-class DetachOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-
-
-@command("collection detach", DetachOptions)
-def detach(options: DetachOptions) -> None:
+@command("collection detach", NameOptions)
+def detach(options: NameOptions) -> None:
     """Stop searching an attached collection, and delete what of it is on this machine."""
     result = options.call(
         "collection.detach", wire.CollectionDetachParams(name=options.name), wire.CollectionDetachResult
@@ -252,12 +247,8 @@ def detach(options: DetachOptions) -> None:
     options.show(result, f"detached {result.name}")
 
 
-class RemoveOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-
-
-@command("collection remove", RemoveOptions)
-def remove(options: RemoveOptions) -> None:
+@command("collection remove", NameOptions)
+def remove(options: NameOptions) -> None:
     """Remove a collection from the index.
 
     The files stay as they are.
@@ -269,8 +260,7 @@ def remove(options: RemoveOptions) -> None:
     options.show(result, f"removed {result.name}: {removed} left the index")
 
 
-class RenameOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
+class RenameOptions(NameOptions, frozen=True, kw_only=True):
     new_name: Annotated[str, argument("NEW_NAME", help="The new name")]
 
 
@@ -319,13 +309,13 @@ def _contexts(result: wire.ContextListResult) -> Iterator[str]:
         yield f"{text.pad(text.line(each.scope), width)}  {text.line(each.text)}"
 
 
-class ContextRemoveOptions(JsonOptions, frozen=True, kw_only=True):
+class ContextNameOptions(JsonOptions, frozen=True, kw_only=True):
     scope: Annotated[str, argument("SCOPE", help="The scope, as it was added")]
     words: Annotated[list[str], argument("TEXT", help="Remove only the context with this text")] = []
 
 
-@command("context rm", ContextRemoveOptions)
-def remove_context(options: ContextRemoveOptions) -> None:
+@command("context rm", ContextNameOptions)
+def remove_context(options: ContextNameOptions) -> None:
     """Remove the contexts of a scope, or the one with the given text."""
     params = wire.ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
     result = options.call("context.remove", params, wire.ContextRemoveResult)

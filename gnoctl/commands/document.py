@@ -16,6 +16,7 @@ from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.printing.wording import size
 from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import documents as wire
+from gnod.protocol.base import copied
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
@@ -111,8 +112,7 @@ def multi_get(options: MultiGetOptions) -> int:
       gnoctl multi-get '#a1b2c3d4,#e5f6a7b8' --json
     """
     output = options.format
-    refs = split(options.refs) or options.refs
-    params = wire.DocumentMultiGetParams(refs=refs, max_bytes=options.max_bytes, limit=options.limit)
+    params = copied(wire.DocumentMultiGetParams, options, refs=split(options.refs) or options.refs)
     result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
@@ -151,8 +151,7 @@ def ls(options: LsOptions) -> None:
       gnoctl ls notes/2026 --files
     """
     output = options.format
-    params = wire.DocumentListParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    result = options.call("document.list", params, wire.DocumentListResult)
+    result = options.call("document.list", copied(wire.DocumentListParams, options), wire.DocumentListResult)
     print_documents(output, result, result.documents, _table(result, options.terminal))
     if output == "json":
         return

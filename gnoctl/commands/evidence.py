@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.shared_options import FilterOptions, filter_values
+from gnoctl.arguments.options import option
+from gnoctl.arguments.shared_options import QuestionOptions, question_values
 from gnoctl.command import command
 from gnoctl.printing.evidence import render
 from gnod.protocol import evidence as wire
 
 
-class EvidenceOptions(FilterOptions, frozen=True, kw_only=True):
-    question: Annotated[list[str], argument("QUESTION", help="The question")]
+class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
     tokens: Annotated[
         wire.TokenLimit, option("-t", "--tokens", help="Return at most this many tokens [default: 1500]")
     ] = 1500
     limit: Annotated[
         int, option("-n", "--limit", help="Look for passages in this many documents [default: 20]", ge=1, le=50)
     ] = 20
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
     budget: Annotated[
         wire.BudgetSeconds,
         option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 1]"),
@@ -44,14 +40,10 @@ def evidence(options: EvidenceOptions) -> None:
       gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
     """
     params = wire.EvidenceParams(
-        question=" ".join(options.question),
         tokens=options.tokens,
         limit=options.limit,
-        expand=not options.no_expand,
-        exact=options.exact,
-        rerank=not options.no_rerank,
         budget_s=options.budget,
-        **filter_values(options),  # type: ignore[arg-type]
+        **question_values(options),
     )
     result = options.call("evidence.gather", params, wire.EvidenceResult)
     options.show(result, render(result, options.terminal))

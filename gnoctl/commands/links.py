@@ -15,17 +15,12 @@ from gnoctl.printing.terminal import BOLD, DIM, Terminal
 from gnoctl.printing.wording import count
 from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import links as wire
+from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
 from gnod.types import SCHEME
 
 Offset = Annotated[int, option("--offset", help="Skip this many", ge=0)]
-Scope = Annotated[
-    str | None,
-    argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
-]
-
-
 _NAMELESS = "this document has no name to look for: its title is too short, or is a common word"
 
 
@@ -57,9 +52,7 @@ def backlinks(options: LinksOptions) -> None:
 
 
 def _print(options: LinksOptions, direction: Literal["in", "both"]) -> None:
-    params = wire.DocumentLinksParams(
-        ref=absolute(options.ref), direction=direction, limit=options.limit, offset=options.offset
-    )
+    params = copied(wire.DocumentLinksParams, options, ref=absolute(options.ref), direction=direction)
     found = options.call("document.links", params, wire.DocumentLinksResult)
     options.show(found, _both(found, options, direction))
 
@@ -104,7 +97,7 @@ def mentions(options: MentionsOptions) -> None:
     Examples:
       gnoctl mentions notes/projects/boat.md
     """
-    params = wire.LinksMentionsParams(ref=absolute(options.ref), limit=options.limit, offset=options.offset)
+    params = copied(wire.LinksMentionsParams, options, ref=absolute(options.ref))
     found = options.call("links.mentions", params, wire.LinksMentionsResult)
     options.show(found, (_mention(mention, options.terminal) for mention in found.mentions))
     if found.has_more:
@@ -147,8 +140,7 @@ def graph(options: GraphOptions) -> None:
       gnoctl graph notes/projects/boat.md --depth 1 --format mermaid
       gnoctl graph --scope notes --format dot | dot -Tsvg > notes.svg
     """
-    ref = absolute(options.ref) if options.ref else None
-    params = wire.LinksGraphParams(ref=ref, scope=options.scope, depth=options.depth, limit=options.limit)
+    params = copied(wire.LinksGraphParams, options, ref=absolute(options.ref) if options.ref else None)
     found = options.call("links.graph", params, wire.LinksGraphResult)
     if options.json or options.format == "json":
         print_json(found)
@@ -168,8 +160,14 @@ def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterato
     return graphs.mermaid(found) if options.format == "mermaid" else graphs.tree(found, options.terminal)
 
 
-class ScopeOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Scope = None
+class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Annotated[
+        str | None,
+        argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
+    ] = None
+
+
+class ScopeOptions(CheckLinksOptions, frozen=True, kw_only=True):
     limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 1000]", ge=1, le=100_000)] = (
         1000
     )
@@ -184,8 +182,7 @@ def unresolved(options: ScopeOptions) -> None:
       gnoctl unresolved
       gnoctl unresolved notes/projects
     """
-    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    found = options.call("links.unresolved", params, wire.LinksUnresolvedResult)
+    found = options.call("links.unresolved", copied(wire.LinksScopeParams, options), wire.LinksUnresolvedResult)
     lines = (f"{_place(link, options.terminal)}  {text.line(link.target)}" for link in found.links)
     options.show(found, lines)
     _note_rest(options, len(found.links), found.total, "links")
@@ -198,8 +195,7 @@ def orphans(options: ScopeOptions) -> None:
     Examples:
       gnoctl orphans notes
     """
-    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    found = options.call("links.orphans", params, DocumentListResult)
+    found = options.call("links.orphans", copied(wire.LinksScopeParams, options), DocumentListResult)
     options.show(found, (text.line(f"{document.collection}/{document.path}") for document in found.documents))
     _note_rest(options, len(found.documents), found.total, "documents")
 
@@ -208,10 +204,6 @@ def _note_rest(options: ScopeOptions, shown: int, total: int, noun: str) -> None
     last = options.offset + shown
     if last < total:
         options.note(f"{last:,} of {total:,} {noun}; the next page: --offset {last}")
-
-
-class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Scope = None
 
 
 @command("check-links", CheckLinksOptions)
@@ -224,8 +216,7 @@ def check_links(options: CheckLinksOptions) -> int:
       gnoctl check-links docs
       gnoctl index docs && gnoctl check-links docs
     """
-    params = wire.LinksCheckParams(scope=options.scope)
-    found = options.call("links.check", params, wire.LinksCheckResult)
+    found = options.call("links.check", wire.LinksCheckParams(scope=options.scope), wire.LinksCheckResult)
     options.show(found, (_dead(each) for each in found.dead))
     if found.total:
         options.note(count(found.total, "dead link"))

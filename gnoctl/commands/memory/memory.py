@@ -19,6 +19,7 @@ from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.memory_types import MEMORY_TYPES
 from gnod.protocol import memory as wire
+from gnod.protocol.base import copied
 
 RECALL_LIMIT = 10
 _DONE = "_done"
@@ -65,14 +66,7 @@ def remember(options: RememberOptions) -> None:
       gnoctl remember 'Anna lives in Bremen' --supersedes m4x0q2v7ke --when 2026-05-31
     """
     words = given_text(options.words, missing="nothing to remember: give a text, `gnoctl remember TEXT`, or pipe it in")
-    params = wire.MemoryStoreParams(
-        text=words,
-        type=options.type,
-        topics=options.topic,
-        namespace=options.namespace,
-        when=options.when,
-        supersedes=options.supersedes,
-    )
+    params = copied(wire.MemoryStoreParams, options, text=words, topics=options.topic)
     result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
@@ -133,12 +127,12 @@ def _recalled(result: wire.MemorySearchResult, query: str, options: RecallOption
             options.note(each)
 
 
-class ShowOptions(JsonOptions, frozen=True, kw_only=True):
+class IdsOptions(JsonOptions, frozen=True, kw_only=True):
     ids: Ids
 
 
-@command("memory show", ShowOptions)
-def show(options: ShowOptions) -> None:
+@command("memory show", IdsOptions)
+def show(options: IdsOptions) -> None:
     """Print complete memories."""
     result = options.call("memory.retrieve", wire.MemoryIdsParams(ids=options.ids), wire.MemoryRecordsResult)
     options.show(result, _whole(result, options.terminal))
@@ -168,13 +162,8 @@ def list_memories(options: ListOptions) -> None:
       gnoctl memory list --type decision
       gnoctl memory list --topic postgres --namespace team
     """
-    params = wire.MemoryListParams(
-        namespaces=options.namespace,
-        types=options.type,
-        topics=options.topic,
-        limit=options.limit,
-        cursor=options.cursor,
-    )
+    names = {"namespaces": options.namespace, "types": options.type, "topics": options.topic}
+    params = copied(wire.MemoryListParams, options, **names)
     result = options.call("memory.list", params, wire.MemoryListResult)
     options.show(result, _listed(result, options))
 
@@ -218,14 +207,12 @@ def update(options: UpdateOptions) -> None:
     is_timed = options.when is not None
     if not (options.words or options.type or options.topic or options.remove_topic or is_timed or options.supersedes):
         raise UsageError("nothing to change: give a text, --type, --topic, --remove-topic, --when or --supersedes")
-    params = wire.MemoryUpdateParams(
-        id=options.id,
+    params = copied(
+        wire.MemoryUpdateParams,
+        options,
         text=given_text(options.words, missing="standard input is empty") if options.words else None,
-        type=options.type,
         topics=options.topic or None,
         remove_topics=[name.removeprefix("~") for name in options.remove_topic],
-        when=options.when,
-        supersedes=options.supersedes,
     )
     result = options.call("memory.update", params, wire.MemoryRecord)
     options.show(result, render_whole(result, options.terminal))
@@ -264,8 +251,7 @@ def done(options: DoneOptions) -> None:
             print(text.line(f"{memory.id}  {new_type}"))
 
 
-class ForgetOptions(JsonOptions, frozen=True, kw_only=True):
-    ids: Ids
+class ForgetOptions(IdsOptions, frozen=True, kw_only=True):
     yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
 
 
@@ -293,8 +279,7 @@ def _confirmed(daemon: Connection, params: wire.MemoryIdsParams) -> bool:
     return confirmed("Delete permanently?")
 
 
-class PublishOptions(JsonOptions, frozen=True, kw_only=True):
-    ids: Ids
+class PublishOptions(IdsOptions, frozen=True, kw_only=True):
     to: Annotated[str | None, option("--to", metavar="NAME", help="The namespace; required")] = None
 
 
