@@ -23,44 +23,17 @@ P = TypeVar("P", bound=Params)
 
 ALLOWED = frozenset(
     {
-        "search.lexical",
-        "search.vector",
-        "search.query",
-        "search.similar",
-        "search.save",
-        "search.list",
-        "search.remove",
-        "evidence.gather",
-        "document.get",
-        "document.links",
-        "links.graph",
-        "links.mentions",
-        "document.list",
-        "document.locate",
-        "document.boxes",
-        "collection.add",
-        "collection.remove",
-        "collection.list",
-        "index.status",
-        "index.activity",
-        "index.why",
-        "index.sync",
-        "index.pause",
-        "index.resume",
-        "memory.search",
-        "memory.list",
-        "memory.retrieve",
-        "memory.update",
-        "memory.forget",
-        "memory.history",
-        "memory.lock",
-        "memory.unlock",
-        "memory.status",
-        "models.list",
-        "doctor.run",
+        *("search.lexical", "search.vector", "search.query", "search.similar"),
+        *("search.save", "search.list", "search.remove", "evidence.gather"),
+        *("document.get", "document.list", "document.locate", "document.boxes", "document.links"),
+        *("links.graph", "links.mentions"),
+        *("collection.add", "collection.remove", "collection.list"),
+        *("index.status", "index.activity", "index.why", "index.sync", "index.pause", "index.resume"),
+        *("memory.search", "memory.list", "memory.retrieve", "memory.update", "memory.forget", "memory.history"),
+        *("memory.lock", "memory.unlock", "memory.status"),
+        *("models.list", "doctor.run"),
     }
 )
-
 
 # Fields that run commands of the shell, or let texts leave this machine, with the only value that a page may use: the
 # page could be under another's control.

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import gc
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from functools import partial
 from http import HTTPStatus
 from types import FrameType
 
@@ -34,8 +35,6 @@ HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
 _GRACE_S = 2
 _MAX_CONNECTIONS = 256
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def listen(port: int) -> socket.socket:
@@ -96,7 +95,6 @@ class _Server(uvicorn.Server):
 
 
 def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
-
     documents = Documents(client)
 
     @contextlib.asynccontextmanager
@@ -110,18 +108,6 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     async def static(request: Request) -> Response:
         return static_files.serve(request.path_params["name"], request) or _not_found()
 
-    async def forward(request: Request) -> Response:
-        return await rpc.call(request, client)
-
-    async def image(request: Request) -> Response:
-        return await images.image(request, client)
-
-    async def ask(request: Request) -> Response:
-        return await asking.ask(request, client)
-
-    async def open_document(request: Request) -> Response:
-        return await opening.open_document(request, client)
-
     async def follow(request: Request) -> Response:
         if events.is_full:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages of gnod are open: close some")
@@ -130,11 +116,11 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     routes = [
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
         Route("/static/{name:path}", static, methods=["GET"]),
-        Route("/api/rpc/{method}", forward, methods=["POST"]),
+        Route("/api/rpc/{method}", partial(rpc.call, client=client), methods=["POST"]),
         Route("/api/document", documents.answer, methods=["GET"]),
-        Route("/api/image", image, methods=["GET"]),
-        Route("/api/ask", ask, methods=["POST"]),
-        Route("/api/open", open_document, methods=["POST"]),
+        Route("/api/image", partial(images.image, client=client), methods=["GET"]),
+        Route("/api/ask", partial(asking.ask, client=client), methods=["POST"]),
+        Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),
     ]
     app = Starlette(

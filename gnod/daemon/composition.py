@@ -53,7 +53,7 @@ from gnod.handlers import (
     attached as attached_handlers,
 )
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import document, document_boxes, document_image
+from gnod.handlers.documents import document, document_pages
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -318,8 +318,7 @@ async def _compose(
             )
         ),
         document.handlers(configuration, database, attached),
-        document_boxes.handlers(configuration, database, pool),
-        document_image.handlers(configuration, database, pool),
+        document_pages.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
         evidence.handlers(answers),
         index.handlers(
