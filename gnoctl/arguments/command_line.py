@@ -29,7 +29,7 @@ def begin(words: list[str]) -> Begun:
         # Options may also be between a group and its verb.
         if rest and rest[0] in GROUPS and longest_name(rest) in (None, rest[0]):
             more, verb = scan(rest[1:], specs(Options), stop_at_word=True)
-            if longest_name([rest[0], *verb]) not in (None, rest[0]):
+            if longest_name([rest[0], *verb]) != rest[0]:
                 values, rest = values | more, [rest[0], *verb]
     except Misused as error:
         _explain(error, "gnoctl")
@@ -50,11 +50,13 @@ def read(words: list[str]) -> Parsed:
 
 
 def _refuse_name(rest: list[str]) -> NoReturn:
-    group = f"{rest[0]} " if rest[0] in GROUPS else ""
-    verbs = [name.removeprefix(group) for name in [*NAMES, *ALIASES] if name.startswith(group)]
-    written = rest[1] if group else rest[0]
-    known = verbs if group else [*(verb for verb in verbs if " " not in verb), *GROUPS]
-    _explain(Misused(f"there is no command {group}{written}", did_you_mean(written, known)), f"gnoctl {group}".rstrip())
+    group = f"{rest.pop(0)} " if rest and rest[0] in GROUPS else ""
+    place = f"gnoctl {group}".rstrip()
+    if not rest:
+        _explain(Misused("a command is missing"), place)
+    names = [name.removeprefix(group) for name in [*NAMES, *ALIASES] if name.startswith(group)]
+    known = names if group else {name.partition(" ")[0] for name in names}
+    _explain(Misused(f"there is no command {group}{rest[0]}", did_you_mean(rest[0], sorted(known))), place)
 
 
 def _explain(error: Misused, command: str) -> NoReturn:

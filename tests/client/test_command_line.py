@@ -133,7 +133,7 @@ def test_a_usage_error_is_one_sentence_and_status_1(line: str, said: str, gnoctl
 
 
 def test_without_a_command_there_is_help_and_status_1(gnoctl: Gnoctl) -> None:
-    for words in ([], ["collection"]):
+    for words in ([], ["-q"], ["collection"], ["collection", "-q"]):
         outcome = gnoctl(*words)
         assert outcome.status == 1
         assert "Usage: gnoctl" in outcome.out
