@@ -24,15 +24,17 @@ class Begun(NamedTuple):
 
 def begin(words: list[str]) -> Begun:
     """Read the words up to the name of the command. Raises UsageError."""
+    place = "gnoctl"
     try:
         values, rest = scan(words, [*specs(Options), VERSION], stop_at_word=True)
-        # Options may also be between a group and its verb.
         if rest and rest[0] in GROUPS and longest_name(rest) in (None, rest[0]):
+            # Options may also be between a group and its verb.
+            place = f"gnoctl {rest[0]}"
             more, verb = scan(rest[1:], specs(Options), stop_at_word=True)
             if longest_name([rest[0], *verb]) != rest[0]:
                 values, rest = values | more, [rest[0], *verb]
     except Misused as error:
-        _explain(error, "gnoctl")
+        _explain(error, place)
     name = longest_name(rest)
     return Begun(values, name, rest[len(name.split()) :] if name else rest)
 

@@ -114,6 +114,7 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
         ("search x --min-score 2", "--min-score must be <= 1.0"),
         ("search x --limt 3", "there is no option --limt; see `gnoctl search --help`. Did you mean --limit?"),
         ("search rust -async", "there is no option -a; see `gnoctl search --help`. To exclude a word, quote the query"),
+        ("mcp --nope", "there is no option --nope; see `gnoctl mcp --help`"),
         ("--nope search", "there is no option --nope; see `gnoctl --help`"),
         ("serach x", "there is no command serach; see `gnoctl --help`. Did you mean search?"),
         ("collection lst", "there is no command collection lst; see `gnoctl collection --help`. Did you mean list?"),
