@@ -182,7 +182,6 @@ def test_unsuitable_models_are_refused(minilm_gguf: Path, measured: Callable[...
         (f"--rerank=file:{minilm_gguf}", "gnoctl: the model has no classification head"),
         (f"--expand=file:{minilm_gguf}", "gnoctl: the model does not write text"),
         ("--rerank=file:/nowhere/x.gguf", "gnoctl: the model file:/nowhere/x.gguf is not on this machine yet"),
-        ("--budget=0", "gnoctl: argument --budget: must be > 0"),
     ]:
         status, out, err = measured("--mode=hybrid", option, "--quiet")
         assert status in (1, 2)
