@@ -47,20 +47,6 @@ class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
     explain: Annotated[bool, option("--explain", help="Show how the results and scores came about")] = False
 
 
-class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
-    question: Annotated[list[str], argument("QUESTION", help="The question")]
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
-
-
-def question_values(options: QuestionOptions) -> dict[str, Any]:
-    """Return the wire's parameters, with the filters."""
-    question, expand, rerank = " ".join(options.question), not options.no_expand, not options.no_rerank
-    steps = {"question": question, "expand": expand, "rerank": rerank, "exact": options.exact}
-    return {**filter_values(options), **steps}
-
-
 def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
     """Return the wire's parameters."""
     kind = FilterOptions if isinstance(options, FilterOptions) else DocumentFilterOptions

@@ -1,15 +1,32 @@
-"""`gnoctl ask`: quotes from the documents that answer a question, and an answer with citations."""
+"""`gnoctl ask`: quotes from the documents that answer a question, and an answer with citations. `gnoctl evidence`: the
+passages that an answer needs, within a number of tokens."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from gnoctl.arguments.options import option
-from gnoctl.arguments.shared_options import QuestionOptions, question_values
+from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
-from gnoctl.printing.answers import Draft, can_redraw, render
+from gnoctl.printing import answers as drawn_answers
+from gnoctl.printing import evidence as drawn_evidence
 from gnod.errors import UsageError
+from gnod.protocol import evidence as wire
 from gnod.protocol.search import AskParams, AskResult
+
+
+class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
+    question: Annotated[list[str], argument("QUESTION", help="The question")]
+    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
+    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
+
+
+def question_values(options: QuestionOptions) -> dict[str, Any]:
+    """Return the wire's parameters, with the filters."""
+    question, expand, rerank = " ".join(options.question), not options.no_expand, not options.no_rerank
+    steps = {"question": question, "expand": expand, "rerank": rerank, "exact": options.exact}
+    return {**filter_values(options), **steps}
 
 
 class AskOptions(QuestionOptions, frozen=True, kw_only=True):
@@ -51,9 +68,47 @@ def ask(options: AskOptions) -> None:
         **question_values(options),
     )
     terminal = options.terminal
-    draws = can_redraw(terminal) and not options.json and not options.quiet
-    progress = Draft(terminal) if draws else options.progress(quiet=options.json)
+    draws = drawn_answers.can_redraw(terminal) and not options.json and not options.quiet
+    progress = drawn_answers.Draft(terminal) if draws else options.progress(quiet=options.json)
     with options.connect() as daemon, progress:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
-    has_quotes = isinstance(progress, Draft) and progress.has_quotes
-    options.show(result, render(result, terminal, quotes=not has_quotes))
+    has_quotes = isinstance(progress, drawn_answers.Draft) and progress.has_quotes
+    options.show(result, drawn_answers.render(result, terminal, quotes=not has_quotes))
+
+
+class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
+    tokens: Annotated[
+        wire.TokenLimit, option("-t", "--tokens", help="Return at most this many tokens [default: 1500]")
+    ] = 1500
+    limit: Annotated[
+        int, option("-n", "--limit", help="Look for passages in this many documents [default: 20]", ge=1, le=50)
+    ] = 20
+    budget: Annotated[
+        wire.BudgetSeconds,
+        option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 1]"),
+    ] = 1.0
+
+
+@command("evidence", EvidenceOptions)
+def evidence(options: EvidenceOptions) -> None:
+    """Collect the passages that an answer to a question needs.
+
+    Prints the fewest passages of your documents that support an answer, word for word and with their lines: whole
+    paragraphs, list items, table rows with their header, blocks of code. No text occurs twice. They are grouped by
+    document, best document first, and fit into --tokens. What was left out is listed below, with the reason.
+
+    Meant for agents and scripts, which write the answer themselves. `gnoctl ask` prints the best sentences instead.
+
+    Examples:
+      gnoctl evidence how do we restore a backup
+      gnoctl evidence 'which limits does the upload API have?' -t 3000 -c docs
+      gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
+    """
+    params = wire.EvidenceParams(
+        tokens=options.tokens,
+        limit=options.limit,
+        budget_s=options.budget,
+        **question_values(options),
+    )
+    result = options.call("evidence.gather", params, wire.EvidenceResult)
+    options.show(result, drawn_evidence.render(result, options.terminal))

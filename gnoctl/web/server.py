@@ -18,15 +18,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gnoctl.web import asking, images, opening, rpc, static_files
-from gnoctl.web.connections import Connection
-from gnoctl.web.documents import Documents
+from gnoctl.web import opening, peers, rpc, static_files
+from gnoctl.web.documents import Documents, image
 from gnoctl.web.errors import failure, refused
-from gnoctl.web.events import Events
 from gnoctl.web.security import Guard, Unreceived
 from gnoctl.web.session import Session
-from gnoctl.web.streaming import BrowserGone, Stream
+from gnoctl.web.streaming import BrowserGone, Events, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -35,6 +34,7 @@ HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
 _GRACE_S = 2
 _MAX_CONNECTIONS = 256
+FIRST_REQUEST_TIMEOUT_S = 15.0
 
 
 def listen(port: int) -> socket.socket:
@@ -75,6 +75,28 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         h11_max_incomplete_event_size=16 * 1024,
     )
     await _Server(config, events).serve(sockets=[sock])
+
+
+class Connection(H11Protocol):
+    """Closes the connection of another user, and one that sends no request."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if client is None or peers.is_foreign(client[:2], server[:2]):
+            transport.abort()
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(FIRST_REQUEST_TIMEOUT_S, self._close_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _close_silent(self) -> None:
+        if getattr(self, "cycle", None) is None:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):
@@ -118,8 +140,8 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", partial(rpc.call, client=client), methods=["POST"]),
         Route("/api/document", documents.answer, methods=["GET"]),
-        Route("/api/image", partial(images.image, client=client), methods=["GET"]),
-        Route("/api/ask", partial(asking.ask, client=client), methods=["POST"]),
+        Route("/api/image", partial(image, client=client), methods=["GET"]),
+        Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
         Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),
     ]

@@ -13,7 +13,7 @@ from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
-from gnod.handlers.attached import infos as attached_infos
+from gnod.handlers.shared import attached_infos
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire

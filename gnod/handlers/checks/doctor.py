@@ -19,8 +19,7 @@ from gnod.configured.endpoints import EndpointReport
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
-from gnod.handlers import publishing
-from gnod.handlers.attached import info, published
+from gnod.handlers import shared
 from gnod.handlers.checks import doctor_models
 from gnod.ingest.files.walk import root_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
@@ -92,7 +91,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_folders(services.configuration),
             *await _files(services.configuration, services.database),
             *map(_attached, services.attached.reports()),
-            *publishing.checks(services.publishing),
+            *shared.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(
@@ -211,7 +210,7 @@ def _attached(report: Report) -> Check:
     if report.problem:
         remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
         return Check(subject, "warning", report.problem, remedy)
-    state = published(info(report))
+    state = shared.published(shared.attached_info(report))
     return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
