@@ -28,7 +28,6 @@ def main() -> NoReturn:
 
 
 def run(words: list[str]) -> int:
-    """Run one command and return the exit status."""
     try:
         status = _guarded(words)
         sys.stdout.flush()

@@ -24,7 +24,6 @@ def complete() -> None:
 
 
 def create() -> typer.Typer:
-    """Return the application with all commands."""
     app = typer.Typer(add_completion=False)
     app.callback()(_taking(specs(Options)))
     groups = {"": app}

@@ -51,7 +51,6 @@ def show(words: list[str]) -> int | None:
 
 
 def overview(terminal: Terminal) -> Iterator[str]:
-    """Yield the help of `gnoctl`."""
     yield from (SUMMARY, "", f"{terminal.paint('Usage:', BOLD)} gnoctl [OPTIONS] COMMAND", "")
     for panel, names in PANELS.items():
         heads = dict.fromkeys(name.partition(" ")[0] for name in names)

@@ -23,7 +23,6 @@ class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
 
 
 def question_values(options: QuestionOptions) -> dict[str, Any]:
-    """Return the wire's parameters, with the filters."""
     question, expand, rerank = " ".join(options.question), not options.no_expand, not options.no_rerank
     steps = {"question": question, "expand": expand, "rerank": rerank, "exact": options.exact}
     return {**filter_values(options), **steps}

@@ -55,7 +55,6 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
 
 
 def _reading(result: wire.ModelsListResult) -> Iterator[str]:
-    """Say what each embedding model reads."""
     for model in result.models:
         if model.measuring:
             yield f"{model.name}: what it can read is being measured"

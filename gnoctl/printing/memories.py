@@ -23,7 +23,6 @@ GOOD = 0.20
 
 
 def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of a search's results."""
     for each in result.results:
         namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
         time = each.when if isinstance(each.when, str) else each.time
@@ -70,7 +69,6 @@ def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[
 
 
 def render_status(status: MemoryStatusResult) -> Iterator[str]:
-    """Yield the state of the vault."""
     places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
     key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:

@@ -96,7 +96,6 @@ class Events:
         await self._ending.wait()
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Yield events, and continue after the end of the daemon."""
         self._streams += 1
         try:
             async with contextlib.aclosing(following.changes(self._client)) as events:

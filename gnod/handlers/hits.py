@@ -62,7 +62,6 @@ def hit_of(rank: int, hit: Hit, params: wire.FilterParams) -> wire.Hit:
 
 
 def _passage(passage: Passage, document: Document) -> dict[str, object]:
-    """Return the fields of a passage, with the lines of the file."""
     return {
         "line": source_line(document.line_map, passage.line),
         "end_line": source_line(document.line_map, passage.end_line),
@@ -85,7 +84,6 @@ def _definition(definition: Definition, document: Document) -> wire.Definition:
 
 
 def _reasons(components: Mapping[str, float]) -> list[wire.Reason] | UnsetType:
-    """Return why a document is related."""
     return [
         wire.Reason(kind=kind, number=components[kind]) for kind in related_documents.KINDS if kind in components
     ] or UNSET

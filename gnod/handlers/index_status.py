@@ -153,7 +153,6 @@ def _endpoint(use: EndpointUse) -> wire.EndpointStatus:
 
 
 def bytes_on_disk(database: Path) -> int:
-    """Return the size of the database with its write-ahead log."""
     sizes = []
     for path in (database, database.with_name(database.name + "-wal")):
         try:

@@ -224,7 +224,6 @@ def _with_size(info: wire.ModelInfo, asked: Size | None) -> wire.ModelInfo:
 
 
 def _size(uri: str, asked: Size | None) -> dict[str, Any]:
-    """Return the fields about the download of a model that is not installed."""
     known = catalogue.MODELS.get(uri)
     return {
         "download_bytes": asked.bytes if asked and asked.bytes else known and known.bytes,

@@ -45,7 +45,6 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
 
 def _as_fields(params: wire.DocumentFilters) -> str:
-    """Return the filters as fields of a query."""
     fields = [
         ("collection", params.collections),
         *(("tag", [tag]) for tag in params.tags_all),

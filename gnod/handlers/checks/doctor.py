@@ -262,7 +262,6 @@ def _inference(inference: Inference) -> Check:
 
 
 async def _memories(memory: MemoryService) -> Check:
-    """Check whether the key of the memories is available."""
     name = "memories"
     try:
         state = await memory.state()
