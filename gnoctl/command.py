@@ -37,15 +37,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     index: Annotated[
         str | None,
-        option("--index", metavar="NAME", group=GLOBAL_GROUP, help="Use this index [default: $GNO_INDEX, or default]"),
+        option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP),
     ] = None
     no_start: Annotated[
-        bool, option("--no-start", group=GLOBAL_GROUP, help="Do not start the daemon [also: GNO_NO_AUTOSTART=1]")
+        bool, option("--no-start", "Do not start the daemon [also: GNO_NO_AUTOSTART=1]", group=GLOBAL_GROUP)
     ] = False
-    no_color: Annotated[
-        bool, option("--no-color", group=GLOBAL_GROUP, help="Do not use colours [also: NO_COLOR=1]")
-    ] = False
-    quiet: Annotated[bool, option("-q", "--quiet", group=GLOBAL_GROUP, help="Do not print progress and notes")] = False
+    no_color: Annotated[bool, option("--no-color", "Do not use colours [also: NO_COLOR=1]", group=GLOBAL_GROUP)] = False
+    quiet: Annotated[bool, option("-q, --quiet", "Do not print progress and notes", group=GLOBAL_GROUP)] = False
 
     @property
     def places(self) -> Places:

@@ -1,8 +1,8 @@
 """How a command declares its options: once, as a struct, from which parsing, help, completion and the docs derive.
 
     class LsOptions(Options, frozen=True, kw_only=True):
-        scope: Annotated[str | None, argument("SCOPE", help="…")] = None
-        limit: Annotated[Limit, option("-n", "--limit", help="…")] = 100
+        scope: Annotated[str | None, argument("SCOPE", "…")] = None
+        limit: Annotated[Limit, option("-n, --limit", "…")] = 100
 
 A field is a flag (bool), takes a value (int, float, str, one of a Literal), or is repeatable (list[str]).
 """
@@ -24,9 +24,10 @@ _FAULT = re.compile(r"(?:Expected `\w+` (?P<rule>.+)|Invalid enum value (?P<valu
 
 
 def option(
-    *flags: str,
+    flags: str,
     help: str,
     metavar: str = "",
+    *,
     complete: str | None = None,
     group: str = "Options",
     ge: float | None = None,
@@ -35,16 +36,19 @@ def option(
     """Mark a field as an option.
 
     Args:
+        flags: As they are written: "-n, --limit".
+        help: A sentence; a default that is not empty is added.
+        metavar: What stands for the value in the help.
         complete: "collections", or the words that the shell offers, separated by |. A Literal offers its own.
         group: The heading in the help.
         ge, le: The least and the greatest number. A field that may be None has them in a Meta of its own.
     """
-    return declared(Spec(flags, help, metavar, complete, group), ge=ge, le=le)
+    return declared(Spec(tuple(flags.split(", ")) if flags else (), help, metavar, complete, group), ge=ge, le=le)
 
 
-def argument(metavar: str, *, help: str, complete: str | None = None) -> msgspec.Meta:
+def argument(metavar: str, help: str, *, complete: str | None = None) -> msgspec.Meta:
     """Mark a field as positional; a list takes all remaining words."""
-    return option(help=help, metavar=metavar, complete=complete, group="Arguments")
+    return option("", help, metavar, complete=complete, group="Arguments")
 
 
 def declared(spec: Spec, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
@@ -76,12 +80,20 @@ def _spec(field: msgspec.structs.FieldInfo) -> Spec:
         spec = spec._replace(complete="|".join(get_args(value_type)))
         value_type = str
     return spec._replace(
+        help=spec.help + _stated(field.default, spec),
         name=field.name,
         kind=value_type,
         repeats=repeats,
         required=field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT,
         metavar=spec.metavar or _METAVARS[value_type],
     )
+
+
+def _stated(default: object, spec: Spec) -> str:
+    """Return what the help says of a default; nothing of an empty one, or if the text says it already."""
+    if not spec.flags or not default or not isinstance(default, str | int | float) or "[default" in spec.help:
+        return ""
+    return f" [default: {default:g}]" if isinstance(default, float) else f" [default: {default}]"
 
 
 def _unwrap(annotation: Any) -> tuple[Any, Spec]:

@@ -16,10 +16,10 @@ from gnod.protocol.search import AskParams, AskResult
 
 
 class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
-    question: Annotated[list[str], argument("QUESTION", help="The question")]
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
+    question: Annotated[list[str], argument("QUESTION", "The question")]
+    no_expand: Annotated[bool, option("--no-expand", "Search for the question without query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", "Do not let a model rerank the documents")] = False
+    exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 
 
 def question_values(options: QuestionOptions) -> dict[str, Any]:
@@ -29,12 +29,10 @@ def question_values(options: QuestionOptions) -> dict[str, Any]:
 
 
 class AskOptions(QuestionOptions, frozen=True, kw_only=True):
-    limit: Annotated[int, option("-n", "--limit", help="Read this many documents [default: 6]", ge=1, le=50)] = 6
-    max_tokens: Annotated[
-        int, option("--max-tokens", help="Longest answer, in tokens [default: 512]", ge=1, le=2048)
-    ] = 512
-    generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
-    no_generate: Annotated[bool, option("--no-generate", help="Show quotes only; call no model for answers")] = False
+    limit: Annotated[int, option("-n, --limit", "Read this many documents", ge=1, le=50)] = 6
+    max_tokens: Annotated[int, option("--max-tokens", "Longest answer, in tokens", ge=1, le=2048)] = 512
+    generate: Annotated[bool, option("--generate", "Call the model for answers, however small it is")] = False
+    no_generate: Annotated[bool, option("--no-generate", "Show quotes only; call no model for answers")] = False
 
 
 @command("ask", AskOptions)
@@ -76,15 +74,11 @@ def ask(options: AskOptions) -> None:
 
 
 class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
-    tokens: Annotated[
-        wire.TokenLimit, option("-t", "--tokens", help="Return at most this many tokens [default: 1500]")
-    ] = 1500
-    limit: Annotated[
-        int, option("-n", "--limit", help="Look for passages in this many documents [default: 20]", ge=1, le=50)
-    ] = 20
+    tokens: Annotated[wire.TokenLimit, option("-t, --tokens", "Return at most this many tokens")] = 1500
+    limit: Annotated[int, option("-n, --limit", "Look for passages in this many documents", ge=1, le=50)] = 20
     budget: Annotated[
         wire.BudgetSeconds,
-        option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 1]"),
+        option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS"),
     ] = 1.0
 
 

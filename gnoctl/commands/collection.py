@@ -29,55 +29,45 @@ from gnod.protocol.models import ModelsRecommendResult
 
 
 class FolderOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="Name of the collection [default: the folder's name]")
-    ] = None
-    pattern: Annotated[str, option("--pattern", metavar="GLOB", help="Files to index [default: **/*]")] = "**/*"
-    include: Annotated[
-        list[str], option("--include", metavar="EXT", help="Index only these extensions: md,txt. Repeatable")
-    ] = []
+    name: Annotated[str | None, option("--name", "Name of the collection [default: the folder's name]", "NAME")] = None
+    pattern: Annotated[str, option("--pattern", "Files to index", "GLOB")] = "**/*"
+    include: Annotated[list[str], option("--include", "Index only these extensions: md,txt. Repeatable", "EXT")] = []
     exclude: Annotated[
         list[str],
-        option("--exclude", metavar="GLOB", help="Exclude these, instead of .git, node_modules, … Repeatable"),
+        option("--exclude", "Exclude these, instead of .git, node_modules, … Repeatable", "GLOB"),
     ] = []
-    language: Annotated[
-        str | None, option("--language", metavar="CODE", help="Language of all documents [default: detected]")
-    ] = None
-    update: Annotated[
-        str | None, option("--update", metavar="COMMAND", help="Command that `gnoctl update` runs in the folder")
-    ] = None
+    language: Annotated[str | None, option("--language", "Language of all documents [default: detected]", "CODE")] = (
+        None
+    )
+    update: Annotated[str | None, option("--update", "Command that `gnoctl update` runs in the folder", "COMMAND")] = (
+        None
+    )
     egress: Annotated[
         wire.Scope,
-        option(
-            "--egress",
-            metavar="SCOPE",
-            help="How far its texts may travel to model servers: local, lan or any [default: local]",
-        ),
+        option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE"),
     ] = "local"
     ocr: Annotated[
         str,
         option(
             "--ocr",
-            metavar="SETTING",
-            help="Read scans and pictures: on, off, or their languages: ru,de [default: on]",
+            "Read scans and pictures: on, off, or their languages: ru,de",
+            "SETTING",
             complete="on|off",
         ),
     ] = "on"
-    no_gitignore: Annotated[bool, option("--no-gitignore", help="Also index files that .gitignore excludes")] = False
-    no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
+    no_gitignore: Annotated[bool, option("--no-gitignore", "Also index files that .gitignore excludes")] = False
+    no_index: Annotated[bool, option("--no-index", "Do not wait until the folder is indexed")] = False
 
 
 class InitOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str | None, argument("PATH", help="The folder to index")] = None
+    path: Annotated[str | None, argument("PATH", "The folder to index")] = None
     preset: Annotated[
         str | None,
         option(
-            "--preset",
-            metavar="NAME",
-            help=f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]",
+            "--preset", f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]", "NAME"
         ),
     ] = None
-    yes: Annotated[bool, option("-y", "--yes", help="Download the models without asking")] = False
+    yes: Annotated[bool, option("-y, --yes", "Download the models without asking")] = False
 
 
 class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +119,7 @@ def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool
 
 
 class AddOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str, argument("PATH", help="The folder")]
+    path: Annotated[str, argument("PATH", "The folder")]
 
 
 @command("collection add", AddOptions)
@@ -198,15 +188,13 @@ def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[st
 
 
 class AttachOptions(JsonOptions, frozen=True, kw_only=True):
-    address: Annotated[str, argument("ADDRESS", help="Such as milvus+tls://host:19530/team/handbook")]
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="The name to use here [default: as in the address]")
-    ] = None
+    address: Annotated[str, argument("ADDRESS", "Such as milvus+tls://host:19530/team/handbook")]
+    name: Annotated[str | None, option("--name", "The name to use here [default: as in the address]", "NAME")] = None
     egress: Annotated[
         wire.Scope,
-        option("--egress", metavar="SCOPE", help="How far queries may travel: local, lan or any [default: local]"),
+        option("--egress", "How far queries may travel: local, lan or any", "SCOPE"),
     ] = "local"
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("collection attach", AttachOptions)
@@ -261,7 +249,7 @@ def remove(options: NameOptions) -> None:
 
 
 class RenameOptions(NameOptions, frozen=True, kw_only=True):
-    new_name: Annotated[str, argument("NEW_NAME", help="The new name")]
+    new_name: Annotated[str, argument("NEW_NAME", "The new name")]
 
 
 @command("collection rename", RenameOptions)
@@ -276,8 +264,8 @@ def rename(options: RenameOptions) -> None:
 
 
 class ContextAddOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Annotated[str, argument("SCOPE", help="/ for everything, collection:, or gno://collection/prefix")]
-    words: Annotated[list[str], argument("TEXT", help="What it is about")]
+    scope: Annotated[str, argument("SCOPE", "/ for everything, collection:, or gno://collection/prefix")]
+    words: Annotated[list[str], argument("TEXT", "What it is about")]
 
 
 @command("context add", ContextAddOptions)
@@ -310,8 +298,8 @@ def _contexts(result: wire.ContextListResult) -> Iterator[str]:
 
 
 class ContextNameOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Annotated[str, argument("SCOPE", help="The scope, as it was added")]
-    words: Annotated[list[str], argument("TEXT", help="Remove only the context with this text")] = []
+    scope: Annotated[str, argument("SCOPE", "The scope, as it was added")]
+    words: Annotated[list[str], argument("TEXT", "Remove only the context with this text")] = []
 
 
 @command("context rm", ContextNameOptions)

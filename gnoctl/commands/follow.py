@@ -25,7 +25,7 @@ from gnod.protocol.subscription import IndexChanged, IndexSubscribeParams, Index
 class FollowOptions(JsonOptions, frozen=True, kw_only=True):
     since: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        option("--since", metavar="CLOCK", help="Begin with the changes after this clock; 0: with all documents"),
+        option("--since", "Begin with the changes after this clock; 0: with all documents", "CLOCK"),
     ] = None
     collections: Collections = []
 

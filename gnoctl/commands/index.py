@@ -19,7 +19,7 @@ from gnod.protocol.base import NoParams
 
 class IndexOptions(JsonOptions, frozen=True, kw_only=True):
     collections: Annotated[
-        list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
+        list[str], argument("COLLECTION", "Only these collections [default: all]", complete="collections")
     ] = []
 
 
@@ -135,8 +135,8 @@ def cleanup(options: JsonOptions) -> None:
 
 
 class TuneOptions(IndexOptions, frozen=True, kw_only=True):
-    only_show: Annotated[bool, option("--show", help="Show what was learned; learn nothing")] = False
-    reset: Annotated[bool, option("--reset", help="Delete what was learned")] = False
+    only_show: Annotated[bool, option("--show", "Show what was learned; learn nothing")] = False
+    reset: Annotated[bool, option("--reset", "Delete what was learned")] = False
 
 
 @command("tune", TuneOptions)

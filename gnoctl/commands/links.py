@@ -20,13 +20,13 @@ from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
 from gnod.types import SCHEME
 
-Offset = Annotated[int, option("--offset", help="Skip this many", ge=0)]
+Offset = Annotated[int, option("--offset", "Skip this many", ge=0)]
 _NAMELESS = "this document has no name to look for: its title is too short, or is a common word"
 
 
 class LinksOptions(JsonOptions, frozen=True, kw_only=True):
-    ref: Annotated[str, argument("DOC", help="#docid, gno://collection/path, collection/path or a path on disk")]
-    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many of each [default: 100]")] = 100
+    ref: Annotated[str, argument("DOC", "#docid, gno://collection/path, collection/path or a path on disk")]
+    limit: Annotated[Limit, option("-n, --limit", "Print at most this many of each")] = 100
     offset: Offset = 0
 
 
@@ -85,7 +85,7 @@ def _place(link: wire.DocumentLink | wire.Mention, terminal: Terminal) -> str:
 
 
 class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
-    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many [default: 50]")] = 50
+    limit: Annotated[Limit, option("-n, --limit", "Print at most this many")] = 50
 
 
 @command("mentions", MentionsOptions)
@@ -112,20 +112,15 @@ def _mention(mention: wire.Mention, terminal: Terminal) -> str:
 
 
 class GraphOptions(JsonOptions, frozen=True, kw_only=True):
-    ref: Annotated[str | None, argument("DOC", help="The document in the middle [default: the whole scope]")] = None
-    depth: Annotated[int, option("--depth", help="Follow links this far, 1 to 5 [default: 2]", ge=1, le=5)] = 2
-    scope: Annotated[
-        str | None, option("--scope", metavar="SCOPE", complete="collections", help="Only documents in this scope")
-    ] = None
-    limit: Annotated[Limit, option("-n", "--limit", help="Show at most this many documents [default: 200]")] = 200
+    ref: Annotated[str | None, argument("DOC", "The document in the middle [default: the whole scope]")] = None
+    depth: Annotated[int, option("--depth", "Follow links this far, 1 to 5", ge=1, le=5)] = 2
+    scope: Annotated[str | None, option("--scope", "Only documents in this scope", "SCOPE", complete="collections")] = (
+        None
+    )
+    limit: Annotated[Limit, option("-n, --limit", "Show at most this many documents")] = 200
     format: Annotated[
         Literal["tree", "json", "dot", "mermaid"],
-        option(
-            "--format",
-            metavar="FORMAT",
-            group="Output",
-            help="tree, json, dot (Graphviz) or mermaid [default: tree]",
-        ),
+        option("--format", "tree, json, dot (Graphviz) or mermaid", "FORMAT", group="Output"),
     ] = "tree"
 
 
@@ -163,14 +158,12 @@ def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterato
 class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
     scope: Annotated[
         str | None,
-        argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
+        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
     ] = None
 
 
 class ScopeOptions(CheckLinksOptions, frozen=True, kw_only=True):
-    limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 1000]", ge=1, le=100_000)] = (
-        1000
-    )
+    limit: Annotated[int, option("-n, --limit", "List at most this many", ge=1, le=100_000)] = 1000
     offset: Offset = 0
 
 

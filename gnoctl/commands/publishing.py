@@ -18,12 +18,12 @@ from gnod.protocol import collections as wire
 
 
 class PublishOptions(NameOptions, frozen=True, kw_only=True):
-    to: Annotated[
-        str, option("--to", metavar="ADDRESS", help="Such as milvus+tls://host:19530/team [default: where it is now]")
-    ] = ""
-    take_over: Annotated[bool, option("--take-over", help="Take over even if another daemon is the publisher")] = False
-    no_wait: Annotated[bool, option("--no-wait", help="Do not wait until everything is published")] = False
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    to: Annotated[str, option("--to", "Such as milvus+tls://host:19530/team [default: where it is now]", "ADDRESS")] = (
+        ""
+    )
+    take_over: Annotated[bool, option("--take-over", "Take over even if another daemon is the publisher")] = False
+    no_wait: Annotated[bool, option("--no-wait", "Do not wait until everything is published")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("collection publish", PublishOptions)

@@ -20,19 +20,17 @@ from gnod.errors import UsageError
 
 
 class UiOptions(Options, frozen=True, kw_only=True):
-    query: Annotated[list[str], argument("QUERY", help="What to search for first")] = []
+    query: Annotated[list[str], argument("QUERY", "What to search for first")] = []
     collections: Collections = []
-    tags_all: Annotated[
-        list[str], option("--tag", metavar="TAG", group=FILTERS, help="Only documents with all these tags")
-    ] = []
+    tags_all: Annotated[list[str], option("--tag", "Only documents with all these tags", "TAG", group=FILTERS)] = []
     mode: Annotated[
         Literal["hybrid", "keyword", "semantic"],
-        option("--mode", metavar="MODE", help="hybrid, keyword or semantic [default: hybrid]"),
+        option("--mode", "hybrid, keyword or semantic", "MODE"),
     ] = "hybrid"
-    print_path: Annotated[bool, option("--print", help="Enter prints the path of the file and ends")] = False
-    linear: Annotated[
-        bool, option("--linear", help="Use plain lines instead of the full screen, for screen readers")
-    ] = False
+    print_path: Annotated[bool, option("--print", "Enter prints the path of the file and ends")] = False
+    linear: Annotated[bool, option("--linear", "Use plain lines instead of the full screen, for screen readers")] = (
+        False
+    )
 
     @property
     def words(self) -> str:

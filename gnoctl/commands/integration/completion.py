@@ -52,8 +52,8 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 class CompletionOptions(Options, frozen=True, kw_only=True):
-    shell: Annotated[Literal["bash", "zsh", "fish"], argument("SHELL", help="bash, zsh or fish")]
-    install: Annotated[bool, option("--install", help="Install the script for this shell")] = False
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("SHELL", "bash, zsh or fish")]
+    install: Annotated[bool, option("--install", "Install the script for this shell")] = False
 
 
 @command("completion", CompletionOptions)
