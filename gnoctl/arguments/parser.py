@@ -36,7 +36,7 @@ class Misused(Exception):
 
 
 class Scanned(NamedTuple):
-    """`rest`: the words from the first one that is not an option, if the scan stops there."""
+    """`rest`: the words that are not options; if the scan stopped at one, it and all that follow."""
 
     values: dict[str, Any]
     rest: list[str]
@@ -49,38 +49,43 @@ def parse(words: list[str], declared: list[Spec]) -> dict[str, Any]:
 
 
 def scan(words: list[str], declared: list[Spec], *, stop_at_word: bool = False) -> Scanned:
-    """Read the options. Raises Misused."""
+    """Read the options, up to `--` or with `stop_at_word` the first word that is not an option. Raises Misused."""
     by_flag = {flag: spec for spec in declared for flag in spec.flags}
     values: dict[str, Any] = {}
     plain: list[str] = []
-    queue = list(reversed(words))
-    while queue:
-        word = queue.pop()
-        if word == "--":
-            return Scanned(values, plain + queue[::-1])
-        if word == "-" or not word.startswith("-"):
-            plain.append(word)
-            if stop_at_word:
-                return Scanned(values, plain + queue[::-1])
+    waiting = words[::-1]
+    while waiting:
+        word = waiting.pop()
+        if word.startswith("-") and word not in ("-", "--"):
+            _take(word, waiting, by_flag, values)
             continue
-        flag, attached = _split(word)
-        if (spec := by_flag.get(flag)) is None:
-            raise _unknown(flag, by_flag)
-        if spec.kind is bool:
-            values[spec.name] = True
-            if attached and not flag.startswith("--"):
-                queue.append(f"-{attached}")  # -qn5 is -q -n5
-            elif attached is not None:
-                raise Misused(f"{flag} takes no value")
-        elif attached is None and not queue:
-            raise Misused(f"{flag} needs a value")
-        else:
-            value = _converted(queue.pop() if attached is None else attached, spec)
-            if spec.repeats:
-                values.setdefault(spec.name, []).append(value)
-            else:
-                values[spec.name] = value
+        if word != "--":
+            plain.append(word)
+        if word == "--" or stop_at_word:
+            return Scanned(values, plain + waiting[::-1])
     return Scanned(values, plain)
+
+
+def _take(word: str, waiting: list[str], by_flag: dict[str, Spec], values: dict[str, Any]) -> None:
+    """Add the value of an option to `values`. It may be the next of the `waiting` words, which are in reverse order."""
+    flag, attached = _split(word)
+    if (spec := by_flag.get(flag)) is None:
+        raise _unknown(flag, by_flag)
+    if spec.kind is bool:
+        values[spec.name] = True
+        if attached is None:
+            return
+        if flag.startswith("--"):
+            raise Misused(f"{flag} takes no value")
+        waiting.append(f"-{attached}")  # -qn5 is -q -n5
+        return
+    if attached is None and not waiting:
+        raise Misused(f"{flag} needs a value")
+    value = _converted(waiting.pop() if attached is None else attached, spec)
+    if spec.repeats:
+        values.setdefault(spec.name, []).append(value)
+    else:
+        values[spec.name] = value
 
 
 def _split(word: str) -> tuple[str, str | None]:
