@@ -14,7 +14,7 @@ HELP = Spec(("-h", "--help"), "Print help", "", group=GLOBAL_GROUP, name="help",
 VERSION = Spec(("--version",), "Print the version", "", group=GLOBAL_GROUP, name="version", kind=bool)
 
 
-class Begun(NamedTuple):
+class LineStart(NamedTuple):
     """The beginning of a command line. `name`: the command, if there is one; `rest`: the words after it."""
 
     values: dict[str, Any]
@@ -22,7 +22,7 @@ class Begun(NamedTuple):
     rest: list[str]
 
 
-def begin(words: list[str]) -> Begun:
+def begin(words: list[str]) -> LineStart:
     """Read the words up to the name of the command. Raises UsageError."""
     place = "gnoctl"
     try:
@@ -36,7 +36,7 @@ def begin(words: list[str]) -> Begun:
     except Misused as error:
         _explain(error, place)
     name = longest_name(rest)
-    return Begun(values, name, rest[len(name.split()) :] if name else rest)
+    return LineStart(values, name, rest[len(name.split()) :] if name else rest)
 
 
 def read(words: list[str]) -> Parsed:

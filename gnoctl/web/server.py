@@ -25,7 +25,7 @@ from gnoctl.web.documents import Documents, image
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.security import Guard, Unreceived
 from gnoctl.web.session import Session
-from gnoctl.web.streaming import BrowserGone, Events, Stream
+from gnoctl.web.streaming import BrowserGone, PageEvents, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import Places
@@ -56,7 +56,7 @@ def serve(places: Places, session: Session, sock: socket.socket, *, start: bool)
 
 
 async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> None:
-    events = Events(client)
+    events = PageEvents(client)
     config = uvicorn.Config(
         application(client, events, session),
         access_log=False,
@@ -66,7 +66,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         date_header=False,  # it would be that of the start: see `main_loop`
         proxy_headers=False,
         ws="none",
-        http=Connection,
+        http=BrowserConnection,
         loop="asyncio",
         backlog=64,
         limit_concurrency=_MAX_CONNECTIONS,
@@ -77,7 +77,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
     await _Server(config, events).serve(sockets=[sock])
 
 
-class Connection(H11Protocol):
+class BrowserConnection(H11Protocol):
     """Closes the connection of another user, and one that sends no request."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -103,7 +103,7 @@ class _Server(uvicorn.Server):
     """Ends the streams first: it waits for its connections, and they would last as long as their pages. Sleeps until
     then: the original looks ten times a second whether it should end."""
 
-    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+    def __init__(self, config: uvicorn.Config, events: PageEvents) -> None:
         super().__init__(config)
         self._events = events
         self._loop = asyncio.get_running_loop()
@@ -116,7 +116,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
+def application(client: AsyncClient, events: PageEvents, session: Session) -> ASGIApp:
     documents = Documents(client)
 
     @contextlib.asynccontextmanager
