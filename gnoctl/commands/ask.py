@@ -66,10 +66,10 @@ def ask(options: AskOptions) -> None:
     )
     terminal = options.terminal
     draws = drawn_answers.can_redraw(terminal) and not options.json and not options.quiet
-    progress = drawn_answers.Draft(terminal) if draws else options.progress(quiet=options.json)
+    progress = drawn_answers.DrawnDraft(terminal) if draws else options.progress(quiet=options.json)
     with options.connect() as daemon, progress:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
-    has_quotes = isinstance(progress, drawn_answers.Draft) and progress.has_quotes
+    has_quotes = isinstance(progress, drawn_answers.DrawnDraft) and progress.has_quotes
     options.show(result, drawn_answers.render(result, terminal, quotes=not has_quotes))
 
 

@@ -21,14 +21,14 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gnoctl.web import opening, peers, rpc, static_files
-from gnoctl.web.documents import Documents, image
+from gnoctl.web.documents import LongDocuments, image
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.security import Guard, Unreceived
-from gnoctl.web.session import Session
+from gnoctl.web.session import WebSession
 from gnoctl.web.streaming import BrowserGone, PageEvents, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
@@ -49,13 +49,13 @@ def listen(port: int) -> socket.socket:
     return sock
 
 
-def serve(places: Places, session: Session, sock: socket.socket, *, start: bool) -> None:
+def serve(places: IndexPaths, session: WebSession, sock: socket.socket, *, start: bool) -> None:
     """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
     gc.enable()  # __main__ disables it for short commands
     asyncio.run(_serve(AsyncClient(places, start=start), session, sock))
 
 
-async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> None:
+async def _serve(client: AsyncClient, session: WebSession, sock: socket.socket) -> None:
     events = PageEvents(client)
     config = uvicorn.Config(
         application(client, events, session),
@@ -116,8 +116,8 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def application(client: AsyncClient, events: PageEvents, session: Session) -> ASGIApp:
-    documents = Documents(client)
+def application(client: AsyncClient, events: PageEvents, session: WebSession) -> ASGIApp:
+    documents = LongDocuments(client)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from gnod.config import splice, storage
-from gnod.config.faults import Report, did_you_mean
+from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import (
     AttachedConfig,
@@ -244,7 +244,7 @@ def _edit(path: Path, change: _Change, splices_of: _Splices | None = None) -> tu
     except splice.UneditableError:
         result = None
     if result is None or result != intended:
-        report = Report(path)
+        report = FaultReport(path)
         reason = "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
         report.fault(None, "", reason)
         report.raise_faults()

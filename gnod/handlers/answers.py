@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from gnod.answers.confidence import Confidence
-from gnod.answers.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
 from gnod.answers.query_models import NotCalled
-from gnod.answers.quotes import Quote
+from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
 from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound
 from gnod.answers.sources import SourcePassage
@@ -20,7 +20,7 @@ from gnod.protocol.base import AnswerSource, ProgressValue, copied
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hits import NO_COPIES, Copies
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.types import format_uri
 
 
@@ -35,7 +35,7 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
         request = request_of(params, params.question)._replace(exact=params.exact)
-        options = SearchOptions(
+        options = HybridSettings(
             limit=params.limit,
             min_score=params.min_score,
             expand=params.expand,
@@ -105,7 +105,7 @@ def _quotes(found: Quoted, copies: Mapping[int, Copies], params: AskParams) -> l
     return [_quote(quote, found.confidence, copies, explain=params.explain) for quote in found.quotes]
 
 
-def _quote(quote: Quote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> base.Quote:
+def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> base.Quote:
     return copied(
         base.Quote,
         quote,
@@ -138,7 +138,7 @@ def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.Evidenc
     )
 
 
-def _passage(number: int, passage: EvidencePassage, found: EvidenceFound) -> wire.EvidencePassage:
+def _passage(number: int, passage: PassageText, found: EvidenceFound) -> wire.EvidencePassage:
     document = passage.place.document
     return copied(
         wire.EvidencePassage,
@@ -177,7 +177,7 @@ def _place(place: Place) -> dict[str, object]:
     }
 
 
-def _why_empty(evidence: Evidence) -> Literal["nothing_found", "over_budget"] | None:
+def _why_empty(evidence: EvidenceList) -> Literal["nothing_found", "over_budget"] | None:
     if evidence.passages:
         return None
     return "over_budget" if evidence.left_out else "nothing_found"

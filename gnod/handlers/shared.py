@@ -17,7 +17,7 @@ from gnod.protocol import collections as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.protocol.daemon import Check
 from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.shared.publisher import PublicationState, PublishingService
 from gnod.store.database import Database
 from gnod.store.tables import documents
@@ -42,7 +42,7 @@ def handlers(
             raise NotPublished(f"nothing is published at {config.address}", {"address": config.address})
         if not params.check_only:
             await configuration.edit(partial(edit.attach, attached=config))
-        return wire.CollectionAttachResult(collection=attached_info(Report(config, header, None, [])))
+        return wire.CollectionAttachResult(collection=attached_info(AttachedReport(config, header, None, [])))
 
     async def collection_detach(params: wire.CollectionDetachParams, _: Call) -> wire.CollectionDetachResult:
         await configuration.edit(partial(edit.detach, name=params.name))
@@ -80,7 +80,7 @@ def attached_infos(attached: AttachedCollections) -> list[wire.AttachedInfo]:
     return [attached_info(report) for report in attached.reports()]
 
 
-def attached_info(report: Report) -> wire.AttachedInfo:
+def attached_info(report: AttachedReport) -> wire.AttachedInfo:
     header = report.header
     known = {}
     if header:

@@ -272,12 +272,12 @@ def _confirmed(daemon: Connection, params: wire.MemoryIdsParams) -> bool:
     return confirmed("Delete permanently?")
 
 
-class PublishOptions(IdsOptions, frozen=True, kw_only=True):
+class MemoryPublishOptions(IdsOptions, frozen=True, kw_only=True):
     to: Annotated[str | None, option("--to", "The namespace; required", "NAME")] = None
 
 
-@command("memory publish", PublishOptions)
-def publish(options: PublishOptions) -> None:
+@command("memory publish", MemoryPublishOptions)
+def publish(options: MemoryPublishOptions) -> None:
     """Copy memories into a shared namespace.
 
     The namespace is created if it does not exist. The originals stay where they are.

@@ -18,13 +18,13 @@ from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
 from gnod.search.hits import marked
-from gnod.search.passages.boxes import Box, edges_of_lines, find_boxes
+from gnod.search.passages.boxes import WordBox, edges_of_lines, find_boxes
 from gnod.search.query import references
 from gnod.search.query.parsing import parse_query
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import scans
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import RecognisedPage
 from gnod.types import format_uri
 
@@ -37,7 +37,7 @@ _WHOLE = 10_000
 
 
 class _Page(NamedTuple):
-    document: Document
+    document: DocumentRow
     number: int
 
     @property
@@ -59,7 +59,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         recognised = None if stale else await database.read(partial(_recognised_page, page))
         text, edges = _recognised(recognised, read) if recognised else (read.text, array("f", read.boxes))
 
-        def work(connection: Connection) -> list[Box]:
+        def work(connection: Connection) -> list[WordBox]:
             words = marked(connection, clauses)
             return find_boxes(text, edges, words.expression.query_terms(), words.analyzers)
 
@@ -107,7 +107,7 @@ async def _read(pool: WorkerPool, page: _Page, job: PageJob | ImageJob, kind: ty
     raise Unavailable(f"{page.uri}#page={page.number}: {reason}")
 
 
-def _number(document: Document, line: int) -> int | None:
+def _number(document: DocumentRow, line: int) -> int | None:
     if not (document.mime == _PDF or document.mime.startswith(_PICTURE)):
         return None
     where = document.location_of(line)
@@ -130,7 +130,7 @@ def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[flo
     return page.text, edges_of_lines(page.text, lines)
 
 
-def _wire(box: Box) -> wire.PageBox:
+def _wire(box: WordBox) -> wire.PageBox:
     left, top, right, bottom = map(_rounded, box[1:])
     return wire.PageBox(text=box.text, x0=left, y0=top, x1=right, y1=bottom)
 
