@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from gnoctl.arguments.options import option
+from gnoctl.arguments.options import declared, option
+from gnoctl.arguments.plain import JSON
 from gnoctl.printing.output import note, print_json
 from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
@@ -36,15 +37,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     index: Annotated[
         str | None,
-        option("--index", metavar="NAME", group=GLOBAL_GROUP, help="Use this index [default: $GNO_INDEX, or default]"),
+        option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP),
     ] = None
     no_start: Annotated[
-        bool, option("--no-start", group=GLOBAL_GROUP, help="Do not start the daemon [also: GNO_NO_AUTOSTART=1]")
+        bool, option("--no-start", "Do not start the daemon [also: GNO_NO_AUTOSTART=1]", group=GLOBAL_GROUP)
     ] = False
-    no_color: Annotated[
-        bool, option("--no-color", group=GLOBAL_GROUP, help="Do not use colours [also: NO_COLOR=1]")
-    ] = False
-    quiet: Annotated[bool, option("-q", "--quiet", group=GLOBAL_GROUP, help="Do not print progress and notes")] = False
+    no_color: Annotated[bool, option("--no-color", "Do not use colours [also: NO_COLOR=1]", group=GLOBAL_GROUP)] = False
+    quiet: Annotated[bool, option("-q, --quiet", "Do not print progress and notes", group=GLOBAL_GROUP)] = False
 
     @property
     def places(self) -> IndexPaths:
@@ -87,7 +86,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JsonOptions(Options, frozen=True, kw_only=True):
-    json: Annotated[bool, option("--json", group="Output", help="Print the daemon's answer as JSON")] = False
+    json: Annotated[bool, declared(JSON)] = False
 
     def show(self, result: object, lines: str | Iterable[str]) -> None:
         """Print `result` as JSON if --json is given, otherwise `lines`, which may call `note` between them."""

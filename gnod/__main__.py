@@ -37,8 +37,8 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["bench"]:
-        return _bench(words[1:])
+    if words[:1] == ["bench"] and len(words) == 2:
+        return _bench(words[1])
     options = _parser().parse_args(words)
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
@@ -68,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = _DaemonParser(
         prog="gnod",
         description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
-        epilog="`gnod bench DIR…` measures search on test collections instead; see `gnod bench --help`.",
     )
     parser.add_argument("--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')")
     parser.add_argument("--log-level", choices=LOG_LEVELS, help="default: daemon.log_level in index.yml, else info")
@@ -79,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _bench(words: Sequence[str]) -> int:
-    """Measure, in this process. A measurement is not a daemon, so its exit status says how it went."""
+def _bench(request: str) -> int:
+    """Measure in this process, for `gnoctl bench`. A measurement is not a daemon: its exit status says how it went."""
     import signal
 
     from gnod.evaluate import command
@@ -91,7 +90,7 @@ def _bench(words: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     try:
-        status = command.main(words, sys.stdout, sys.stderr)
+        status = command.main(request, sys.stdout, sys.stderr)
         sys.stdout.flush()
         return status
     except BrokenPipeError:

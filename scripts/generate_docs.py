@@ -19,8 +19,10 @@ import msgspec
 import search_constants
 
 from gnoctl.arguments.help import GROUP_ORDER, split_help, usage
-from gnoctl.arguments.options import Spec, specs
-from gnoctl.arguments.shared_options import FILTERS, FilterOptions
+from gnoctl.arguments.options import specs
+from gnoctl.arguments.parser import Spec
+from gnoctl.arguments.plain import FILTERS
+from gnoctl.arguments.shared_options import FilterOptions
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
 from gnod import errors

@@ -94,7 +94,7 @@ def _asked(places: IndexPaths, daemon: Connection, *, start_timeout_s: float = A
 
 
 class StopOptions(JsonOptions, frozen=True, kw_only=True):
-    force: Annotated[bool, option("--force", help="End it even if it does not answer, after 5 s by killing it")] = False
+    force: Annotated[bool, option("--force", "End it even if it does not answer, after 5 s by killing it")] = False
 
 
 @command("daemon stop", StopOptions)
@@ -234,8 +234,8 @@ _COLOURS = {"debug": DIM, "warning": YELLOW, "error": RED, "critical": RED}
 
 
 class LogsOptions(JsonOptions, frozen=True, kw_only=True):
-    lines: Annotated[int, option("-n", "--lines", help="Show this many lines [default: 50]", ge=0)] = 50
-    follow: Annotated[bool, option("-f", "--follow", help="Show new lines as they are written")] = False
+    lines: Annotated[int, option("-n, --lines", "Show this many lines", ge=0)] = 50
+    follow: Annotated[bool, option("-f, --follow", "Show new lines as they are written")] = False
 
 
 @command("daemon logs", LogsOptions)

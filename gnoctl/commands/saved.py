@@ -15,8 +15,8 @@ from gnod.protocol.base import NoParams
 
 
 class SaveOptions(DocumentFilterOptions, frozen=True, kw_only=True):
-    name: Annotated[str, argument("NAME", help="Lower-case letters, digits, - and _")]
-    query: Annotated[list[str], argument("QUERY", help="What to search for; fields are part of it")]
+    name: Annotated[str, argument("NAME", "Lower-case letters, digits, - and _")]
+    query: Annotated[list[str], argument("QUERY", "What to search for; fields are part of it")]
 
 
 @command("saved add", SaveOptions)
@@ -57,7 +57,7 @@ def _line(search: wire.SavedSearch, width: int = 0) -> str:
 
 
 class ForgetSearchOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Annotated[str, argument("NAME", help="The name of the search")]
+    name: Annotated[str, argument("NAME", "The name of the search")]
 
 
 @command("saved remove", ForgetSearchOptions)

@@ -23,10 +23,10 @@ DEFAULT_PORT = 4663
 class WebOptions(Options, frozen=True, kw_only=True):
     port: Annotated[
         Annotated[int, Meta(ge=0, le=65535)] | None,
-        option("--port", metavar="N", help=f"Listen on this port [default: {DEFAULT_PORT}, or any free one]"),
+        option("--port", f"Listen on this port [default: {DEFAULT_PORT}, or any free one]", "N"),
     ] = None
-    no_open: Annotated[bool, option("--no-open", help="Do not open a browser")] = False
-    print_only: Annotated[bool, option("--print", help="Only print the address of the page that is served now")] = False
+    no_open: Annotated[bool, option("--no-open", "Do not open a browser")] = False
+    print_only: Annotated[bool, option("--print", "Only print the address of the page that is served now")] = False
 
 
 @command("web", WebOptions)

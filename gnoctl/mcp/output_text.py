@@ -19,7 +19,6 @@ from gnod.types import canonical_line, source_line
 
 @singledispatch
 def render(output: o.Output) -> str:
-    """Return the output as text."""
     raise NotImplementedError(type(output).__name__)
 
 

@@ -32,7 +32,7 @@ from gnoctl.ui.session import FIRST_LIMIT, MODES, UiSession
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import IndexPaths
-from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
+from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
 from gnod.protocol.subscription import IndexChanged
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class UserInterface(App[str]):
         *,
         may_start: bool = True,
         query: str = "",
-        mode: str = MODES[0],
+        mode: str = "hybrid",
         narrowing: Narrowing | None = None,
         prints: bool = False,
     ) -> None:
@@ -122,16 +122,13 @@ class UserInterface(App[str]):
         yield Bar(id="found")
         with Horizontal(id="body"):
             yield ResultList(id="results")
-            yield PreviewPane(self._fetch, id="preview")
+            yield PreviewPane(self.client, id="preview")
         yield Bar(id="status")
         yield Bar(id="keys")
 
     def on_mount(self) -> None:
-        self.results, self.preview, self.input = (
-            self.query_one(ResultList),
-            self.query_one(PreviewPane),
-            self.query_one(Query),
-        )
+        self.results, self.preview = self.query_one(ResultList), self.query_one(PreviewPane)
+        self.input = self.query_one(Query)
         self.input.cursor_blink = False  # a terminal must stay silent while nobody types
         self.input.focus()
         self._show_top()
@@ -282,9 +279,8 @@ class UserInterface(App[str]):
     # Events of the daemon
 
     def _connected(self) -> None:
-        self.session.has_models = self.watched.has_models
-        self.session.again()
         self._show_state()
+        self.session.again()
 
     def _changed(self, changed: IndexChanged) -> None:
         self.session.again()
@@ -293,9 +289,6 @@ class UserInterface(App[str]):
             self.preview.show(shown, again=True)
         if self._links is not None and self._links.is_current:
             self._links.follow()
-
-    async def _fetch(self, params: DocumentGetParams) -> DocumentText:
-        return await self.client.call("document.get", params, DocumentText)
 
     # Drawing
 
@@ -324,8 +317,7 @@ class UserInterface(App[str]):
         self._show_narrowing()
 
     def _show_state(self) -> None:
-        if self.session.has_models != self.watched.has_models:
-            self.session.has_models = self.watched.has_models
+        self.session.has_models = self.watched.has_models
         self.query_one("#status", Bar).show(bars.status(self.watched, self.session))
         self._show_empty()
 

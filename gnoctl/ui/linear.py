@@ -31,11 +31,6 @@ MOST = 100
 AT_ONCE = 10
 PREVIEW_LINES = 20
 
-_METHODS: dict[str, tuple[str, type[wire.FilterParams]]] = {
-    "hybrid": ("search.query", wire.SearchQueryParams),
-    "keyword": ("search.lexical", wire.SearchLexicalParams),
-    "semantic": ("search.vector", wire.SearchVectorParams),
-}
 COMMANDS = {
     "NUMBER": "open that hit; with --print: print its path and end",
     ":p NUMBER": "preview: print the lines around that hit",
@@ -146,7 +141,7 @@ class Dialogue:
 
     def _search(self, query: str) -> None:
         self._query = query
-        method, kind = _METHODS[self._mode]
+        method, kind = MODES[self._mode]
         self._find(method, kind, f"for {query}", query=query)
 
     def _similar(self, hit: wire.Hit) -> None:

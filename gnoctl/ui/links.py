@@ -22,7 +22,6 @@ from gnoctl.ui.lines import ShownLine, ShownLines
 from gnoctl.ui.preview import PreviewPane
 from gnoctl.ui.session import Daemon
 from gnod.errors import GnoError
-from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.search import Hit
 
 FIRST_LIMIT = 100
@@ -70,7 +69,7 @@ class LinkPane(ModalScreen[None]):
             with Vertical(id="results") as frame:
                 frame.border_subtitle = "Enter follows · Esc back · T tree · Ctrl-O opens"
                 yield ShownLines()
-            yield PreviewPane(self._fetch, id="preview")
+            yield PreviewPane(self._daemon, id="preview")
 
     def on_mount(self) -> None:
         self.lines, self.preview = self.query_one(ShownLines), self.query_one(PreviewPane)
@@ -169,9 +168,6 @@ class LinkPane(ModalScreen[None]):
             cursor = self._entries.index(before)
         self.lines.show([*_lines(shown)], cursor=cursor)
         self.preview_selected()
-
-    async def _fetch(self, params: DocumentGetParams) -> DocumentText:
-        return await self._daemon.call("document.get", params, DocumentText)
 
 
 _NAMES = {

@@ -105,7 +105,6 @@ class _Markdown(Markdown):
 
 
 def _trimmed(strips: list[Strip]) -> list[Strip]:
-    """Drop the blank lines at both ends."""
     filled = [at for at, strip in enumerate(strips) if strip.text.strip()]
     return strips[filled[0] : filled[-1] + 1] if filled else []
 

@@ -184,7 +184,6 @@ class AsyncSubscription:
         return changed
 
     async def close(self) -> None:
-        """End the subscription."""
         self._closed = True
         if self._wire is not None:
             self._wire.close()

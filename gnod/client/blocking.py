@@ -69,7 +69,6 @@ class Client(Shortcuts):
         self.close()
 
     def close(self) -> None:
-        """Close the connection and all subscriptions."""
         self._closed = True
         for subscription in self._subscriptions:
             subscription.close()

@@ -117,7 +117,6 @@ class Connection:
     def _exchange(
         self, method: str, params: Params, on_progress: OnProgress | None, timeout_s: float | None
     ) -> Response:
-        """Send one request and return the reply to it."""
         request_id = next(self._ids)
         if on_progress is not None:
             params = msgspec.structs.replace(params, progress_token=PROGRESS_TOKEN)
@@ -168,7 +167,6 @@ class Connection:
                 return response
 
     def _receive(self) -> bytes:
-        """Return the next line."""
         while not self._received:
             self._note_silence()
             data = self._socket.recv(1 << 18)

@@ -50,7 +50,6 @@ class FaultReport:
             raise self.error()
 
     def error(self) -> ConfigInvalid:
-        """Return the error that names the faults so far."""
         faults = sorted(self._faults, key=_line)
         details: dict[str, object] = {
             "faults": [msgspec.structs.asdict(fault) for fault in faults],
@@ -59,7 +58,6 @@ class FaultReport:
         return ConfigInvalid("\n".join(self._lines(faults, "faults")), details)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the warnings in the file's order."""
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))
 
     def _add(self, listed: list[Fault], kind: str, fault: Fault) -> None:

@@ -94,21 +94,19 @@ def set_string(document: YamlDocument, section: str, keys: Sequence[str], value:
     return [_insert_lines(document.text, start, f"{' ' * first.column}{line}\n")]
 
 
-def set_in_item(document: YamlDocument, section: str, index: int, key: str, value: str | None) -> list[Splice]:
-    """Set a string of an item of the top-level list `section`, below its name; None removes the setting."""
+def set_in_item(
+    document: YamlDocument, section: str, index: int, keys: Sequence[str], value: str | None
+) -> list[Splice]:
+    """Set a string of an item of the top-level list `section`, under whichever of `keys` is there; the first one, below
+    the item's name, when none is. None removes the setting."""
     text = document.text
     entry = find_entry(document.root, section) if document.root else None
     if entry is None or entry[1].kind != "sequence":
         raise UneditableError
     item = entry[1].children[index].target
-    found, name = find_entry(item, key), find_entry(item, "name")
-    if found is None and value is not None and name is not None:
-        line = f"{key}: {quote(value)}"
-        if item.flow:
-            return [_into_flow(item, line)]
-        return [_insert_lines(text, _line_end(text, name[1].end), f"{' ' * item.column}{line}\n")]
+    found, name = next(filter(None, (find_entry(item, key) for key in keys)), None), find_entry(item, "name")
     if found is None:
-        return []
+        return [] if value is None or name is None else [_below(text, item, name, f"{keys[0]}: {quote(value)}")]
     if value is not None:
         return [
             _set_value(text, *found, quote(value)) if is_null(found[1]) else replace_string(document, found[1], value)
@@ -117,6 +115,12 @@ def set_in_item(document: YamlDocument, section: str, index: int, key: str, valu
     if item.flow or text[start : found[0].start].strip():  # other settings are on its line, or the item's dash
         return [Splice(found[1].start, found[1].end, "null")]
     return [Splice(start, end, "")]
+
+
+def _below(text: str, item: YamlNode, entry: tuple[YamlNode, YamlNode], line: str) -> Splice:
+    if item.flow:
+        return _into_flow(item, line)
+    return _insert_lines(text, _line_end(text, entry[1].end), f"{' ' * item.column}{line}\n")
 
 
 def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> list[Splice]:

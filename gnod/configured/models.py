@@ -67,7 +67,6 @@ class ModelService:
         return presets.uri_for(self._configuration.current, role, collection)
 
     def uses(self) -> list[presets.Use]:
-        """Return every model that the configuration asks for."""
         return presets.uses(self._configuration.current)
 
     def find(self, uri: str) -> Installed | None:

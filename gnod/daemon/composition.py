@@ -32,28 +32,24 @@ from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri, OutdatedDatabase
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
+from gnod.handlers import answers as answer_handlers
 from gnod.handlers import (
-    ask,
     backup,
     collection,
     daemon,
     embedding,
-    evidence,
     index,
     index_status,
     links,
     memory,
     models,
-    publishing,
     saved,
     search,
     subscribe,
 )
-from gnod.handlers import (
-    attached as attached_handlers,
-)
+from gnod.handlers import shared as shared_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import document, document_boxes, document_image
+from gnod.handlers.documents import document, document_pages
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -306,8 +302,7 @@ async def _compose(
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(answers),
-        attached_handlers.handlers(configuration, attached, egress),
+        answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached),
         daemon.handlers(places, stats, pool, control.stop),
@@ -318,10 +313,8 @@ async def _compose(
             )
         ),
         document.handlers(configuration, database, attached),
-        document_boxes.handlers(configuration, database, pool),
-        document_image.handlers(configuration, database, pool),
+        document_pages.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(answers),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
@@ -333,9 +326,9 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
-        publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
         search.handlers(searches, flights),
+        shared_handlers.handlers(configuration, database, attached, publications, egress),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     attached.reload()

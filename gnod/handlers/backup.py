@@ -13,7 +13,7 @@ from gnod.errors import InvalidParams, ShuttingDown
 from gnod.paths import IndexPaths
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.in_thread import in_thread
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import backup, restore, staging
@@ -67,7 +67,7 @@ def handlers(
             took_ms=milliseconds_since(started),
         )
 
-    return {"index.backup": index_backup, "index.restore": index_restore}
+    return named(index_backup, index_restore)
 
 
 def _absolute(path: str) -> Path:

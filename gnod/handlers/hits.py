@@ -62,7 +62,6 @@ def hit_of(rank: int, hit: DocumentHit, params: wire.FilterParams) -> wire.Hit:
 
 
 def _passage(passage: ShownPassage, document: DocumentRow) -> dict[str, object]:
-    """Return the fields of a passage, with the lines of the file."""
     return {
         "line": source_line(document.line_map, passage.line),
         "end_line": source_line(document.line_map, passage.end_line),
@@ -85,7 +84,6 @@ def _definition(definition: StoredDefinition, document: DocumentRow) -> wire.Def
 
 
 def _reasons(components: Mapping[str, float]) -> list[wire.Reason] | UnsetType:
-    """Return why a document is related."""
     return [
         wire.Reason(kind=kind, number=components[kind]) for kind in related_documents.KINDS if kind in components
     ] or UNSET

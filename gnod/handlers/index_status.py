@@ -24,9 +24,8 @@ from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
-from gnod.handlers.attached import infos as attached_infos
 from gnod.handlers.embedding import embedding_status, inference_status
-from gnod.handlers.publishing import infos
+from gnod.handlers.shared import attached_infos, publication_infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Listing, walk
@@ -127,7 +126,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             languages=documents.languages(connection),
             collections=statuses,
             attached=attached,
-            published=infos(services.publishing),
+            published=publication_infos(services.publishing),
             freshness=freshness_of(
                 services.freshness.report(connection, [])._replace(pending=sum(statuse.pending for statuse in statuses))
             ),
@@ -154,7 +153,6 @@ def _endpoint(use: EndpointUse) -> wire.EndpointStatus:
 
 
 def bytes_on_disk(database: Path) -> int:
-    """Return the size of the database with its write-ahead log."""
     sizes = []
     for path in (database, database.with_name(database.name + "-wal")):
         try:

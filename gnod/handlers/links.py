@@ -16,7 +16,7 @@ from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.query import references
 from gnod.search.related import link_graph
 from gnod.store.connection import Connection
@@ -79,14 +79,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     async def links_mentions(params: wire.LinksMentionsParams, _: Call) -> wire.LinksMentionsResult:
         return await database.read(lambda connection: mentions.mentions_of(connection, params))
 
-    return {
-        "document.links": document_links,
-        "links.unresolved": links_unresolved,
-        "links.orphans": links_orphans,
-        "links.check": links_check,
-        "links.graph": links_graph,
-        "links.mentions": links_mentions,
-    }
+    return named(document_links, links_unresolved, links_orphans, links_check, links_graph, links_mentions)
 
 
 def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.DocumentLinksResult:

@@ -20,11 +20,11 @@ from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 
 
 def handlers(service: MemoryService) -> Mapping[str, Handler]:
-    async def store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
+    async def memory_store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
         memories = await service.memories()
         draft = MemoryDraft(
             params.text,
@@ -37,25 +37,25 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         (stored,) = await memories.store([draft])
         return _stored(stored, await memories.proposals(stored.memory))
 
-    async def search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
+    async def memory_search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
         return await _searched(params, SEARCH)
 
-    async def deep_search(params: m.MemoryDeepSearchParams, _: Call) -> m.MemorySearchResult:
+    async def memory_deep_search(params: m.MemoryDeepSearchParams, _: Call) -> m.MemorySearchResult:
         return await _searched(params, DEEP_SEARCH)
 
     async def _searched(params: m.MemorySearchParams, depth: Depth) -> m.MemorySearchResult:
         recalled = await service.recall(params.query, depth, params.namespaces, params.budget_s)
         return _found(recalled, recalled.hits[: params.limit], depth)
 
-    async def retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
+    async def memory_retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
         memories = await service.memories()
         return m.MemoryRecordsResult(memories=_records(memories, await memories.retrieve(params.ids)))
 
-    async def history(params: m.MemoryHistoryParams, _: Call) -> m.MemoryHistoryResult:
+    async def memory_history(params: m.MemoryHistoryParams, _: Call) -> m.MemoryHistoryResult:
         memories = await service.memories()
         return m.MemoryHistoryResult(memories=_records(memories, await memories.history(params.id)))
 
-    async def update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
+    async def memory_update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
         change = MemoryChange(
             params.text,
             params.type,
@@ -71,12 +71,12 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         (record,) = _records(memories, [await memories.update(params.id, change)])
         return record
 
-    async def forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
+    async def memory_forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
         memories = await service.memories()
         await memories.forget(params.ids)
         return m.MemoryForgetResult(forgotten=len(set(params.ids)))
 
-    async def list_(params: m.MemoryListParams, _: Call) -> m.MemoryListResult:
+    async def memory_list(params: m.MemoryListParams, _: Call) -> m.MemoryListResult:
         memories = await service.memories()
         page = await listing.page(
             memories,
@@ -89,28 +89,28 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         records = _records(memories, page.memories, whole=params.whole)
         return m.MemoryListResult(memories=records, total=page.total, cursor=page.cursor, notes=page.notes)
 
-    async def publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
+    async def memory_publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
         memories = await service.memories()
         return _many(await memories.publish(params.ids, params.namespace))
 
-    async def import_(params: m.MemoryImportParams, _: Call) -> m.MemoryManyResult:
+    async def memory_import(params: m.MemoryImportParams, _: Call) -> m.MemoryManyResult:
         drafts = [_draft(at, record) for at, record in enumerate(params.records)]
         memories = await service.memories()
         return _many(await memories.store(drafts))
 
-    async def lock(_: NoParams, __: Call) -> m.MemoryStatusResult:
+    async def memory_lock(_: NoParams, __: Call) -> m.MemoryStatusResult:
         await service.lock()
         return await _status()
 
-    async def unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
+    async def memory_unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
         await service.unlock(params.passphrase)
         return await _status()
 
-    async def move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
+    async def memory_move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
         await service.move_key(params.passphrase, params.new_passphrase)
         return await _status()
 
-    async def status(_: NoParams, __: Call) -> m.MemoryStatusResult:
+    async def memory_status(_: NoParams, __: Call) -> m.MemoryStatusResult:
         return await _status()
 
     async def _status() -> m.MemoryStatusResult:
@@ -129,22 +129,11 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             namespaces=state.namespaces,
         )
 
-    return {
-        "memory.store": store,
-        "memory.search": search,
-        "memory.deep_search": deep_search,
-        "memory.retrieve": retrieve,
-        "memory.history": history,
-        "memory.update": update,
-        "memory.forget": forget,
-        "memory.list": list_,
-        "memory.publish": publish,
-        "memory.import": import_,
-        "memory.lock": lock,
-        "memory.unlock": unlock,
-        "memory.move_key": move_key,
-        "memory.status": status,
-    }
+    return named(
+        *(memory_store, memory_search, memory_deep_search, memory_retrieve, memory_history, memory_update),
+        *(memory_forget, memory_list, memory_publish, memory_import),
+        *(memory_lock, memory_unlock, memory_move_key, memory_status),
+    )
 
 
 def _found(recalled: Recalled, hits: Sequence[RecalledMemory], depth: Depth) -> m.MemorySearchResult:

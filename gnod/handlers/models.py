@@ -34,7 +34,7 @@ from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
 from gnod.protocol.base import ProgressValue, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 
 
 def handlers(
@@ -150,14 +150,7 @@ def handlers(
         installed = await asyncio.to_thread(models.require, uri)
         return wire.ModelsPathResult(path=str(installed.path), uri=uri)
 
-    return {
-        "models.list": models_list,
-        "models.use": models_use,
-        "models.recommend": models_recommend,
-        "models.pull": models_pull,
-        "models.clear": models_clear,
-        "models.path": models_path,
-    }
+    return named(models_list, models_use, models_recommend, models_pull, models_clear, models_path)
 
 
 def _in_force(config: Config) -> list[wire.RoleInForce]:
@@ -231,7 +224,6 @@ def _with_size(info: wire.ModelInfo, asked: DownloadSize | None) -> wire.ModelIn
 
 
 def _size(uri: str, asked: DownloadSize | None) -> dict[str, Any]:
-    """Return the fields about the download of a model that is not installed."""
     known = catalogue.MODELS.get(uri)
     return {
         "download_bytes": asked.bytes if asked and asked.bytes else known and known.bytes,

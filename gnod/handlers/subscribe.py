@@ -17,7 +17,7 @@ from gnod.protocol import subscription as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.index import EmbeddingStatus
 from gnod.rpc.call import NotificationSender
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -56,7 +56,7 @@ def handlers(
             raise SubscriptionNotFound(f"this connection has no subscription {params.subscription}")
         return wire.IndexUnsubscribeResult(subscription=params.subscription)
 
-    return {"index.subscribe": index_subscribe, "index.unsubscribe": index_unsubscribe}
+    return named(index_subscribe, index_unsubscribe)
 
 
 class _Services(NamedTuple):

@@ -16,6 +16,7 @@ import pytest
 from gnoctl.__main__ import run
 from gnod.paths import IndexPaths, resolve
 from tests.client.fake_daemon import FakeDaemon
+from tests.terminal import Terminal
 
 
 class Outcome(NamedTuple):
@@ -82,3 +83,11 @@ def spawn(places: IndexPaths) -> Iterator[Spawn]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def on_a_terminal(*words: str, **environment: str) -> str:
+    """Run a command line on a terminal of its own, and return what it showed."""
+    command = [sys.executable, "-m", "gnoctl", *words]
+    with Terminal(command, {**os.environ, "TERM": "xterm", **environment}) as terminal:
+        assert terminal.finish() == 0
+        return terminal.shown

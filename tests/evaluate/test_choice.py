@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -61,4 +62,4 @@ def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:
 
 
 def test_gnoctl_offers_every_mode() -> None:
-    assert bench.MODES.split("|") == list(MODES)
+    assert list(get_args(bench.Mode)) == list(MODES)

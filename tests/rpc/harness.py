@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -257,8 +257,3 @@ async def serving(
             yield Served(transport, methods, places_in(folder).socket)
         finally:
             await transport.close(0, asyncio.Event())
-
-
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a scenario that must not take long."""
-    asyncio.run(asyncio.wait_for(scenario, timeout=60))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from gnoctl.agents.catalogue import AGENTS, Agent
 from gnoctl.agents.installing import FileEdit, ServerEntry, carry_out, entry, plan, snippet
 from gnoctl.arguments.options import option
-from gnoctl.arguments.shared_options import split_commas
+from gnoctl.arguments.plain import split_commas
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note, print_json
@@ -22,14 +22,9 @@ _PLANNED = {"created": "would create", "changed": "would change", "unchanged": "
 class InstallOptions(JsonOptions, frozen=True, kw_only=True):
     agent: Annotated[
         list[str],
-        option(
-            "--agent",
-            metavar="NAME",
-            help="Only this agent, even if it is not detected. Repeatable",
-            complete="|".join(AGENTS),
-        ),
+        option("--agent", "Only this agent, even if it is not detected. Repeatable", "NAME", complete="|".join(AGENTS)),
     ] = []
-    dry_run: Annotated[bool, option("--dry-run", help="Only show what would change")] = False
+    dry_run: Annotated[bool, option("--dry-run", "Only show what would change")] = False
 
 
 class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -37,7 +37,7 @@ _BATCH = 20
 
 
 class ExportOptions(Options, frozen=True, kw_only=True):
-    file: Annotated[str | None, argument("FILE", help="The file to write [default: standard output]")] = None
+    file: Annotated[str | None, argument("FILE", "The file to write [default: standard output]")] = None
 
 
 @command("memory export", ExportOptions)
@@ -85,18 +85,16 @@ class _Exported(NewMemory, frozen=True, kw_only=True):
 
 
 class ImportOptions(JsonOptions, frozen=True, kw_only=True):
-    file: Annotated[str | None, argument("FILE", help="An export, as JSON Lines; - reads standard input")] = None
+    file: Annotated[str | None, argument("FILE", "An export, as JSON Lines; - reads standard input")] = None
     session: Annotated[
         str | None,
-        option("--from", metavar="FILE", help="The session of an agent, as JSON Lines"),
+        option("--from", "The session of an agent, as JSON Lines", "FILE"),
     ] = None
-    namespace: Annotated[
-        str, option("--namespace", metavar="NAME", help="With --from: store the turns there [default: personal]")
-    ] = "personal"
+    namespace: Annotated[str, option("--namespace", "With --from: store the turns there", "NAME")] = "personal"
     limit: Annotated[
-        Annotated[int, Meta(ge=1)] | None, option("-n", "--limit", help="With --from: import at most this many turns")
+        Annotated[int, Meta(ge=1)] | None, option("-n, --limit", "With --from: import at most this many turns")
     ] = None
-    dry_run: Annotated[bool, option("--dry-run", help="With --from: only show what would be stored")] = False
+    dry_run: Annotated[bool, option("--dry-run", "With --from: only show what would be stored")] = False
 
 
 @command("memory import", ImportOptions)

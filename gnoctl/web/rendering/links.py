@@ -77,7 +77,6 @@ class PageLinks(NamedTuple):
 
 
 def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> PageLinks:
-    """Return the links of a document, as the index resolves them."""
     targets: dict[str, DocumentLink] = {}
     names: dict[str, DocumentLink] = {}
     for link in found:

@@ -19,8 +19,7 @@ from gnod.configured.endpoints import EndpointReport
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
-from gnod.handlers import publishing
-from gnod.handlers.attached import info, published
+from gnod.handlers import shared
 from gnod.handlers.checks import doctor_models
 from gnod.ingest.files.walk import root_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
@@ -31,7 +30,7 @@ from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import Stats
 from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.shared.publisher import PublishingService
@@ -92,7 +91,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_folders(services.configuration),
             *await _files(services.configuration, services.database),
             *map(_attached, services.attached.reports()),
-            *publishing.checks(services.publishing),
+            *shared.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(
@@ -107,7 +106,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
 
-    return {"doctor.run": doctor_run}
+    return named(doctor_run)
 
 
 def _places(places: IndexPaths) -> list[Check]:
@@ -211,7 +210,7 @@ def _attached(report: AttachedReport) -> Check:
     if report.problem:
         remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
         return Check(subject, "warning", report.problem, remedy)
-    state = published(info(report))
+    state = shared.published(shared.attached_info(report))
     return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
@@ -263,7 +262,6 @@ def _inference(inference: Inference) -> Check:
 
 
 async def _memories(memory: MemoryService) -> Check:
-    """Check whether the key of the memories is available."""
     name = "memories"
     try:
         state = await memory.state()

@@ -19,7 +19,7 @@ from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.query import references
 from gnod.shared.attached import Attached, AttachedCollections
 from gnod.store.connection import Connection
@@ -103,12 +103,7 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
 
         return await database.read(work)
 
-    return {
-        "document.get": document_get,
-        "document.multi_get": document_multi_get,
-        "document.locate": document_locate,
-        "document.list": document_list,
-    }
+    return named(document_get, document_multi_get, document_locate, document_list)
 
 
 async def _get_shared(
