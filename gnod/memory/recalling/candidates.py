@@ -42,8 +42,8 @@ _COVERAGE_FLOOR = 0.35
 class MemorySignals(NamedTuple):
     """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `topics`: how many words
     of the query are topics of the memory, against the memory with most. `nearness`: in time, in [0, 1]; NaN: the query
-    names no time. `keywords`, `coverage`, `named` and `states_time` as in `MemoryMatches`; `states_time` only if the query
-    asks when."""
+    names no time. `keywords`, `coverage`, `named` and `states_time` as in `MemoryMatches`; `states_time` only if the
+    query asks when."""
 
     ids: Ids
     cosines: Floats
