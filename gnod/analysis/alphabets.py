@@ -114,7 +114,7 @@ LANGUAGES = sorted({"zh", *_ONE_LANGUAGE.values(), *(code for each in _LETTERS.v
 # Every sentence of these languages has such letters: at least this share.
 _MARKED = {
     "LATIN": {"vi": frozenset("ăđơưạảấầẩậắằặẹếềểệịọốồổộớờởợụủứừửựỷ"), "yo": frozenset("ẹọṣ\u0323")},
-    "CYRILLIC": {"kk": frozenset("ғқңүұһәө"), "mn": frozenset("үө")},
+    "CYRILLIC": {"kk": frozenset("ғқңұһә"), "mn": frozenset("үө")},
 }
 _MARKED_SHARE = 0.02
 # Foreign names and words have other letters, so this share of a text's letters is not evidence.

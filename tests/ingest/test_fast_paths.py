@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnod.analysis import alphabets, prose, terms
+from gnod.analysis import alphabets, languages, terms
 from gnod.ingest.formats import convert
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.text import canonical, chunking, outline
@@ -78,9 +78,9 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 @example("~~~\na b\n~~~", 1)
 @example("#_aa_b", 1)
 def test_the_sample_of_prose(text: str, times: int) -> None:
-    head = (text * times)[: prose.SAMPLE_CHARACTERS * 6]
-    expected = " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[: prose.SAMPLE_CHARACTERS]
-    assert prose.prose_sample(text * times) == expected
+    head = (text * times)[: languages.SAMPLE_CHARACTERS * 6]
+    expected = " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[: languages.SAMPLE_CHARACTERS]
+    assert languages.prose_sample(text * times) == expected
 
 
 @given(_TEXTS)

@@ -26,7 +26,6 @@ _LIBRARIES = (
     "xlrd",
     "pypdfium2",
     "pdfminer.high_level",
-    "lingua",
     "charset_normalizer",
 )
 _REFUSED = frozenset(

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from math import exp
 from typing import NamedTuple, Protocol, TypeVar
 
-from gnod.analysis.short_texts import detect_query
+from gnod.analysis.languages import detect_query
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Expansion
