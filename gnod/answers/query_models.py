@@ -26,10 +26,10 @@ from gnod.models.profiles import EmbeddingText
 from gnod.models.run.generator import Generator
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
-from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
+from gnod.search.hybrid.embedding import Embed, ahead
 from gnod.search.hybrid.joint import Source
-from gnod.search.hybrid.stages import Embed, HybridResult, SearchDependencies
+from gnod.search.hybrid.stages import HybridResult, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store import joined
 from gnod.store.connection import Connection, Read

@@ -61,7 +61,7 @@ class Variant(NamedTuple):
 
 VARIANTS: Mapping[str, Variant] = {
     BASELINE: Variant(),
-    "hybrid-rrf": Variant(SearchOptions(method="rrf")),
+    "hybrid-rrf": Variant(SearchOptions(fusion="rrf")),
     "hybrid-no-expand": Variant(SearchOptions(expand=False), needs="expand"),
     "hybrid-no-rerank": Variant(SearchOptions(rerank=False), needs="rerank"),
     "hybrid-no-floor": Variant(SearchOptions(floor=False), needs="rerank"),

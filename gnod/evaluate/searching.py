@@ -15,10 +15,10 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.freshness.read_your_writes import FreshnessReport, Known
 from gnod.search.correction.corrector import Corrector
 from gnod.search.expansion.expander import Expander
-from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
+from gnod.search.hybrid.embedding import Embed, ahead
 from gnod.search.hybrid.joint import Source
-from gnod.search.hybrid.stages import Embed, SearchDependencies
+from gnod.search.hybrid.stages import SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.service import SearchService

@@ -44,7 +44,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
             expand=params.expand,
             rerank=params.rerank,
             floor=params.floor,
-            method=params.fusion,
+            fusion=params.fusion,
             budget_s=params.budget_s,
         )
         request = _request(params, exact=params.exact)

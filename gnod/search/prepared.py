@@ -13,8 +13,9 @@ from gnod.search.correction.corrector import Corrector
 from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.budget import Stage
+from gnod.search.hybrid.embedding import Embed
 from gnod.search.hybrid.joint import Source
-from gnod.search.hybrid.stages import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.search.hybrid.stages import HybridResult, OnStage, SearchDependencies, SearchOptions
 from gnod.search.query.parsing import ParsedQuery
 from gnod.search.results import Asked, correct_stage, with_lag
 from gnod.shared.attached import Joined

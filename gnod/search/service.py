@@ -25,7 +25,8 @@ from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.hybrid import joint
 from gnod.search.hybrid.budget import stage
-from gnod.search.hybrid.stages import BUDGET_S, HybridResult, OnStage, SearchOptions, embedded_texts
+from gnod.search.hybrid.embedding import embedded_texts
+from gnod.search.hybrid.stages import BUDGET_S, HybridResult, OnStage, SearchOptions
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.nearest_documents import Nearest
