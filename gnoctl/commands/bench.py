@@ -10,9 +10,11 @@ from msgspec import Meta
 
 from gnoctl.arguments.options import argument, option, specs
 from gnoctl.command import SHARED, Options, command
+from gnod.types import FUSION_METHODS
 
 # The modes of gnod.evaluate. A test compares the two lists.
-MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"
+_VARIANTS = (*FUSION_METHODS[1:], "no-expand", "no-rerank", "no-floor")
+MODES = "|".join(("lexical", "vector", "hybrid", *(f"hybrid-{each}" for each in _VARIANTS)))
 
 
 def _model(flag: str, help: str) -> object:
@@ -78,8 +80,7 @@ def bench(options: BenchOptions) -> NoReturn:
 
     With --memory, DIR contains memories.jsonl (id, namespace, text; when, speaker) and queries.jsonl (id, namespace,
     question, category, evidence), as for LoCoMo. The memories are stored in a temporary database. The figures are the
-    part of the evidence among the first 1, 5, 10 and 20 results, by kind of question: as `gnoctl recall` searches
-    (convex), without names and times (plain), and with ranks instead of scores (rrf).
+    part of the evidence among the first 1, 5, 10 and 20 results of `gnoctl recall`, by kind of question.
 
     If DIR also contains answers.tsv (query-id, corpus-id, answer), the mode hybrid quotes as `gnoctl ask` does: the
     figures say in how many queries the first quote, or one of the first three, contains an answer. In every

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.references import absolute
@@ -27,8 +27,10 @@ from gnoctl.printing.output import NOTHING_INDEXED, note
 from gnoctl.printing.wording import corrected, missed_by
 from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
 from gnod.client.connection import Connection
+from gnod.errors import UsageError
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
+from gnod.types import FUSION_METHODS
 
 P = TypeVar("P", bound=wire.FilterParams)
 
@@ -105,7 +107,15 @@ class HybridOptions(ExactOptions, frozen=True, kw_only=True):
     candidates: Annotated[int, option("--candidates", metavar="N", help="Rerank this many documents [default: 20]")] = (
         20
     )
-    rrf: Annotated[bool, option("--rrf", help="Fuse by rank instead of by score")] = False
+    fusion: Annotated[
+        str,
+        option(
+            "--fusion",
+            metavar="METHOD",
+            complete="|".join(FUSION_METHODS),
+            help="How to fuse both rankings: convex (by score) or rrf (by rank) [default: convex]",
+        ),
+    ] = "convex"
     budget: Annotated[
         float, option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 2]")
     ] = 2.0
@@ -184,7 +194,9 @@ def query(options: HybridOptions) -> None:
       gnoctl query $'lex: "blue green" deploy\\nvec: switching traffic to a new version without downtime'
       gnoctl query how do we rotate the keys --paths | fzf
     """
-    fusion: Literal["convex", "rrf"] = "rrf" if options.rrf else "convex"
+    fusion = next((method for method in FUSION_METHODS if method == options.fusion), None)
+    if fusion is None:
+        raise UsageError(f"there is no fusion method {options.fusion!r}: choose from {', '.join(FUSION_METHODS)}")
     params = _params(
         options,
         wire.SearchQueryParams,

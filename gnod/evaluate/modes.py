@@ -14,6 +14,7 @@ from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import SearchOptions
 from gnod.search.request import Results, SearchRequest
+from gnod.types import FUSION_METHODS
 
 T = TypeVar("T")
 BASELINE = "hybrid"
@@ -61,7 +62,7 @@ class Variant(NamedTuple):
 
 VARIANTS: Mapping[str, Variant] = {
     BASELINE: Variant(),
-    "hybrid-rrf": Variant(SearchOptions(fusion="rrf")),
+    **{f"hybrid-{method}": Variant(SearchOptions(fusion=method)) for method in FUSION_METHODS[1:]},
     "hybrid-no-expand": Variant(SearchOptions(expand=False), needs="expand"),
     "hybrid-no-rerank": Variant(SearchOptions(rerank=False), needs="rerank"),
     "hybrid-no-floor": Variant(SearchOptions(floor=False), needs="rerank"),

@@ -190,9 +190,9 @@ def _notes(run: Summary) -> Iterator[str]:
 def memories(measured: Measured) -> Iterator[str]:
     """Yield the recall of memories by kind of question, then how often a search came back empty."""
     yield f"{_plain(measured.folder)}: {measured.memories:,} memories"
-    headers = ["questions", "mode", *(f"R@{at}" for at in CUTOFFS), "number"]
+    headers = ["questions", "number", *(f"R@{at}" for at in CUTOFFS)]
     rows = [
-        [each.category, each.mode, *(f"{each.at[at]:.3f}" for at in CUTOFFS), f"{each.questions:,}"]
+        [each.category, f"{each.questions:,}", *(f"{each.at[at]:.3f}" for at in CUTOFFS)]
         for each in sorted(measured.recall, key=lambda each: (each.category != ALL, each.category))
     ]
     yield from _columns(headers, rows)

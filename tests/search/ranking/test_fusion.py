@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT
 from gnod.search.ranking.fusion import METHODS, Evidence, Fusion, Retriever, fuse
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.types import FusionMethod
+from gnod.types import FUSION_METHODS, FusionMethod
 
 KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
@@ -239,3 +239,8 @@ def test_what_both_have_first_is_first(method: FusionMethod, words: Evidence, me
         for each in (words, meanings)
     ]
     assert ids(fuse(method, both, lambda id_: id_))[0] == best
+
+
+def test_every_method_has_a_function() -> None:
+    """And is offered on the wire, by the command line and by bench, which read the names."""
+    assert tuple(METHODS) == FUSION_METHODS
