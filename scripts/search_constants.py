@@ -68,9 +68,9 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         ),
     ),
     "Corrections": (
-        Constant("search.correction.query_words:MIN_LETTERS", "letters of a word that is corrected"),
+        Constant("search.correction.occurrences:MIN_LETTERS", "letters of a word that is corrected"),
         Constant(
-            "search.correction.query_words:SHORT",
+            "search.correction.occurrences:SHORT",
             "letters of a word that may lack one, if documents have the other words",
         ),
         Constant("search.correction.correcting:TWO_EDITS", "letters of a word that may have two errors"),

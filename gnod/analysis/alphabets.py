@@ -6,7 +6,6 @@ that lingua supports are listed, so that both give the same codes.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -119,7 +118,6 @@ _MARKED = {
 _MARKED_SHARE = 0.02
 # Foreign names and words have other letters, so this share of a text's letters is not evidence.
 _FOREIGN_SHARE = 0.01
-_NOT_ASCII = re.compile("[^\x00-\x7f]")
 
 
 def candidates(sample: str) -> list[str]:
@@ -145,11 +143,6 @@ def candidates(sample: str) -> list[str]:
     if script in _ONE_LANGUAGE:
         return [_ONE_LANGUAGE[script]]
     return _by_letters(script, counts, scripts[script]) if script in _LETTERS else []
-
-
-def has_other_letters(sample: str) -> bool:
-    """Tell whether the sample has letters that English has not. Much faster than `candidates`."""
-    return not sample.isascii() and any(map(_script, _NOT_ASCII.findall(sample.lower())))
 
 
 def _by_letters(script: str, counts: Mapping[str, int], total: int) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gnod.analysis import alphabets, close_languages, common_words, trigrams
+from gnod.analysis import close_languages, common_words, trigrams
 from gnod.analysis.alphabets import LATIN, candidates
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 
@@ -54,7 +54,6 @@ _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 # A word also begins after an underscore, which may have been read as markup.
 _IDENTIFIER = r"(?<![^\W_])(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*"
 _NOT_PROSE = re.compile(rf"https?://\S+|`[^`\n]*`|<[^>\n]*>|{_IDENTIFIER}|[#*|=\-_>\[\](){{}}]+|\d+")
-_AROUND_WORDS = ".,;:!?'\"“”‘’"
 
 
 def detect(text: str) -> str | None:
@@ -66,13 +65,14 @@ def detect(text: str) -> str | None:
     True
     """
     sample = prose_sample(text)
-    if _is_english(sample):
+    possible = candidates(sample)
+    if _is_english(sample, possible):
         return "en"
     head = text[:SAMPLE_CHARACTERS]
     least = _MIN_LETTERS_IN_CODE if len(_CODE.findall(head)) > _CODE_SHARE * len(head) else _MIN_LETTERS
     if sample.isascii() and sum(map(str.isalpha, sample)) < least:
         return None
-    return _likeliest(sample, candidates(sample))
+    return _likeliest(sample, possible)
 
 
 def detect_query(text: str) -> str | None:
@@ -91,31 +91,16 @@ def detect_query(text: str) -> str | None:
 
 def prose_sample(text: str) -> str:
     """Return the beginning of the text without code, addresses and markup."""
-    head = text[: SAMPLE_CHARACTERS * 6]
-    if "`" in head or "~~~" in head or ("<" in head and ">" in head):  # may begin and end in different words
-        return " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[:SAMPLE_CHARACTERS]
-    words: list[str] = []
-    length = 0
-    for word in head.split():
-        if word.isalpha() or word.strip(_AROUND_WORDS).isalpha():  # this is true of most words
-            words.append(word)
-            length += len(word) + 1
-        else:
-            prose = _NOT_PROSE.sub(" ", word).split()
-            words += prose
-            length += sum(map(len, prose)) + len(prose)
-        if length > SAMPLE_CHARACTERS:
-            break
-    return " ".join(words)[:SAMPLE_CHARACTERS]
+    head = text[: SAMPLE_CHARACTERS * 3]
+    return " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[:SAMPLE_CHARACTERS]
 
 
-def _is_english(sample: str) -> bool:
+def _is_english(sample: str, possible: list[str]) -> bool:
     """Recognise English by its function words. A quarter of English prose, and two thirds of technical notes at least
     a sixth, are these words; in other languages hardly a tenth."""
     words = sample.lower().split()
     count = sum(map(_ENGLISH_WORDS.__contains__, words))
-    is_likely = len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words)
-    if is_likely and (not alphabets.has_other_letters(sample) or "en" in candidates(sample)):
+    if "en" in possible and len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words):
         return True
     if len(words) >= _ENGLISH_LINE:
         return False

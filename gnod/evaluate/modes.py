@@ -13,7 +13,7 @@ from gnod.evaluate.measures import DEPTH
 from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import SearchOptions
-from gnod.search.request import Results, SearchRequest
+from gnod.search.results import Results, SearchRequest
 from gnod.types import FUSION_METHODS
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from gnod.protocol.base import copied
 from gnod.search.hits import Hit
 from gnod.search.passages.best_passage import Passage
 from gnod.search.related import related_documents
-from gnod.search.request import Results
+from gnod.search.results import Results
 from gnod.store.tables.documents import Document
 from gnod.store.tables.records import Definition
 from gnod.types import format_uri, source_line

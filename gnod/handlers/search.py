@@ -15,7 +15,7 @@ from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.flights import Flights
 from gnod.search.hybrid.stages import OnStage, SearchOptions
-from gnod.search.request import SearchRequest
+from gnod.search.results import SearchRequest
 from gnod.search.service import SearchService
 
 # Seconds after which the progress of a stage is sent again: a client does not draw it at once.

@@ -35,11 +35,12 @@ from gnod.search.query import references
 from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.related import related_documents
-from gnod.search.request import Results, SearchRequest
 from gnod.search.results import (
     Asked,
     Found,
     KeywordSearch,
+    Results,
+    SearchRequest,
     correct_stage,
     definitions_first,
     keyword_results,

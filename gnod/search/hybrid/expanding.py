@@ -10,7 +10,6 @@ from gnod.search.expansion.expander import Expander, Expansion
 from gnod.search.hybrid.budget import Backoff, Budget, Skipped
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.query.parsing import ParsedQuery, QueryLine, variant_lines
-from gnod.types import Unavailable
 
 # Reading the cache and detecting the language of a query take this long the first time.
 _AROUND_S = 0.5
@@ -20,7 +19,7 @@ STRONG_TOP, STRONG_GAP, STRONG_RANKS = 0.84, 0.14, 5
 
 
 async def variants(
-    expander: Expander | Unavailable,
+    expander: Expander,
     backoff: Backoff,
     query: ParsedQuery,
     surveys: Sequence[LexicalSurvey],
@@ -33,8 +32,6 @@ async def variants(
     the query itself. `kept_s`: of the budget, for other stages. `on_begin`: called before the model writes."""
     started = time.monotonic()
     try:
-        if isinstance(expander, Unavailable):
-            raise Skipped(expander.reason)
         if query.is_structured:
             raise Skipped("the query itself says what to search")
         if any(map(is_strong, surveys)):

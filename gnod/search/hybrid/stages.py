@@ -200,6 +200,9 @@ class _Search:
         return query, surveys
 
     async def _variants(self, words: Surveys) -> list[QueryLine]:
+        if isinstance(self._expander, Unavailable):
+            self._leave_out("expand", self._expander)
+            return []
         return await expanding.variants(
             self._expander,
             self._dependencies.backoff,
@@ -209,6 +212,9 @@ class _Search:
             kept_s=RERANK_SHARE * self._budget.limit_s * self._reranks,
             on_begin=lambda: self._on_stage("expanding the query"),
         )
+
+    def _leave_out(self, stage: str, model: Unavailable) -> None:
+        self._budget.note(stage, time.monotonic(), {}, why=model.reason, ran=False)
 
     async def _embedded(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         given = (self._dependencies.embed, lines, self._dependencies.readability, self._budget, stage)
@@ -293,7 +299,7 @@ class _Search:
         """Return the best documents. `behind`: the larger pool, whose documents follow in their order and with lower
         scores."""
         if isinstance(self._reranker, Unavailable):
-            self._budget.note("rerank", time.monotonic(), {}, why=self._reranker.reason, ran=False)
+            self._leave_out("rerank", self._reranker)
         ranked = fused.ranked
         if behind:
             ranked = without_copies(connection, [*ranked, *_behind(ranked, behind.ranked)])
