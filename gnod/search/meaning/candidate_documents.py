@@ -186,40 +186,46 @@ class Scored:
         return Spread.of(self._best[self._best > -np.inf])
 
 
-class OnDisk(Scored):
-    """The stored vectors of a model. Each query reads all of them, and keeps the nearest. `passing`: those to read and
-    keep instead."""
+class OnDisk:
+    """The stored vectors of a model; each query reads all of them, and keeps the nearest."""
 
-    def __init__(self, connection: Connection, model_id: int, query: Floats, passing: Ids | None = None) -> None:
+    def __init__(self, connection: Connection, model_id: int, query: Floats) -> None:
+        self._connection = connection
         self._model_id = model_id
         self._query = query
-        ids, cosines = _read(connection, model_id, query, passing)
-        floor = -np.inf
-        if passing is None:
-            nearest, floor = _best(cosines, _ON_DISK)
-            ids, cosines = ids[nearest], cosines[nearest]
-        layout = _layout(ids, vector_rows.places(connection, model_id, ids.tolist()))
-        exact = stored(connection, model_id, ids, query)
-        super().__init__(connection, ids, cosines, layout, exact, below=floor + FLOAT_NOISE)
+        ids, cosines = self._read(vector_rows.blocks(connection, model_id, _READ_ROWS))
+        nearest, floor = _best(cosines, _ON_DISK)
+        self._scored = self._of(ids[nearest], cosines[nearest], below=floor + FLOAT_NOISE)
 
-    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Scored:
+    def __len__(self) -> int:
+        return len(self._scored)
+
+    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+        return self._scored.top(depth, needed, wanted)
+
+    def share(self, _: Wanted) -> None:
+        return None
+
+    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
         condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
         passing = vector_rows.passing(self._connection, self._model_id, condition)
-        return Scored.narrowed(OnDisk(self._connection, self._model_id, self._query, passing), wanted, ids)
+        parts = (passing[first : first + _READ_ROWS].tolist() for first in range(0, len(passing), _READ_ROWS))
+        found = self._read(vector_rows.by_ids(self._connection, self._model_id, part) for part in parts)
+        return self._of(*found, below=-np.inf).narrowed(wanted, ids)
 
     def spread(self) -> Spread | None:
         return None
 
+    def _read(self, blocks: Iterable[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
+        """Return ids and cosines. Keeps no vector: all of them do not fit into memory."""
+        parts = [(ids, np.asarray(vectors @ self._query, np.float32)) for ids, vectors in blocks if len(ids)]
+        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
+        return ids, np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
 
-def _read(connection: Connection, model_id: int, query: Floats, passing: Ids | None) -> tuple[Ids, Floats]:
-    """Return ids and cosines, of all vectors or these. Keeps no vector: all of them do not fit into memory."""
-    blocks = vector_rows.blocks(connection, model_id, _READ_ROWS)
-    if passing is not None:
-        parts = (passing[first : first + _READ_ROWS].tolist() for first in range(0, len(passing), _READ_ROWS))
-        blocks = (vector_rows.by_ids(connection, model_id, part) for part in parts)
-    found = [(ids, np.asarray(vectors @ query, np.float32)) for ids, vectors in blocks if len(ids)]
-    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in found)])
-    return ids, np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in found)])
+    def _of(self, ids: Ids, cosines: Floats, *, below: float) -> Scored:
+        layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
+        exact = stored(self._connection, self._model_id, ids, self._query)
+        return Scored(self._connection, ids, cosines, layout, exact, below=below)
 
 
 def quantised(
