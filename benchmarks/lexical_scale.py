@@ -60,7 +60,7 @@ class Index:
     """A database with postings, filled in this process."""
 
     def __init__(self, path: Path) -> None:
-        self.database = Database(path, readers=1)
+        self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), VERSION)
         self._feed = Feed()
         self._own = self.database.open_reader()

@@ -27,7 +27,7 @@ from benchmarks.throwaway import Throwaway, cached_model, require_shared, throwa
 
 QUERY = "how do cells express proteins"
 _FOREGROUND = ("MainThread", "gnod-reader", "asyncio")
-_QUIET_S = 0.3
+_QUIET_S = 1.0
 
 
 def main() -> int:

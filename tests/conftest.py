@@ -102,6 +102,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_report_header() -> str:
     return (
         f"gnod {gnod.__version__}, SQLite {apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()},"
+        f" sqlite-vec {importlib.metadata.version('sqlite-vec')},"
         f" llama-cpp-python {importlib.metadata.version('llama-cpp-python')}"
     )
 

@@ -52,8 +52,8 @@ def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
 
 
 class SmallIndex:
-    def __init__(self, path: Path) -> None:
-        self.database = Database(path, readers=1)
+    def __init__(self, path: Path, *, use_knn: bool = True) -> None:
+        self.database = Database(path, readers=1, use_knn=use_knn)
 
     def close(self) -> None:
         self.database.close()

@@ -22,7 +22,7 @@ class MemoryDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         with _explained(path):
-            super().__init__(path, schema=memory_schema.SCHEMA, readers=_READERS)
+            super().__init__(path, schema=memory_schema.SCHEMA, readers=_READERS, use_knn=False)
 
     async def read(self, work: Callable[[Connection], T], /) -> T:
         with _explained(self.path):

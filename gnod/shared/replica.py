@@ -125,7 +125,7 @@ class Replica:
             return self._prepare()
 
     def _prepare(self) -> Database:
-        database = Database(self._path, readers=1)
+        database = Database(self._path, readers=1, use_knn=False)
         try:
             if not database.submit_write(self._is_current).result():
                 raise Corrupt("the replica is of another collection or version")

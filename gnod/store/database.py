@@ -30,6 +30,7 @@ from gnod.store.keyword_index.postings import attachment
 from gnod.store.keyword_index.postings.one_view import in_one_view, in_snapshot
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.schema import Schema, migrate, usable_version
+from gnod.store.vectors import knn
 from gnod.turns import Turns
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class Follower(Protocol):
 class Database:
     """A database file of gnod, opened and migrated; by default that of an index.
 
+    `knn_missing`: why sqlite-vec is not loaded, if it is not.
     `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, if it did.
     `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found; `written`
     in the writer's thread, after each transaction and before its caller knows.
@@ -75,15 +77,20 @@ class Database:
     StorageFailed.
     """
 
-    def __init__(self, path: Path, *, schema: Schema = index_schema.SCHEMA, readers: int = READERS) -> None:
+    def __init__(
+        self, path: Path, *, schema: Schema = index_schema.SCHEMA, readers: int = READERS, use_knn: bool = True
+    ) -> None:
         self.path = path
         self._kind = schema.kind
+        self.knn_missing: str | None = None if use_knn else "disabled"
         self.failure: StorageFailed | None = None
         self.damaged: Signal[[]] = Signal()
         self.written: Signal[[]] = Signal()
         with translated(path, self._kind):
             self.unclean_shutdown = _has_bytes(path.with_name(path.name + "-wal"))
             self._writer_connection = _open_writer(path, schema)
+            if use_knn:
+                self.knn_missing = _load_knn(self._writer_connection)
             # This creates -wal and -shm.
             self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             self.file_identity = identify(path)
@@ -286,6 +293,8 @@ class Database:
 
     def _open_reader(self) -> Connection:
         connection = open_reader(self.path, self.postings)
+        if self.knn_missing is None:
+            knn.load(connection)
         with self._lock:
             self._reader_connections.append(connection)
         return connection
@@ -351,6 +360,14 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
 def _is_sqlite(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _load_knn(connection: Connection) -> str | None:
+    try:
+        return knn.load(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _refuse_unsuitable(path: Path, schema: Schema) -> None:

@@ -113,7 +113,7 @@ async def _ask(
         return []
     folder = database.path.parent
     with tempfile.TemporaryDirectory(prefix=_scratch(database), dir=folder, ignore_cleanup_errors=True) as scratch:
-        index = await asyncio.to_thread(Database, Path(scratch) / "index.sqlite", readers=1)
+        index = await asyncio.to_thread(Database, Path(scratch) / "index.sqlite", readers=1, use_knn=False)
         try:
             await _fill(index, collection, sources, changed, prepare, on_progress)
             await _copy_vectors(database, index, sources, embedder.uri)

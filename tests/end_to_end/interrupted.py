@@ -45,7 +45,7 @@ def fill(places: Places, many: int) -> tuple[SmallIndex, Database]:
     places.config_file.write_text(f"collections: []  # {many}\n")
     index = SmallIndex(places.database)
     index.add({f"{n}.md": f"# {n}\n" for n in range(many)})
-    memories = Database(places.memory_database, schema=memory_schema.SCHEMA, readers=1)
+    memories = Database(places.memory_database, schema=memory_schema.SCHEMA, readers=1, use_knn=False)
     memories.submit_write(lambda c: c.execute("INSERT INTO namespaces VALUES (1, x'00', x'00', 0)")).result()
     row = "INSERT INTO memories VALUES (?1, ?1, 1, 'fact', 0, 0, CAST(?1 AS BLOB), x'00', NULL)"
     memories.submit_write(lambda c: c.executemany(row, [(n + 1,) for n in range(many)])).result()

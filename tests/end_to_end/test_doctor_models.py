@@ -41,6 +41,7 @@ def test_a_missing_model_has_a_remedy(machine: Machine) -> None:
     assert [check["remedy"] for check in others] == ["gnoctl models pull rerank", "gnoctl models pull expand"]
     assert "`gnoctl ask` cannot answer" in others[1]["message"]
     assert found["inference worker"]["message"] == "off"
+    assert found["sqlite-vec"]["status"] == "ok"
     assert found["pip"]["status"] == "ok"
 
 
@@ -81,3 +82,13 @@ def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:
     assert missing["status"] == "warning"
     assert "no semantic search in notes" in missing["message"]
     assert "index.yml" in missing["remedy"]
+
+
+def test_without_sqlite_vec(machine: Machine) -> None:
+    (machine.folder / "path").mkdir()
+    (machine.folder / "path" / "sqlite_vec.py").write_text("raise ImportError\n")
+    machine.environment["PYTHONPATH"] = str(machine.folder / "path")
+    machine.ok("init", str(machine.notes))
+    missing = checks(machine)["sqlite-vec"]
+    assert missing["status"] == "warning"
+    assert "sqlite-vec is not installed. Semantic search works without it" in missing["message"]

@@ -31,7 +31,7 @@ class Index:
     ) -> None:
         self.least = least
         self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
-        self.database = Database(path, readers=1)
+        self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), terms.VERSION)
         self.following = Following(
             self.database, self.postings, self.builder, lambda: self.least, rest_s=rest_s, idle_s=idle_s

@@ -27,7 +27,7 @@ def text_of(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    database = Database(tmp_path_factory.mktemp("packing") / "index.sqlite")
+    database = Database(tmp_path_factory.mktemp("packing") / "index.sqlite", use_knn=False)
     yield database
     database.close()
 
@@ -59,7 +59,7 @@ def test_any_text_is_read_again(database: Database, text: str) -> None:
 
 @pytest.mark.slow
 def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
-    database = Database(tmp_path / "index.sqlite")
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
 
     def add(connection: Connection, first: int, last: int) -> None:
         for number in range(first, last):
@@ -83,7 +83,7 @@ def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
     ]
     assert len(set(ids)) == 2
     database.close()
-    again = Database(tmp_path / "index.sqlite")
+    again = Database(tmp_path / "index.sqlite", use_knn=False)
     assert again.submit_read(stored).result() == expected
     again.close()
 
@@ -101,7 +101,7 @@ def test_a_long_text_stays_as_it_is(database: Database) -> None:
 
 
 def test_equal_short_texts_make_no_dictionary_and_no_error(tmp_path: Path) -> None:
-    database = Database(tmp_path / "index.sqlite")
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
 
     def work(connection: Connection) -> None:
         for number in range(1_000):
@@ -118,7 +118,7 @@ def test_equal_short_texts_make_no_dictionary_and_no_error(tmp_path: Path) -> No
     "damage", ["packed = x'28b52ffd'", "packed = x''", "packed = zeroblob(50)", "packed = x'28b52ffd2301000000'"]
 )
 def test_a_damaged_text_is_a_damaged_index(tmp_path: Path, damage: str) -> None:
-    database = Database(tmp_path / "index.sqlite")
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
     database.submit_write(lambda c: store(c, "one", text_of(1))).result()
     database.submit_write(lambda c: c.execute(f"UPDATE mirrors SET {damage}")).result()
     with pytest.raises(DatabaseCorrupt):

@@ -212,7 +212,7 @@ def test_another_index_from_before_the_release_is_refused_and_not_touched(path: 
 
 def test_memories_from_before_the_release_with_another_schema_are_refused_and_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "memory.sqlite"
-    opened = partial(Database, path, schema=memory_schema.SCHEMA)
+    opened = partial(Database, path, schema=memory_schema.SCHEMA, use_knn=False)
     opened().close()
     change(path, BEFORE_RELEASE.format(1), "DROP INDEX memories_superseded_by")
     before = contents(tmp_path)

@@ -17,7 +17,7 @@ ONE_WORD = "ü" * 1_000_000 + "\n"
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path / "index.sqlite")
+    database = Database(tmp_path / "index.sqlite", use_knn=False)
     yield database
     database.close()
 

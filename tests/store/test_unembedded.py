@@ -101,7 +101,7 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = TemporaryDirectory()
-        self.index = SmallIndex(Path(self.folder.name, "i.db"))
+        self.index = SmallIndex(Path(self.folder.name, "i.db"), use_knn=False)
 
     def teardown(self) -> None:
         self.index.close()

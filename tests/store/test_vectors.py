@@ -12,7 +12,8 @@ from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import index_schema
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance
-from gnod.store.vectors import vector_rows, vectors
+from gnod.store.tables.filters import Condition
+from gnod.store.vectors import knn, vector_rows, vectors
 from gnod.store.vectors.vectors import Piece
 from tests.small_index import SmallIndex, vector_of
 
@@ -230,3 +231,21 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     remaining = count(index, "vector_changes")
     assert isinstance(remaining, int)
     assert kept <= remaining < kept + 1024
+
+
+@pytest.mark.parametrize("limit", [2, 10])
+def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex, limit: int) -> None:
+    index.add({f"{n}.md": f"note {n}" for n in range(5)})
+    index.embed(URI)
+    index.embed(OTHER, dimensions=4)
+    query = vector_of(URI, "q")
+    query /= np.linalg.norm(query)
+    stored = index.rows("SELECT id, embedding FROM content_vectors WHERE model_id = 1")
+    expected = {number: float(np.frombuffer(blob, "<f4") @ query) for number, blob in stored if isinstance(blob, bytes)}
+    found = index.database.submit_read(lambda c: knn.nearest(c, 1, query.tobytes(), limit)).result()
+    assert [each.vector_id for each in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
+    assert [each.cosine for each in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
+    condition = Condition("d.path IN ('1.md', '3.md')")
+    of_two = index.database.submit_read(lambda c: knn.of_documents(c, 1, query.tobytes(), condition)).result()
+    assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
+    assert len(of_two) == 2

@@ -99,6 +99,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             ),
             _inference(services.inference),
             await _memories(services.memory),
+            _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
             _pip(),
             _inotify(),
@@ -280,6 +281,19 @@ async def _memories(memory: MemoryService) -> Check:
         message = f"none yet, and {problem}, so they will need a passphrase"
         return Check(name, "ok", message, _UNLOCK)
     return Check(name, "ok", "none yet; the system's keyring will keep their key")
+
+
+def _vector_extension(database: Database) -> Check:
+    from importlib.metadata import version  # the import takes 20 ms at each start of the daemon
+
+    if missing := database.knn_missing:
+        return Check(
+            "sqlite-vec",
+            "warning",
+            f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
+            "pip install sqlite-vec, then: gnoctl daemon restart",
+        )
+    return Check("sqlite-vec", "ok", f"{version('sqlite-vec')}, loaded")
 
 
 def _package(name: str, purpose: str, is_optional: bool) -> Check:

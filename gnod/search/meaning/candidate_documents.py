@@ -16,7 +16,7 @@ from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.ranked import Held, RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
-from gnod.store.vectors import vector_rows
+from gnod.store.vectors import knn, vector_rows
 from gnod.store.vectors.vector_rows import Places
 
 _MIN_DEPTH = 64
@@ -29,7 +29,7 @@ _COST = 10
 _KNOWN_SHARE = 0.25
 # Documents as near as the last one, within the error of quantisation, are checked down to this depth.
 _MAX_DEPTH = 4096
-_READ_ROWS = 4096
+_STREAMED_ROWS = 4096
 # A search on disk keeps this many vectors.
 _ON_DISK = 4096
 
@@ -193,9 +193,8 @@ class OnDisk:
         self._connection = connection
         self._model_id = model_id
         self._query = query
-        ids, cosines = self._read(vector_rows.blocks(connection, model_id, _READ_ROWS))
-        nearest, floor = _best(cosines, _ON_DISK)
-        self._scored = self._of(ids[nearest], cosines[nearest], below=floor + FLOAT_NOISE)
+        found = knn.nearest(connection, model_id, query.tobytes(), _ON_DISK)
+        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1].cosine + FLOAT_NOISE)
 
     def __len__(self) -> int:
         return len(self._scored)
@@ -208,21 +207,16 @@ class OnDisk:
 
     def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
         condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
-        passing = vector_rows.passing(self._connection, self._model_id, condition)
-        parts = (passing[first : first + _READ_ROWS].tolist() for first in range(0, len(passing), _READ_ROWS))
-        found = self._read(vector_rows.by_ids(self._connection, self._model_id, part) for part in parts)
-        return self._of(*found, below=-np.inf).narrowed(wanted, ids)
+        found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
+        return self._of(found, below=-np.inf).narrowed(wanted, ids)
 
     def spread(self) -> Spread | None:
         return None
 
-    def _read(self, blocks: Iterable[tuple[Ids, Floats]]) -> tuple[Ids, Floats]:
-        """Return ids and cosines. Keeps no vector: all of them do not fit into memory."""
-        parts = [(ids, np.asarray(vectors @ self._query, np.float32)) for ids, vectors in blocks if len(ids)]
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
-        return ids, np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
-
-    def _of(self, ids: Ids, cosines: Floats, *, below: float) -> Scored:
+    def _of(self, found: list[knn.Neighbour], *, below: float) -> Scored:
+        found = sorted(found)
+        ids = np.asarray([each.vector_id for each in found], np.int64)
+        cosines = np.asarray([each.cosine for each in found], np.float32)
         layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
         exact = stored(self._connection, self._model_id, ids, self._query)
         return Scored(self._connection, ids, cosines, layout, exact, below=below)
@@ -245,6 +239,18 @@ def exact(
 ) -> Ranking:
     """Rank vectors that are in memory as they are stored: `vectors` returns those of rows."""
     return Scored(connection, ids, cosines, layout, lambda rows: _cosines(vectors(rows), query))
+
+
+def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
+    """Rank vectors that are read from the database for this query only."""
+    parts = [
+        (ids, np.asarray(vectors @ query, np.float32))
+        for ids, vectors in vector_rows.blocks(connection, model_id, _STREAMED_ROWS)
+    ]
+    ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
+    cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
+    layout = _layout(ids, vector_rows.places(connection, model_id))
+    return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
 
 
 def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:

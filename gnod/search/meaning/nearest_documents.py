@@ -22,7 +22,7 @@ from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
-from gnod.store.vectors import vector_rows
+from gnod.store.vectors import knn, vector_rows
 from gnod.store.vectors.vector_rows import Model, Places
 
 _MB = 1024 * 1024
@@ -158,7 +158,9 @@ class Nearest:
             if resident := self._current(connection, model):
                 is_current = resident.seq == vector_rows.last_change(connection)
                 return _Ranked(self._rank(connection, model, resident, query), is_current)
-        return _Ranked(candidate_documents.OnDisk(connection, model.id, query), True)
+        if knn.is_loaded(connection):
+            return _Ranked(candidate_documents.OnDisk(connection, model.id, query), True)
+        return _Ranked(candidate_documents.streamed(connection, model.id, query), True)
 
     def _current(self, connection: Connection, model: Model) -> _Resident | None:
         """Return the vectors as of the connection's snapshot or a later one; None if they would be too large.

@@ -85,7 +85,7 @@ def prepare(places: Places, file: Path, options: RestoreOptions, *, now: datetim
         kept = [path for path in kept if path != aside]
     on_progress("upgrade", 0, None)
     if memories_are == "restored":
-        Database(memories, schema=memory_schema.SCHEMA, readers=1).close()
+        Database(memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
     return Prepared(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.store.connection import Connection
-from gnod.store.tables.filters import Condition
 
 # Vectors are stored in this type.
 DTYPE = np.dtype("<f4")
@@ -57,9 +56,7 @@ def count(connection: Connection, model_id: int) -> int:
 
 def blocks(connection: Connection, model_id: int, rows: int) -> Iterator[tuple[Ids, Vectors]]:
     """Yield (ids, vectors) of all vectors of a model by id, in blocks of at most `rows`."""
-    cursor = connection.execute(
-        "SELECT id, embedding FROM content_vectors NOT INDEXED WHERE model_id = ? ORDER BY id", (model_id,)
-    )
+    cursor = connection.execute("SELECT id, embedding FROM content_vectors WHERE model_id = ? ORDER BY id", (model_id,))
     while block := list(islice(cursor, rows)):
         yield _as_arrays(block)
 
@@ -115,17 +112,6 @@ def places_of(connection: Connection, model_id: int, document_ids: Collection[in
             (model_id, msgspec.json.encode(sorted(document_ids)).decode()),
         )
     )
-
-
-def passing(connection: Connection, model_id: int, condition: Condition) -> Ids:
-    """Return the vectors of the documents that pass, ascending."""
-    rows = connection.execute(
-        "SELECT DISTINCT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
-        f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {condition.where}"
-        " ORDER BY v.id",
-        (model_id, *condition.values),
-    )
-    return np.fromiter((vector_id for (vector_id,) in rows), np.int64)
 
 
 def existing(connection: Connection, ids: Collection[int]) -> Ids:

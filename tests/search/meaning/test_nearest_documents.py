@@ -97,7 +97,7 @@ STEPS = st.one_of(
     st.tuples(st.just("drop"), st.lists(st.sampled_from(MODELS), max_size=2)),
     st.tuples(st.just("collection"), NAMES),
     st.tuples(st.just("cleanup")),
-    st.tuples(st.just("reopen")),
+    st.tuples(st.just("reopen"), st.booleans()),
 )
 
 
@@ -130,9 +130,9 @@ def test_after_any_history_nothing_is_stale(
             case ("cleanup",):
                 index.database.submit_write(maintenance.purge).result()
                 index.database.submit_maintenance(maintenance.compact).result()
-            case ("reopen",):
+            case ("reopen", bool(use_knn)):
                 index.close()
-                index = SmallIndex(path)
+                index = SmallIndex(path, use_knn=use_knn)
         for searcher in searchers:
             for uri in MODELS:
                 assert_right(index, searcher, uri, Filters(), 3)
@@ -223,6 +223,14 @@ def test_a_survey_says_how_far_the_best_stands_out(library: SmallIndex, kind: st
     assert peak == pytest.approx((cosines.max() - cosines.mean()) / cosines.std(), rel=0.02)
     assert in_small is not None
     assert in_small < peak, "the spread is that of all documents, the best is that of the filters"
+
+
+def test_without_sqlite_vec_the_rows_are_read_each_time(tmp_path: Path) -> None:
+    index = SmallIndex(tmp_path / "i.sqlite", use_knn=False)
+    index.add({f"{i}.md": f"note {i}" for i in range(50)})
+    index.embed(URI)
+    assert_right(index, Nearest(limit_bytes=0), URI, Filters(), 20)
+    index.close()
 
 
 def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
