@@ -24,6 +24,7 @@ from pathlib import Path
 
 from gnod.analysis import languages
 from gnod.analysis.alphabets import LANGUAGES
+from gnod.analysis.short_texts import detect_short
 from gnod.models.readability import samples
 
 LENGTHS = (40, 200, 1000)
@@ -48,7 +49,7 @@ def main(words: list[str]) -> int:
     translated = {code: _translations(locales, code) for code in LANGUAGES}
     texts = {code: translated[code] or written.get(code, []) for code in LANGUAGES}
     missed = _measure("texts", texts, " ", languages.detect)
-
+    _measure("texts, without lingua", texts, " ", detect_short)
     if importlib.util.find_spec("babel"):
         _measure("names (CLDR)", {code: list(_names(code)) for code in LANGUAGES}, ", ", languages.detect)
     return 2 if missed else 0

@@ -1,135 +1,76 @@
-"""Detect the language of a text by its script, its letters, its frequent words, and sequences of three letters. Pure.
+"""Detect the language of a text: its script and letters leave some candidates, of which lingua chooses.
 
-Script and letters leave some candidates (`alphabets`); words and trigrams choose among them (docs/adr/0037).
+lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. All
+of its 75 languages are told apart. This is for the converter workers; the daemon has `short_texts`, which needs less
+memory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import cache, lru_cache
 
-from gnod.analysis import close_languages, common_words, trigrams
-from gnod.analysis.alphabets import LATIN, candidates
-from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
+from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
-# Longer samples are slower and not more accurate.
-SAMPLE_CHARACTERS = 500
-# If languages are equally likely, the first of these is chosen.
-_COMMONEST = ("en", "es", "fr", "de", "pt", "it", "ru", "ar", "hi", "nl", "pl", "tr", "id")
-# A word that only one language has counts this much, as a logarithm of likelihood.
-_WORD = 4.0
-# Another language must be this much likelier than English, and more for each character, because names, source code and
-# words of science look foreign.
-_MARGIN, _MARGIN_OF_CHARACTER = 3.0, 0.02
-# Lists of scientific words look like Latin, but have fewer of its function words.
-_LATIN_WORDS = 0.2
-# Fewer words may be names.
-_MIN_WORDS = 3
-# The language of a shorter query is unclear.
-_MIN_QUERY_CHARACTERS = 15
-# In ASCII, shorter texts give no clear answer, and source code with fewer letters has more names than words.
+from gnod.analysis import alphabets, close_languages
+from gnod.analysis.alphabets import candidates
+from gnod.analysis.prose import SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
+
+# In ASCII, shorter texts give no clear answer, and source code with fewer letters has more names than words. Other
+# letters tell more.
 _MIN_LETTERS = 24
 _MIN_LETTERS_IN_CODE = 120
 _CODE = re.compile(r"[_=(){}\[\];<>]")
 _CODE_SHARE = 0.03
-# English has this share of common words, in a sample of this many words.
-_ENGLISH_SHARE = 0.15
-_ENGLISH_LENGTH = 10
-# Function words of one letter are words of many languages.
-_ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
-    *("as", "at", "by", "for", "from", "if", "into", "not", "on", "with")
-}
-# Words that no other language in Latin letters has. A text of one or two lines has at most this many words.
-_ENGLISH_ONLY = frozenset(
-    {
-        *("could", "does", "from", "how", "should", "that", "the", "their", "these", "they", "this", "those", "what"),
-        *("when", "where", "which", "who", "why", "with", "would", "you", "your"),
-    }
-)
-_ENGLISH_LINE = 30
-# Function words that are both English and German, and letters of neither.
-_ENGLISH_AND_GERMAN = frozenset({"am", "an", "die", "hat", "in", "man", "so", "war", "was", "will"})
-_FOREIGN_LETTER = re.compile("[^\x00-\x7fäöüßÄÖÜ\u2000-\u206f]")
-_FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-# A word also begins after an underscore, which may have been read as markup.
-_IDENTIFIER = r"(?<![^\W_])(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*"
-_NOT_PROSE = re.compile(rf"https?://\S+|`[^`\n]*`|<[^>\n]*>|{_IDENTIFIER}|[#*|=\-_>\[\](){{}}]+|\d+")
+# How much likelier than the next a language must be if the text may be English: lingua takes names and source code for
+# other languages.
+_MIN_RELATIVE_DISTANCE = 0.5
+# Keep this many detectors, each for one set of candidates: 0.03 MB each, since all share lingua's models.
+_DETECTORS = 64
+# Lists of English or scientific words look like Latin to lingua, but have none of these.
+_LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sunt|ut)\b", re.IGNORECASE)
 
 
 def detect(text: str) -> str | None:
-    """Return the ISO 639-1 code of a Markdown text's language; None if it may be English and is not clear.
-
-    >>> detect("Spotkanie zespołu w poniedziałek"), detect("Ring the bell twice")
-    ('pl', 'en')
-    >>> detect("docker compose") is None
-    True
-    """
+    """Return the ISO 639-1 code of a Markdown text's language; None for short, mixed or unclear text."""
+    if is_plainly_english(text):
+        return "en"
     sample = prose_sample(text)
-    possible = candidates(sample)
-    if _is_english(sample, possible):
+    if is_english(sample):
         return "en"
     head = text[:SAMPLE_CHARACTERS]
     least = _MIN_LETTERS_IN_CODE if len(_CODE.findall(head)) > _CODE_SHARE * len(head) else _MIN_LETTERS
-    if sample.isascii() and sum(map(str.isalpha, sample)) < least:
+    if sum(map(str.isalpha, sample)) < (least if sample.isascii() else _MIN_LETTERS // 3):
         return None
-    return _likeliest(sample, possible)
+    return _detect(sample, candidates(sample))
 
 
-def detect_query(text: str) -> str | None:
-    """Return the ISO 639-1 code of a query's language; None for a short or unclear one. Function words decide between
-    English and German if they can."""
-    sample = prose_sample(text)
-    if len(sample) < _MIN_QUERY_CHARACTERS:
-        return None
-    if not _FOREIGN_LETTER.search(sample):
-        words = sample.lower().split()
-        english, german = (len(function_words(words, [code]) - _ENGLISH_AND_GERMAN) for code in ("en", "de"))
-        if english != german:
-            return "en" if english > german else "de"
-    return _likeliest(sample, candidates(sample))
-
-
-def prose_sample(text: str) -> str:
-    """Return the beginning of the text without code, addresses and markup."""
-    head = text[: SAMPLE_CHARACTERS * 3]
-    return " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[:SAMPLE_CHARACTERS]
-
-
-def _is_english(sample: str, possible: list[str]) -> bool:
-    """Recognise English by its function words. A quarter of English prose, and two thirds of technical notes at least
-    a sixth, are these words; in other languages hardly a tenth."""
-    words = sample.lower().split()
-    count = sum(map(_ENGLISH_WORDS.__contains__, words))
-    if "en" in possible and len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words):
-        return True
-    if len(words) >= _ENGLISH_LINE:
-        return False
-    # By its letters alone, a line looks Dutch or German. A name may have letters that English does not have.
-    certain = sum(map(_ENGLISH_ONLY.__contains__, words))
-    return certain > 1 or (certain == 1 and sample.isascii())
-
-
-def _likeliest(sample: str, possible: list[str]) -> str | None:
+def _detect(sample: str, possible: list[str]) -> str | None:
+    distance = _MIN_RELATIVE_DISTANCE if "en" in possible else 0.0
+    if "la" in possible and not _LATIN.search(sample):
+        possible.remove("la")
     if len(possible) < 2:
         return possible[0] if possible else None
-    scores = _scores(sample, possible)
-    best = max(scores, key=lambda code: scores[code])
-    margin = _MARGIN + (_MARGIN_OF_CHARACTER * len(sample) if best != "en" else 0.0)
-    if "en" in scores and (len(sample.split()) < _MIN_WORDS or _ahead(scores, best) < margin):
-        return None
-    return close_languages.told_apart(sample, best)
+    for code in possible:
+        _load(code)
+    language = _detector(tuple(possible), distance).detect_language_of(sample)
+    return None if language is None else close_languages.told_apart(sample, language.iso_code_639_1.name.lower())
 
 
-def _ahead(scores: Mapping[str, float], best: str) -> float:
-    """Return how much likelier the best language is than English, or English than any other."""
-    return scores[best] - max(score for code, score in scores.items() if code != best and "en" in (code, best))
+@cache
+def _load(code: str) -> None:
+    """Load lingua's model of a language in Latin letters; all detectors share it. To load fifty at once would take 10
+    MB more."""
+    if code in alphabets.LATIN and code != "en":
+        _detector(("en", code)).detect_language_of("any text")
 
 
-def _scores(sample: str, possible: list[str]) -> dict[str, float]:
-    """Return the likelihood of each language as a logarithm, the commonest first."""
-    ordered = sorted(possible, key=lambda code: _COMMONEST.index(code) if code in _COMMONEST else len(_COMMONEST))
-    words = common_words.scores(sample, ordered)
-    if words.get("la", 0.0) < _LATIN_WORDS:
-        ordered = [code for code in ordered if code != "la"]
-    letters = trigrams.scores(sample, ordered) if LATIN.issuperset(ordered) else {}
-    return {code: _WORD * words[code] + letters.get(code, 0.0) for code in ordered}
+@lru_cache(_DETECTORS)
+def _detector(codes: tuple[str, ...], distance: float = 0.0) -> LanguageDetector:
+    members = [getattr(IsoCode639_1, code.upper()) for code in codes]
+    return (
+        LanguageDetectorBuilder.from_iso_codes_639_1(*members)
+        .with_low_accuracy_mode()
+        .with_minimum_relative_distance(distance)
+        .build()
+    )

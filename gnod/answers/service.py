@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from gnod.analysis.languages import detect_query
+from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.answers import citations, prompt, verdict
 from gnod.answers.citations import CheckedAnswer, CitedText

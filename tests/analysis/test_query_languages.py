@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 
-from gnod.analysis import languages, negations
+from gnod.analysis import negations, short_texts
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from gnod.analysis import languages, negations
     ],
 )
 def test_the_language_of_a_query(query: str, language: str | None) -> None:
-    assert languages.detect_query(query) == language
+    assert short_texts.detect_query(query) == language
 
 
 def test_the_examples_of_negations() -> None:

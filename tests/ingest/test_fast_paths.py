@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnod.analysis import terms
+from gnod.analysis import alphabets, prose, terms
 from gnod.ingest.formats import convert
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.text import canonical, chunking, outline
@@ -64,10 +64,29 @@ _PIECES = st.sampled_from(
 _TEXTS = st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=60))
 
 # The rules.
+_NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=\-_>\[\](){}]+|\d+")
+_FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _WORD = rf"[{terms._basic()}]+(?:\+\+|\#(?!\w))?"
 _COMPOUND = re.compile(rf"{_WORD}(?:(?:::|://|_+|[-.:/\\@'’&]){_WORD})*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
+
+
+@given(_TEXTS, st.integers(1, 40))
+@example("a `b c` d", 1)
+@example("a <b c> d", 1)
+@example("~~~\na b\n~~~", 1)
+@example("#_aa_b", 1)
+def test_the_sample_of_prose(text: str, times: int) -> None:
+    head = (text * times)[: prose.SAMPLE_CHARACTERS * 6]
+    expected = " ".join(_NOT_PROSE.sub(" ", _FENCED.sub(" ", head)).split())[: prose.SAMPLE_CHARACTERS]
+    assert prose.prose_sample(text * times) == expected
+
+
+@given(_TEXTS)
+def test_without_other_letters_a_text_may_be_english(text: str) -> None:
+    if not alphabets.has_other_letters(f"the {text}"):
+        assert "en" in alphabets.candidates(f"the {text}")
 
 
 @given(_TEXTS)

@@ -49,6 +49,7 @@ _PACKAGES = [
     ("markitdown", "PDF, Word, PowerPoint, EPUB and HTML files", True),
     ("openpyxl", "Excel files", True),
     ("PyStemmer", "stemming", False),
+    ("lingua-language-detector", "language detection", True),
     ("llama-cpp-python", "semantic search, reranking and answers", True),
     ("tokenizers", "semantic search with models like BERT", True),
     ("simsimd", "semantic search over many vectors", False),

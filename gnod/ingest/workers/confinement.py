@@ -26,6 +26,7 @@ _LIBRARIES = (
     "xlrd",
     "pypdfium2",
     "pdfminer.high_level",
+    "lingua",
     "charset_normalizer",
 )
 _REFUSED = frozenset(

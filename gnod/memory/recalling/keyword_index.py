@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
-from gnod.analysis.languages import detect
+from gnod.analysis.short_texts import detect_short
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, Unit
@@ -170,7 +170,7 @@ class KeywordIndex:
             self._rows()["is_live"][old] = False
         if self._used == len(self._slots.values):
             self._grow()
-        language = detect(memory.text) or DEFAULT_LANGUAGE
+        language = detect_short(memory.text) or DEFAULT_LANGUAGE
         self._languages.add(language)
         stemmer = stemming_language(language)
         if stemmer not in self._analyzers:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from gnod.analysis.dictionaries import has_word
-from gnod.analysis.languages import detect_query
+from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import terms_of_many
 from gnod.search.correction.edits import MISSING, REPLACED, one_edit

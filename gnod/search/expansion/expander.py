@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import NamedTuple
 
-from gnod.analysis.languages import detect_query
+from gnod.analysis.short_texts import detect_query
 from gnod.errors import QuerySyntaxError, StorageFailed
 from gnod.models.run.generator import Generator
 from gnod.search.expansion import guard, prompts

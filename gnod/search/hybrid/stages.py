@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from gnod.analysis.languages import detect_query
+from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander

@@ -1,0 +1,53 @@
+"""The language of short texts, without lingua's models."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gnod.analysis import short_texts, trigrams
+from gnod.analysis.alphabets import LANGUAGES
+from gnod.analysis.short_texts import detect_short
+from gnod.analysis.stemming import SNOWBALL, stemming_language
+from gnod.models.readability import samples
+from scripts.distil_trigrams import all_trigrams, distilled
+
+
+def test_the_examples() -> None:
+    assert doctest.testmod(short_texts).failed == 0
+
+
+def test_nearly_every_sentence_gets_the_stemmer_of_its_language() -> None:
+    sentences = [
+        (code, text)
+        for code, each in samples().items()
+        for text in (*each.statements, *each.questions)
+        if code in LANGUAGES
+    ]
+    for codes, least in ((SNOWBALL, 0.96), (LANGUAGES, 0.95)):
+        found = [
+            stemming_language(detect_short(text)) == stemming_language(code)
+            for code, text in sentences
+            if code in codes
+        ]
+        assert sum(found) >= least * len(found)
+
+
+def test_what_may_be_english_and_is_unclear_has_no_language() -> None:
+    for text in ("", "...", "TODO", "docker compose", "PostgreSQL 16", "x = y_z(1)", "Anna, Bruno"):
+        assert detect_short(text) is None, text
+
+
+def test_the_table_is_that_of_linguas_models() -> None:
+    rows = all_trigrams()[::250]
+    assert np.abs(distilled(rows).astype(int) - trigrams.table()[::250]).max() <= 1
+
+
+@pytest.mark.slow
+def test_the_daemon_does_not_load_lingua() -> None:
+    check = "import gnod.daemon.composition, sys; sys.exit('lingua' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
