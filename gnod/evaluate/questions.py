@@ -20,8 +20,8 @@ import numpy
 
 from gnod.answers import evidence, quoting
 from gnod.answers.confidence import THRESHOLD
-from gnod.answers.evidence import NO_EVIDENCE, Evidence
-from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, Quote
+from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
+from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, ScoredQuote
 from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
 from gnod.answers.sources import NONSENSE, Floats
 from gnod.errors import QuerySyntaxError
@@ -34,16 +34,16 @@ from gnod.ingest.text.canonical import canonicalise
 from gnod.models.profiles import EmbeddingText
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import ThroughputEstimate
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.query.parsing import parse_question
 from gnod.store.tables.filters import Filters
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 # The tokens of a packet of evidence.
 MAX_TOKENS = 1000
 LATENCIES = (50, 95)
-_GATHERED = SearchOptions(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
-_NO_RERANKER = Unavailable("no model was given")
+_GATHERED = HybridSettings(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
+_NO_RERANKER = UnavailableModel("no model was given")
 
 
 class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Quoter:
     def __init__(self, index: Index, models: EvaluationModels) -> None:
         self._models = models
         self._search = MeasuredModels(index.database, models).search_dependencies()
-        self._options = SearchOptions(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
+        self._options = HybridSettings(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
         nonsense = {models.uri: models.run(models.embedder.texts(NONSENSE))}
         reranker = models.reranker or _NO_RERANKER
         self._quote = QuoteDependencies(index.database.read, self._embed, nonsense, reranker, ThroughputEstimate())
@@ -105,11 +105,11 @@ class Quoter:
         only the statistics of the index (how many documents have a word) still include them."""
         return self._models.run(self._quotes(question, excluded))
 
-    def gather(self, question: str, max_tokens: int) -> Evidence:
+    def gather(self, question: str, max_tokens: int) -> EvidenceList:
         """Return the packet of evidence within `max_tokens`."""
         return self._models.run(self._gather(question, max_tokens))
 
-    async def _gather(self, question: str, max_tokens: int) -> Evidence:
+    async def _gather(self, question: str, max_tokens: int) -> EvidenceList:
         try:
             query = parse_question(question)
         except QuerySyntaxError:
@@ -229,7 +229,7 @@ def measure_abstention(
     )
 
 
-def _named(lines: Sequence[str], quote: Quote) -> Sequence[str]:
+def _named(lines: Sequence[str], quote: ScoredQuote) -> Sequence[str]:
     """Return the lines that a quote names."""
     return lines[quote.line - 1 : quote.end_line]
 

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from gnod.models.readability import Readability, is_read_by_every_model, script_of
-from gnod.search.hybrid.budget import Budget, Skipped
+from gnod.search.hybrid.budget import StageSkipped, TimeBudget
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import QueryLine
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 
 class Embed(Protocol):
@@ -61,10 +61,10 @@ def embedded_texts(lines: Sequence[QueryLine]) -> tuple[list[str], list[str]]:
 
 
 async def embed_lines(
-    embed: Embed | Unavailable,
+    embed: Embed | UnavailableModel,
     lines: Sequence[QueryLine],
     readability: Callable[[str], Readability | None],
-    budget: Budget,
+    budget: TimeBudget,
     stage: str,
 ) -> QueryVectors | None:
     """Return the vectors of the lines that have one; None, which the budget notes, if there are none."""
@@ -73,11 +73,11 @@ async def embed_lines(
         return None
     started = time.monotonic()
     try:
-        if isinstance(embed, Unavailable):
-            raise Skipped(embed.reason)
+        if isinstance(embed, UnavailableModel):
+            raise StageSkipped(embed.reason)
         found = await budget.within("the embedding model", embed(queries, passages))
         vectors = await _readable(found, "\n".join((*queries, *passages)), readability)
-    except Skipped as skipped:
+    except StageSkipped as skipped:
         budget.note(stage, started, {}, why=str(skipped), ran=False)
         return None
     details: dict[str, object] = {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)}
@@ -96,5 +96,5 @@ async def _readable(vectors: QueryVectors, text: str, readability: Callable[[str
     kept = vectors.without(unread)
     if not kept.rows:
         named = f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})"
-        raise Skipped(f"{named}: `gnoctl models list` shows what other models read")
+        raise StageSkipped(f"{named}: `gnoctl models list` shows what other models read")
     return kept

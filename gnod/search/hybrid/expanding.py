@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import exp
 
 from gnod.search.expansion.expander import Expander, Expansion
-from gnod.search.hybrid.budget import Backoff, Budget, Skipped
+from gnod.search.hybrid.budget import Backoff, StageSkipped, TimeBudget
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.query.parsing import ParsedQuery, QueryLine, variant_lines
 
@@ -23,7 +23,7 @@ async def variants(
     backoff: Backoff,
     query: ParsedQuery,
     surveys: Sequence[LexicalSurvey],
-    budget: Budget,
+    budget: TimeBudget,
     *,
     kept_s: float,
     on_begin: Callable[[], None],
@@ -33,12 +33,12 @@ async def variants(
     started = time.monotonic()
     try:
         if query.is_structured:
-            raise Skipped("the query itself says what to search")
+            raise StageSkipped("the query itself says what to search")
         if any(map(is_strong, surveys)):
-            raise Skipped("skipped_strong: the best document by keyword stands out")
+            raise StageSkipped("skipped_strong: the best document by keyword stands out")
         on_begin()
         expansion = await _expanded(expander, backoff, query.text, budget, budget.left_s() - kept_s)
-    except Skipped as skipped:
+    except StageSkipped as skipped:
         budget.note("expand", started, {}, why=str(skipped), ran=False)
         return []
     why = None
@@ -62,7 +62,7 @@ def is_strong(survey: LexicalSurvey) -> bool:
     return bool(best) and best[0] >= STRONG_TOP and best[0] - (best[1] if len(best) > 1 else 0.0) >= STRONG_GAP
 
 
-async def _expanded(expander: Expander, backoff: Backoff, text: str, budget: Budget, limit_s: float) -> Expansion:
+async def _expanded(expander: Expander, backoff: Backoff, text: str, budget: TimeBudget, limit_s: float) -> Expansion:
     if limit_s > 0 and backoff.skips(limit_s):
         limit_s = 0.0  # use only the cache
     # The expander enforces its own limit. This one is for the rest of its work.
@@ -71,7 +71,7 @@ async def _expanded(expander: Expander, backoff: Backoff, text: str, budget: Bud
     if limit_s > 0 and not expansion.cached and (expansion.goes_on or not expansion.timed_out):
         backoff.learn(limit_s, in_time=not expansion.timed_out)
     elif expansion.timed_out:
-        raise Skipped(_why_not_expanded(limit_s))
+        raise StageSkipped(_why_not_expanded(limit_s))
     return expansion
 
 

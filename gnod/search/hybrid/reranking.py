@@ -16,10 +16,10 @@ from gnod.search.hybrid.budget import (
     FRAME_CHARACTERS,
     MARGIN_S,
     MIN_DOCUMENTS,
-    Budget,
-    Plan,
-    Skipped,
+    RerankPlan,
+    StageSkipped,
     ThroughputEstimate,
+    TimeBudget,
 )
 from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
 from gnod.search.keyword import lexical
@@ -46,11 +46,11 @@ class Reranked(NamedTuple):
 
     scores: list[float]
     tokens: int
-    plan: Plan | None
+    plan: RerankPlan | None
     reason: str | None
 
 
-class _Text(NamedTuple):
+class _RerankText(NamedTuple):
     """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
     text."""
 
@@ -63,7 +63,7 @@ async def rerank_within_budget(
     throughput: ThroughputEstimate,
     query: str,
     count: int,
-    texts: Callable[[Plan], Awaitable[Sequence[str]]],
+    texts: Callable[[RerankPlan], Awaitable[Sequence[str]]],
     *,
     limit_s: float,
     noun: str,
@@ -98,7 +98,7 @@ async def rerank(
     throughput: ThroughputEstimate,
     query: ParsedQuery,
     fusion: Fusion,
-    budget: Budget,
+    budget: TimeBudget,
     *,
     candidates: int,
     floor: bool,
@@ -107,22 +107,22 @@ async def rerank(
     follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
     keeps a minimum score."""
     started = time.monotonic()
-    first, texts = fusion.ranked[:candidates], list[_Text]()
+    first, texts = fusion.ranked[:candidates], list[_RerankText]()
 
-    async def load(plan: Plan) -> list[str]:
+    async def load(plan: RerankPlan) -> list[str]:
         chosen = first[: plan.documents]
         texts.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
         return [text.shown for text in texts]
 
     try:
         if len(first) < 2:
-            raise Skipped("fewer than two documents")
+            raise StageSkipped("fewer than two documents")
         limit_s = budget.left_s()
         work = rerank_within_budget(
             reranker, throughput, query.question, len(first), load, limit_s=limit_s, noun="documents"
         )
         done = await budget.within("the reranker", work, limit_s + MARGIN_S)
-    except Skipped as skipped:
+    except StageSkipped as skipped:
         budget.note("rerank", started, {}, why=str(skipped), ran=False)
         return fusion
     details: dict[str, object] = {}
@@ -133,7 +133,7 @@ async def rerank(
     return _reordered(fusion, done.scores, texts, floor=floor)
 
 
-def _reordered(fusion: Fusion, scores: Sequence[float], texts: Sequence[_Text], *, floor: bool) -> Fusion:
+def _reordered(fusion: Fusion, scores: Sequence[float], texts: Sequence[_RerankText], *, floor: bool) -> Fusion:
     if not scores:
         return fusion
     added = [
@@ -199,7 +199,9 @@ def excerpt(
     return "\n…\n".join(text[start:end].strip() for start, end in merged)
 
 
-def _texts(connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int) -> list[_Text]:
+def _texts(
+    connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int
+) -> list[_RerankText]:
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
@@ -212,7 +214,7 @@ def _texts(connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDo
         head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
         span = each.span and (each.span.start, each.span.end)
         body = excerpt(text, max(room - len(head), 1), span=span, query_terms=query_terms, analyzers=analyzers)
-        texts.append(_Text(head + body, matched_fraction(f"{title}\n{text}", exact)))
+        texts.append(_RerankText(head + body, matched_fraction(f"{title}\n{text}", exact)))
     return texts
 
 

@@ -19,10 +19,10 @@ from gnod.models.readability import Readability, script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import expanding, joint, reranking, retrieval
-from gnod.search.hybrid.budget import Backoff, Budget, Stage, ThroughputEstimate
+from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.embedding import Embed, embed_lines, vector_lines
-from gnod.search.hybrid.joint import Source
-from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.joint import OtherIndex
+from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, RetrievalFacts, Retrieved, Surveys
 from gnod.search.meaning import candidate_documents as candidates
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
@@ -33,12 +33,12 @@ from gnod.search.ranking.fusion import Fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.tables.filters import Filters
-from gnod.types import FusionMethod, Unavailable
+from gnod.types import FusionMethod, UnavailableModel
 
 BUDGET_S = 2.0
 # The share of the budget that is left for the reranker while a generator writes, if there is a reranker.
 RERANK_SHARE = 0.4
-_TURNED_OFF = Unavailable("turned off")
+_TURNED_OFF = UnavailableModel("turned off")
 
 OnStage = Callable[[str], None]
 T = TypeVar("T")
@@ -51,16 +51,16 @@ class SearchDependencies(NamedTuple):
 
     read: Read
     nearest: Nearest
-    embed: Embed | Unavailable
-    expander: Expander | Unavailable
-    reranker: Reranker | Unavailable
+    embed: Embed | UnavailableModel
+    expander: Expander | UnavailableModel
+    reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     backoff: Backoff
     readability: Callable[[str], Readability | None] = lambda _: None
-    sources: Sequence[Source] = ()
+    sources: Sequence[OtherIndex] = ()
 
 
-class SearchOptions(NamedTuple):
+class HybridSettings(NamedTuple):
     """`candidates`: how many documents the reranker may read. `budget_s` bounds the stages that need a model. `floor`:
     a text with the query's own words keeps a minimum score in reranking."""
 
@@ -102,7 +102,7 @@ async def search(
     dependencies: SearchDependencies,
     query: ParsedQuery,
     filters: Filters,
-    options: SearchOptions,
+    options: HybridSettings,
     on_stage: OnStage = lambda _: None,
 ) -> HybridResult:
     """Do as `present_search`, for a query that needs no preparation."""
@@ -114,7 +114,7 @@ async def present_search(
     prepare: Prepare,
     present: Callable[[Connection, HybridResult], T],
     filters: Filters,
-    options: SearchOptions,
+    options: HybridSettings,
     on_stage: OnStage = lambda _: None,
 ) -> T:
     """Return what `present` makes of the best documents.
@@ -125,7 +125,7 @@ async def present_search(
 
     Raises what `prepare` and `present` raise.
     """
-    return await _Search(dependencies, filters, options, on_stage).run(prepare, present)
+    return await _HybridSearch(dependencies, filters, options, on_stage).run(prepare, present)
 
 
 class _Searched(NamedTuple):
@@ -136,20 +136,20 @@ class _Searched(NamedTuple):
     vectors: QueryVectors | None
 
 
-class _Search:
+class _HybridSearch:
     """One query while it runs."""
 
     _query: ParsedQuery
     _vectors: QueryVectors | None
 
     def __init__(
-        self, dependencies: SearchDependencies, filters: Filters, options: SearchOptions, on_stage: OnStage
+        self, dependencies: SearchDependencies, filters: Filters, options: HybridSettings, on_stage: OnStage
     ) -> None:
         self._dependencies = dependencies
         self._filters = filters
         self._options = options
         self._on_stage = on_stage
-        self._budget = Budget(options.budget_s)
+        self._budget = TimeBudget(options.budget_s)
         self._expander = dependencies.expander if options.expand else _TURNED_OFF
         self._reranker = dependencies.reranker if options.rerank else _TURNED_OFF
         self._language: str | None = None
@@ -174,7 +174,7 @@ class _Search:
 
     @property
     def _reranks(self) -> bool:
-        return not isinstance(self._reranker, Unavailable)
+        return not isinstance(self._reranker, UnavailableModel)
 
     async def _first_words(self, prepare: Prepare) -> tuple[ParsedQuery, Surveys]:
         """Return the query, and what the keywords of its lines find."""
@@ -200,7 +200,7 @@ class _Search:
         return query, surveys
 
     async def _variants(self, words: Surveys) -> list[QueryLine]:
-        if isinstance(self._expander, Unavailable):
+        if isinstance(self._expander, UnavailableModel):
             self._leave_out("expand", self._expander)
             return []
         return await expanding.variants(
@@ -213,7 +213,7 @@ class _Search:
             on_begin=lambda: self._on_stage("expanding the query"),
         )
 
-    def _leave_out(self, stage: str, model: Unavailable) -> None:
+    def _leave_out(self, stage: str, model: UnavailableModel) -> None:
         self._budget.note(stage, time.monotonic(), {}, why=model.reason, ran=False)
 
     async def _embedded(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
@@ -260,13 +260,13 @@ class _Search:
         found = retrieval.retrieve(connection, *given, pool=pool, knowledge=self._knowledge(searched))
         return self._fused(connection, found, started, pool)
 
-    def _knowledge(self, searched: _Searched) -> Knowledge:
+    def _knowledge(self, searched: _Searched) -> RetrievalFacts:
         readability, served = self._dependencies.readability, searched.vectors.served if searched.vectors else {}
 
         def reader(collection: str) -> Readability | None:
             return readability(served[collection]) if collection in served else None
 
-        return Knowledge(self._language, reader)
+        return RetrievalFacts(self._language, reader)
 
     def _fused(self, connection: Connection, found: Retrieved, started: float, pool: int) -> Fusion:
         """Fuse. Of the smaller pool, only what may be shown or reranked is described."""
@@ -281,7 +281,7 @@ class _Search:
         return fused._replace(ranked=candidates.placed(connection, fused.ranked))
 
     async def _rerank(self, fused: Fusion) -> Fusion:
-        if isinstance(self._reranker, Unavailable):
+        if isinstance(self._reranker, UnavailableModel):
             return fused
         self._on_stage("reranking")
         return await reranking.rerank(
@@ -298,7 +298,7 @@ class _Search:
     def _result(self, connection: Connection, fused: Fusion, behind: Fusion | None = None) -> HybridResult:
         """Return the best documents. `behind`: the larger pool, whose documents follow in their order and with lower
         scores."""
-        if isinstance(self._reranker, Unavailable):
+        if isinstance(self._reranker, UnavailableModel):
             self._leave_out("rerank", self._reranker)
         ranked = fused.ranked
         if behind:
