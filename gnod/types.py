@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
 from gnod.errors import InvalidName, InvalidReference
@@ -14,6 +14,10 @@ SCHEME = "gno://"
 COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
 MAX_LINE = 2**62
+
+FusionMethod = Literal["convex", "rrf"]
+"""How the results of both retrievers become one ranking: by score, which is the default, or by rank."""
+FUSION_METHODS: tuple[FusionMethod, ...] = get_args(FusionMethod)
 
 # Characters that a shell, a terminal or a Markdown link would misread, or that are invisible: controls of the terminal
 # and of the direction of text, separators of lines, characters without width. Letters of any script stay readable.

@@ -68,9 +68,9 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         ),
     ),
     "Corrections": (
-        Constant("search.correction.query_words:MIN_LETTERS", "letters of a word that is corrected"),
+        Constant("search.correction.occurrences:MIN_LETTERS", "letters of a word that is corrected"),
         Constant(
-            "search.correction.query_words:SHORT",
+            "search.correction.occurrences:SHORT",
             "letters of a word that may lack one, if documents have the other words",
         ),
         Constant("search.correction.correcting:TWO_EDITS", "letters of a word that may have two errors"),
@@ -191,12 +191,12 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
     ),
     "Expansion": (
         Constant(
-            "search.hybrid.stages:STRONG_CENTRE", "centre of the sigmoid over BM25 scores that finds a clear winner"
+            "search.hybrid.expanding:STRONG_CENTRE", "centre of the sigmoid over BM25 scores that finds a clear winner"
         ),
-        Constant("search.hybrid.stages:STRONG_WIDTH", "width of the sigmoid"),
-        Constant("search.hybrid.stages:STRONG_TOP", "least value of a clear winner"),
-        Constant("search.hybrid.stages:STRONG_GAP", "least distance to the second document"),
-        Constant("search.hybrid.stages:STRONG_RANKS", "documents that are compared"),
+        Constant("search.hybrid.expanding:STRONG_WIDTH", "width of the sigmoid"),
+        Constant("search.hybrid.expanding:STRONG_TOP", "least value of a clear winner"),
+        Constant("search.hybrid.expanding:STRONG_GAP", "least distance to the second document"),
+        Constant("search.hybrid.expanding:STRONG_RANKS", "documents that are compared"),
         Constant("search.hybrid.stages:RERANK_SHARE", "share of the budget that stays for the reranker"),
         Constant(
             "search.expansion.expander:UNFINISHED_LIMIT_S",

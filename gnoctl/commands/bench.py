@@ -66,8 +66,7 @@ def bench(options: BenchOptions) -> NoReturn:
 
     With --memory, DIR contains memories.jsonl (id, namespace, text; when, speaker) and queries.jsonl (id, namespace,
     question, category, evidence), as for LoCoMo. The memories are stored in a temporary database. The figures are the
-    part of the evidence among the first 1, 5, 10 and 20 results, by kind of question: as `gnoctl recall` searches
-    (convex), without names and times (plain), and with ranks instead of scores (rrf).
+    part of the evidence among the first 1, 5, 10 and 20 results of `gnoctl recall`, by kind of question.
 
     If DIR also contains answers.tsv (query-id, corpus-id, answer), the mode hybrid quotes as `gnoctl ask` does: the
     figures say in how many queries the first quote, or one of the first three, contains an answer. In every

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, TypeVar
 
 from gnoctl.arguments.options import argument, declared, option
 from gnoctl.arguments.plain import FILTERS, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
@@ -27,6 +27,7 @@ from gnoctl.printing.wording import corrected, missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
+from gnod.types import FusionMethod
 
 P = TypeVar("P", bound=wire.FilterParams)
 
@@ -88,7 +89,9 @@ class HybridOptions(ExactOptions, frozen=True, kw_only=True):
         False
     )
     candidates: Annotated[int, option("--candidates", "Rerank this many documents", "N")] = 20
-    rrf: Annotated[bool, option("--rrf", "Fuse by rank instead of by score")] = False
+    fusion: Annotated[
+        FusionMethod, option("--fusion", "How to fuse both rankings: convex (by score) or rrf (by rank)", "METHOD")
+    ] = "convex"
     budget: Annotated[float, option("--budget", "Time for the steps that run a model", "SECONDS")] = 2.0
 
 
@@ -163,7 +166,6 @@ def query(options: HybridOptions) -> None:
       gnoctl query $'lex: "blue green" deploy\\nvec: switching traffic to a new version without downtime'
       gnoctl query how do we rotate the keys --paths | fzf
     """
-    fusion: Literal["convex", "rrf"] = "rrf" if options.rrf else "convex"
     params = _params(
         options,
         wire.SearchQueryParams,
@@ -172,7 +174,7 @@ def query(options: HybridOptions) -> None:
         rerank=not options.no_rerank,
         floor=not options.no_floor,
         candidates=options.candidates,
-        fusion=fusion,
+        fusion=options.fusion,
         budget_s=options.budget,
         exact=options.exact,
     )

@@ -26,10 +26,10 @@ from gnod.models.profiles import EmbeddingText
 from gnod.models.run.generator import Generator
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
-from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
+from gnod.search.hybrid.embedding import Embed, ahead
 from gnod.search.hybrid.joint import OtherIndex
-from gnod.search.hybrid.stages import EmbedQueries, HybridResult, SearchDependencies
+from gnod.search.hybrid.stages import HybridResult, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store import joined
 from gnod.store.connection import Connection, Read
@@ -82,11 +82,11 @@ class ConfiguredModels:
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
-    ) -> AbstractAsyncContextManager[EmbedQueries]:
+    ) -> AbstractAsyncContextManager[Embed]:
         return ahead(partial(self._embedding.texts, collections=collections), queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
     ) -> SearchDependencies:
         seen = await self._seen(read, collections)
         reranker = self._model("rerank", Reranker, collections, seen)

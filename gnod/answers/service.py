@@ -30,7 +30,7 @@ from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings
 from gnod.search.prepared import PreparedQuery
-from gnod.search.request import SearchRequest
+from gnod.search.results import SearchRequest
 from gnod.search.service import SearchService
 from gnod.store.connection import Connection
 from gnod.store.tables import documents

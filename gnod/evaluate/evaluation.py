@@ -11,16 +11,20 @@ import msgspec
 import numpy
 
 from gnod.errors import QuerySyntaxError
-from gnod.evaluate import abstention, answers, evidence
-from gnod.evaluate.abstention import AbstentionFigures
-from gnod.evaluate.answers import QuoteFigures
 from gnod.evaluate.dataset import Dataset
-from gnod.evaluate.evidence import EvidenceFigures
 from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import BASELINE, MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
-from gnod.evaluate.quoter import Quoter
+from gnod.evaluate.questions import (
+    AbstentionFigures,
+    EvidenceFigures,
+    QuoteFigures,
+    Quoter,
+    measure_abstention,
+    measure_evidence,
+    measure_quotes,
+)
 
 PERCENTILES = (50, 95, 99)
 
@@ -125,9 +129,9 @@ def evaluate(
                 quoter = Quoter(index, models)
                 summary = msgspec.structs.replace(
                     summary,
-                    quotes=answers.measure(dataset, queries, quoter, progress),
-                    abstention=abstention.measure(dataset, queries, quoter, index, progress),
-                    evidence=evidence.measure(dataset, queries, quoter, progress),
+                    quotes=measure_quotes(dataset, queries, quoter, progress),
+                    abstention=measure_abstention(dataset, queries, quoter, index, progress),
+                    evidence=measure_evidence(dataset, queries, quoter, progress),
                 )
             yield EvaluationRun(summary=summary, rankings=results.rankings)
 

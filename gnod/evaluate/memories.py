@@ -22,7 +22,6 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.memory.database import MemoryDatabase
 from gnod.memory.key.sealing import Sealer
 from gnod.memory.memories import Memories
-from gnod.memory.recalling.candidates import Fusion
 from gnod.memory.recalling.ranking import SEARCH
 from gnod.memory.recalling.recall import RecallDependencies, recall
 from gnod.memory.transactions import EmbeddedTexts, MemoryDraft
@@ -33,8 +32,6 @@ CUTOFFS = (1, 5, 10, 20)
 # Questions of this category ask for things that were never said.
 ABSENT = "adversarial"
 ALL = "all"
-# The daemon's way to search; without names and times; with ranks instead of scores.
-MODES: Sequence[Fusion] = ("convex", "plain", "rrf")
 _STORED_AT_A_TIME = 100
 _KEY_BYTES = 32
 _NO_LIMIT_S = 120.0
@@ -64,7 +61,6 @@ class Recall(msgspec.Struct, frozen=True):
     """`at`: the mean part of the evidence among the first results, by their number."""
 
     category: str
-    mode: str
     questions: int
     at: dict[int, float]
 
@@ -79,7 +75,7 @@ class Emptiness(msgspec.Struct, frozen=True):
 
 
 class MemoryRecall(msgspec.Struct, frozen=True):
-    """`memories`: their number. `recall`: by category and mode; the category "all" has all but `ABSENT`."""
+    """`memories`: their number. `recall`: by category; the category "all" has all but `ABSENT`."""
 
     folder: str
     memories: int
@@ -92,16 +88,14 @@ class _Answer(NamedTuple):
     found: list[str]
 
 
-def measure(
-    folder: Path, models: EvaluationModels, *, limit: int | None, modes: Sequence[Fusion] = MODES
-) -> MemoryRecall:
+def measure(folder: Path, models: EvaluationModels, *, limit: int | None) -> MemoryRecall:
     """Store the memories and ask the questions, the first `limit`. Raises UsageError for a file that cannot be read."""
     texts = _read(folder / "memories.jsonl", StoredText)
     questions = _read(folder / "queries.jsonl", MemoryQuestion)[:limit]
     with tempfile.TemporaryDirectory(prefix="gnod-bench-") as temporary:
         database = MemoryDatabase(Path(temporary) / "memory.sqlite")
         try:
-            return models.run(_Vault(models, database).measure(folder, texts, questions, modes))
+            return models.run(_Vault(models, database).measure(folder, texts, questions))
         finally:
             database.close()
 
@@ -115,19 +109,15 @@ class _Vault:
         self._ids: dict[str, str] = {}
 
     async def measure(
-        self, folder: Path, texts: Sequence[StoredText], questions: Sequence[MemoryQuestion], modes: Sequence[Fusion]
+        self, folder: Path, texts: Sequence[StoredText], questions: Sequence[MemoryQuestion]
     ) -> MemoryRecall:
         await self._store(texts)
         known = {text.id for text in texts}
         answerable = [question for question in questions if known & {*question.evidence}]
-        rows: list[Recall] = []
-        answers: list[_Answer] = []
-        for mode in reversed(modes):
-            answers = [await self._ask(each, each.namespace, mode) for each in answerable]
-            rows = [*_recalls(answers, mode, known), *rows]
+        answers = [await self._ask(each, each.namespace) for each in answerable]
         namespaces = list(dict.fromkeys(text.namespace for text in texts))
         elsewhere = [
-            await self._ask(each, namespaces[(namespaces.index(each.namespace) + 1) % len(namespaces)], modes[0])
+            await self._ask(each, namespaces[(namespaces.index(each.namespace) + 1) % len(namespaces)])
             for each in answerable
             if len(namespaces) > 1 and each.category != ABSENT
         ]
@@ -136,7 +126,7 @@ class _Vault:
             _empty([answer for answer in answers if answer.question.category == ABSENT]),
             _empty(elsewhere),
         )
-        return MemoryRecall(str(folder), len(texts), rows, empty)
+        return MemoryRecall(str(folder), len(texts), _recalls(answers, known), empty)
 
     async def _store(self, texts: Sequence[StoredText]) -> None:
         await self._memories.load(self._models.uri)
@@ -147,7 +137,7 @@ class _Vault:
             )
             self._ids.update((one.memory.name, each.id) for one, each in zip(stored, batch, strict=True))
 
-    async def _ask(self, question: MemoryQuestion, namespace: str, mode: Fusion) -> _Answer:
+    async def _ask(self, question: MemoryQuestion, namespace: str) -> _Answer:
         memories = self._memories
         dependencies = RecallDependencies(
             sealer=memories.sealer,
@@ -159,7 +149,6 @@ class _Vault:
             reranker=self._models.reranker or _NO_RERANKER,
             throughput=ThroughputEstimate(),
             limit_s=_NO_LIMIT_S,
-            fusion=mode,
         )
         found = await recall(dependencies, question.question, SEARCH, memories.namespace_ids([namespace]))
         return _Answer(question, [self._ids[hit.memory.name] for hit in found.hits])
@@ -173,14 +162,14 @@ def _text(stored: StoredText) -> str:
     return f"{label}: {stored.text}" if label else stored.text
 
 
-def _recalls(answers: Sequence[_Answer], mode: str, known: Collection[str]) -> list[Recall]:
+def _recalls(answers: Sequence[_Answer], known: Collection[str]) -> list[Recall]:
     by_category: dict[str, list[_Answer]] = defaultdict(list)
     for answer in answers:
         if answer.question.category != ABSENT:
             by_category[ALL].append(answer)
             by_category[answer.question.category].append(answer)
     return [
-        Recall(category, mode, len(group), {at: fmean(_part(each, at, known) for each in group) for at in CUTOFFS})
+        Recall(category, len(group), {at: fmean(_part(each, at, known) for each in group) for at in CUTOFFS})
         for category, group in by_category.items()
     ]
 

@@ -13,7 +13,8 @@ from gnod.evaluate.measures import DEPTH
 from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import HybridSettings
-from gnod.search.request import Results, SearchRequest
+from gnod.search.results import Results, SearchRequest
+from gnod.types import FUSION_METHODS
 
 T = TypeVar("T")
 BASELINE = "hybrid"
@@ -61,7 +62,7 @@ class Variant(NamedTuple):
 
 VARIANTS: Mapping[str, Variant] = {
     BASELINE: Variant(),
-    "hybrid-rrf": Variant(HybridSettings(method="rrf")),
+    **{f"hybrid-{method}": Variant(HybridSettings(fusion=method)) for method in FUSION_METHODS[1:]},
     "hybrid-no-expand": Variant(HybridSettings(expand=False), needs="expand"),
     "hybrid-no-rerank": Variant(HybridSettings(rerank=False), needs="rerank"),
     "hybrid-no-floor": Variant(HybridSettings(floor=False), needs="rerank"),

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from gnod.answers.confidence import THRESHOLD
-from gnod.evaluate.answers import PERCENTILES as QUOTE_PERCENTILES
 from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Contrast, Loss, RunComparison
 from gnod.evaluate.evaluation import PERCENTILES, Summary
-from gnod.evaluate.evidence import PERCENTILES as EVIDENCE_PERCENTILES
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, MemoryRecall
 from gnod.evaluate.modes import BASELINE
+from gnod.evaluate.questions import LATENCIES
 from gnod.evaluate.runs import Saved
 
 MEAN = "mean"
@@ -86,7 +85,7 @@ def quotes(runs: Sequence[Summary]) -> Iterator[str]:
         ]
         for run, figures in measured
     ]
-    headers = ["collection", "mode", "first", "three", "exact", "questions", *(f"p{at} ms" for at in QUOTE_PERCENTILES)]
+    headers = ["collection", "mode", "first", "three", "exact", "questions", *(f"p{at} ms" for at in LATENCIES)]
     yield from _columns(headers, rows)
 
 
@@ -115,7 +114,7 @@ def evidence(runs: Sequence[Summary]) -> Iterator[str]:
         for run, figures in measured
     ]
     names = ["hits", "answers", "documents", "tokens", "per hit", "passages", "questions"]
-    yield from _columns(["collection", "mode", *names, *(f"p{at} ms" for at in EVIDENCE_PERCENTILES)], rows)
+    yield from _columns(["collection", "mode", *names, *(f"p{at} ms" for at in LATENCIES)], rows)
 
 
 def abstention(runs: Sequence[Summary]) -> Iterator[str]:
@@ -190,9 +189,9 @@ def _notes(run: Summary) -> Iterator[str]:
 def memories(measured: MemoryRecall) -> Iterator[str]:
     """Yield the recall of memories by kind of question, then how often a search came back empty."""
     yield f"{_plain(measured.folder)}: {measured.memories:,} memories"
-    headers = ["questions", "mode", *(f"R@{at}" for at in CUTOFFS), "number"]
+    headers = ["questions", "number", *(f"R@{at}" for at in CUTOFFS)]
     rows = [
-        [each.category, each.mode, *(f"{each.at[at]:.3f}" for at in CUTOFFS), f"{each.questions:,}"]
+        [each.category, f"{each.questions:,}", *(f"{each.at[at]:.3f}" for at in CUTOFFS)]
         for each in sorted(measured.recall, key=lambda each: (each.category != ALL, each.category))
     ]
     yield from _columns(headers, rows)

@@ -15,10 +15,10 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
 from gnod.search.correction.corrector import Corrector
 from gnod.search.expansion.expander import Expander
-from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
+from gnod.search.hybrid.embedding import Embed, ahead
 from gnod.search.hybrid.joint import OtherIndex
-from gnod.search.hybrid.stages import EmbedQueries, SearchDependencies
+from gnod.search.hybrid.stages import SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.service import SearchService
@@ -62,15 +62,15 @@ class MeasuredModels:
         queries: Sequence[str],
         passages: Sequence[str],
         collections: Sequence[str],
-    ) -> AbstractAsyncContextManager[EmbedQueries]:
+    ) -> AbstractAsyncContextManager[Embed]:
         return ahead(self._embed, queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
     ) -> SearchDependencies:
         return self._dependencies(read, embed, sources)
 
-    def _dependencies(self, read: Read, embed: EmbedQueries, sources: Sequence[OtherIndex] = ()) -> SearchDependencies:
+    def _dependencies(self, read: Read, embed: Embed, sources: Sequence[OtherIndex] = ()) -> SearchDependencies:
         return SearchDependencies(
             read=read,
             nearest=self.nearest,

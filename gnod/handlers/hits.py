@@ -12,7 +12,7 @@ from gnod.protocol.base import copied
 from gnod.search.hits import DocumentHit
 from gnod.search.passages.best_passage import ShownPassage
 from gnod.search.related import related_documents
-from gnod.search.request import Results
+from gnod.search.results import Results
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import StoredDefinition
 from gnod.types import format_uri, source_line

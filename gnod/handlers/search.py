@@ -15,7 +15,7 @@ from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.flights import Flights
 from gnod.search.hybrid.stages import HybridSettings, OnStage
-from gnod.search.request import SearchRequest
+from gnod.search.results import SearchRequest
 from gnod.search.service import SearchService
 
 # Seconds after which the progress of a stage is sent again: a client does not draw it at once.
@@ -44,7 +44,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
             expand=params.expand,
             rerank=params.rerank,
             floor=params.floor,
-            method=params.fusion,
+            fusion=params.fusion,
             budget_s=params.budget_s,
         )
         request = _request(params, exact=params.exact)

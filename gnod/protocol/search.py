@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from gnod.protocol.base import AnswerSource, Copy, Correction, Freshness, Location, Params, Quote, Result
+from gnod.types import FusionMethod
 
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 PassageLimit = Annotated[int, Meta(ge=1, le=10)]
@@ -100,7 +101,7 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     expand: bool = True
     rerank: bool = True
     floor: bool = True
-    fusion: Literal["convex", "rrf"] = "convex"
+    fusion: FusionMethod = "convex"
     candidates: Annotated[int, Meta(ge=2, le=100)] = 20
     budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
     exact: bool = False

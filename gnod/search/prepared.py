@@ -13,8 +13,9 @@ from gnod.search.correction.corrector import Corrector
 from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.budget import Stage
+from gnod.search.hybrid.embedding import Embed
 from gnod.search.hybrid.joint import OtherIndex
-from gnod.search.hybrid.stages import EmbedQueries, HybridResult, HybridSettings, OnStage, SearchDependencies
+from gnod.search.hybrid.stages import HybridResult, HybridSettings, OnStage, SearchDependencies
 from gnod.search.query.parsing import ParsedQuery
 from gnod.search.results import AskedQuery, correct_stage, with_lag
 from gnod.shared.attached import Joined
@@ -34,11 +35,11 @@ class QueryModels(Protocol):
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
-    ) -> AbstractAsyncContextManager[EmbedQueries]:
+    ) -> AbstractAsyncContextManager[Embed]:
         """Begin to embed texts that will probably be asked for (gnod.search.hybrid.ahead)."""
 
     async def dependencies(
-        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
     ) -> SearchDependencies:
         """Return what a hybrid query over these collections runs with."""
 
@@ -81,7 +82,7 @@ class PreparedQuery:
     asked: AskedQuery
     read: Read
     shared: Joined
-    embed: EmbedQueries
+    embed: Embed
     models: QueryModels
     preparation: Preparation
 

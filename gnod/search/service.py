@@ -25,7 +25,8 @@ from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.hybrid import joint
 from gnod.search.hybrid.budget import stage
-from gnod.search.hybrid.stages import BUDGET_S, HybridResult, HybridSettings, OnStage, embedded_texts
+from gnod.search.hybrid.embedding import embedded_texts
+from gnod.search.hybrid.stages import BUDGET_S, HybridResult, HybridSettings, OnStage
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.nearest_documents import Nearest
@@ -34,11 +35,12 @@ from gnod.search.query import references
 from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.related import related_documents
-from gnod.search.request import Results, SearchRequest
 from gnod.search.results import (
     AskedQuery,
     Found,
     KeywordSearch,
+    Results,
+    SearchRequest,
     correct_stage,
     definitions_first,
     keyword_results,

@@ -72,7 +72,7 @@ def _fused(asked: Sequence[AskedQuestion], factor: float) -> NDArray[np.float64]
         trust = {id_: each.trust.get(id_, Trust()) for id_ in known}
         scaled = {id_: old._replace(vector=old.vector * factor) for id_, old in trust.items()}
         ranked = fusion.fuse("convex", each.evidence, lambda id_: id_, scaled).ranked
-        values.append(_value([fused.document_id for fused in ranked[:_RANKS]], each.target))
+        values.append(_value([fused.id for fused in ranked[:_RANKS]], each.target))
     return np.asarray(values)
 
 

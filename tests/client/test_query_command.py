@@ -50,8 +50,14 @@ def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
     assert (asked.candidates, asked.budget_s) == (20, 2.0)
 
 
+def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    refused = gnoctl("query", "x", "--fusion", "median")
+    assert refused.status == 1
+    assert "--fusion must be convex or rrf, not 'median'" in refused.err
+
+
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
+    options = "--no-expand --no-rerank --no-floor --candidates 40 --fusion rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *samples.FILTERS)
     assert daemon.asked(SearchQueryParams) == SearchQueryParams(
         progress_token=1,

@@ -144,9 +144,9 @@ def test_what_programs_get(mini: Machine) -> None:
 
 
 def test_ranks_instead_of_scores(mini: Machine) -> None:
-    assert stages(mini, "pets that rest", "--rrf")["fuse"]["method"] == "rrf"
+    assert stages(mini, "pets that rest", "--fusion=rrf")["fuse"]["method"] == "rrf"
     assert stages(mini, "pets that rest")["fuse"]["method"] == "convex"
-    assert set(found(mini, "pets that rest", "--rrf")[:2]) == {"cat.md", "tiger.md"}
+    assert set(found(mini, "pets that rest", "--fusion=rrf")[:2]) == {"cat.md", "tiger.md"}
 
 
 def test_explain_prints_the_stages(mini: Machine) -> None:

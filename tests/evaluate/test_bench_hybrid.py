@@ -205,9 +205,9 @@ def losing(measured: Callable[..., tuple[int, str, str]]) -> tuple[int, str, str
     """Measure while the fusion turns the ranking round."""
     turned = fusion.METHODS["convex"]
 
-    def worst_first(lists: Any, order: Any, trust: Any) -> fusion.Combined:
-        combined = turned(lists, order, trust)
-        return combined._replace(scores={id_: 1 - score for id_, score in combined.scores.items()})
+    def worst_first(lists: Any, order: Any, trust: Any) -> fusion.Fusion:
+        found = turned(lists, order, trust)
+        return found._replace(ranked=[each._replace(score=1 - each.score) for each in found.ranked])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fusion, "METHODS", {**fusion.METHODS, "convex": worst_first})

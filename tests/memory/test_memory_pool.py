@@ -47,13 +47,6 @@ def test_names_times_and_topics_are_added() -> None:
     found = evidence(1, cosines=[0.5], keywords=[1.0], topics=[1.0], named=[1.0], nearness=[1.0], states_time=[1.0])
     # 1 + 0.3 + 0.1 + 0.2 + 0.1
     assert candidates.fused(found) == pytest.approx([1.7])
-    assert candidates.fused(found, "plain") == pytest.approx([1.3])
-
-
-def test_reciprocal_ranks_remain() -> None:
-    found = evidence(2, cosines=[0.9, 0.5], keywords=[0.0, 1.0])
-    # In two lists: first, and second and first. 61/61 / 2 and (61/62 + 61/61) / 2.
-    assert candidates.fused(found, "rrf") == pytest.approx([0.5, 0.9919355])
 
 
 def test_copies_take_one_place() -> None:

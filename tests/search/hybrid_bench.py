@@ -18,6 +18,7 @@ from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import stages as hybrid
 from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate
+from gnod.search.hybrid.embedding import Embed
 from gnod.search.hybrid.stages import HybridResult, HybridSettings, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
@@ -99,7 +100,7 @@ class Bench:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def _embed_with(self, model: Path | str) -> hybrid.EmbedQueries | UnavailableModel:
+    def _embed_with(self, model: Path | str) -> Embed | UnavailableModel:
         if isinstance(model, str):
             return UnavailableModel(model)
         embedder = made(Embedder, model, self.inference)

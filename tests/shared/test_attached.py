@@ -222,7 +222,7 @@ def meaning(query: str) -> QueryVectors:
 def best(connection: Connection, found: Retrieved) -> dict[str, float]:
     names = {id_: facts.docid for id_, facts in found.documents.items()}
     fused = fusion.fuse("convex", found.evidence, lambda id_: names[id_], found.trust, found.named)
-    return {names[each.document_id]: each.score for each in fused.ranked[:10]}
+    return {names[each.id]: each.score for each in fused.ranked[:10]}
 
 
 def paths(connection: Connection, ranked: Sequence[RankedDocument]) -> dict[str, float]:

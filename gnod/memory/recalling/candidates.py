@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import log10
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from gnod.memory.recalling.time_expressions import NO_DAY, Period
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# "plain" is "convex" without names and times, to measure what they add.
-Fusion = Literal["convex", "rrf", "plain"]
 
 # Vectors and keywords have equal parts of a score of 1. These are added to it.
 _TOPICS = 0.3
@@ -30,7 +28,6 @@ _STATES_TIME = 0.1
 _DAYS_OUTSIDE = 7.0
 
 _DAY_MS = 86_400_000
-_RRF_OFFSET = 60 + 1
 
 # The evidence that any memory answers the query must reach this, depending on the number of memories: the best of many
 # unrelated ones is nearer than the best of a few.
@@ -99,13 +96,9 @@ def evidence(
     )
 
 
-def fused(found: MemorySignals, method: Fusion = "convex") -> Floats:
+def fused(found: MemorySignals) -> Floats:
     """Return the score of each memory, the larger the better; those that nothing found have -1."""
-    if method == "plain":
-        nothing = np.zeros(len(found.ids))
-        found = found._replace(named=nothing, states_time=nothing, nearness=nothing)
-    scores = _reciprocal_ranks(found) if method == "rrf" else _convex(found)
-    return np.where(found.found(), scores, -1.0)
+    return np.where(found.found(), _summed(found), -1.0)
 
 
 def floor(number: int, *, has_vector: bool) -> float:
@@ -119,7 +112,7 @@ def floor(number: int, *, has_vector: bool) -> float:
     return min(_FLOOR_PER_DECADE * log10(max(number, 1)), _HIGHEST_FLOOR)
 
 
-def _convex(found: MemorySignals) -> Floats:
+def _summed(found: MemorySignals) -> Floats:
     has_vector = ~np.isnan(found.cosines)
     keywords = found.keywords / best if (best := found.keywords.max(initial=0.0)) > 0 else found.keywords
     if not has_vector.any():
@@ -131,15 +124,6 @@ def _convex(found: MemorySignals) -> Floats:
         both = np.where(has_vector, (np.nan_to_num(vectors) + keywords) / 2, keywords) if best > 0 else vectors
     bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time
     return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
-
-
-def _reciprocal_ranks(found: MemorySignals) -> Floats:
-    total = np.zeros(len(found.ids))
-    for values in (found.cosines, found.keywords, found.topics, found.nearness):
-        says = np.nan_to_num(values, nan=-1.0) > 0
-        order = np.argsort(-np.where(says, values, -np.inf), kind="stable")[: int(says.sum())]
-        total[order] += 1 / (np.arange(len(order)) + _RRF_OFFSET)
-    return total * _RRF_OFFSET / 2
 
 
 def _nearness(days: NDArray[np.int64], periods: Sequence[Period]) -> Floats:

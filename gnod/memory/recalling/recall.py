@@ -17,7 +17,7 @@ import numpy as np
 from gnod.errors import GnoError, QuerySyntaxError
 from gnod.memory.key.sealing import Sealer
 from gnod.memory.recalling import candidates, events, ranking
-from gnod.memory.recalling.candidates import Floats, Fusion, MemorySignals
+from gnod.memory.recalling.candidates import Floats, MemorySignals
 from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.keywords import folded, keywords, lookup_words
 from gnod.memory.recalling.ranking import Depth, RankedMemory
@@ -53,7 +53,6 @@ class RecallDependencies(NamedTuple):
     reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     limit_s: float
-    fusion: Fusion = "convex"
 
 
 class RecalledMemory(NamedTuple):
@@ -90,7 +89,7 @@ async def recall(
         )
     vector = await dependencies.embed(query)
     found = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
-    scores = candidates.fused(found, dependencies.fusion)
+    scores = candidates.fused(found)
     likely = np.flatnonzero(scores >= 0)
     types = dependencies.resident.types(found.ids[likely].tolist())
     scores[likely] = ranking.boosted(scores[likely].tolist(), types)

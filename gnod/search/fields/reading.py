@@ -83,14 +83,6 @@ def expanded(text: str, saved: Mapping[str, str]) -> str:
     return f"{saved[match[1]]} {match[2]}".strip() if match and match[1] in saved else text
 
 
-async def read_question(read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED) -> FieldedQuery:
-    """Do as `read_in`, for a question. Raises QuerySyntaxError if the question consists of fields only."""
-    found = await read_in(read_from, text, saved)
-    if not found.text.strip():
-        raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
-    return found
-
-
 def read(connection: Connection, text: str, *, is_plain: bool = False) -> FieldedQuery:
     """Take the fields out of a query. In a structured query, only `lex:` lines have fields. `is_plain`: the query is
     not structured. Raises QuerySyntaxError.

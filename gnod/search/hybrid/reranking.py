@@ -12,13 +12,22 @@ from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.models.run.reranker import Reranker
-from gnod.search.hybrid.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, RerankPlan, ThroughputEstimate
+from gnod.search.hybrid.budget import (
+    FRAME_CHARACTERS,
+    MARGIN_S,
+    MIN_DOCUMENTS,
+    RerankPlan,
+    StageSkipped,
+    ThroughputEstimate,
+    TimeBudget,
+)
 from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermVariant
 from gnod.search.passages.best_passage import best_span
 from gnod.search.query.parsing import ParsedQuery
-from gnod.search.ranking.fusion import with_least
+from gnod.search.ranking.fusion import Fusion, with_least
+from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.tables import documents
 
@@ -28,13 +37,7 @@ SHARES = ((3, 0.75), (10, 0.60))
 SHARE_BELOW = 0.40
 # The minimum score of a text that contains all words of the query as written.
 FLOOR = 0.30
-
-
-class RerankCandidate(NamedTuple):
-    """A document to be reranked. `span`: the part of its text that is best by vector."""
-
-    document_id: int
-    span: tuple[int, int] | None
+_UNREAD: dict[str, float] = {}
 
 
 class Reranked(NamedTuple):
@@ -45,15 +48,6 @@ class Reranked(NamedTuple):
     tokens: int
     plan: RerankPlan | None
     reason: str | None
-
-
-class RerankedDocuments(NamedTuple):
-    """As Reranked, with the floor applied. `components`: the parts of each score."""
-
-    scores: list[float]
-    components: list[dict[str, float]]
-    reason: str | None
-    details: dict[str, object]
 
 
 class _RerankText(NamedTuple):
@@ -98,52 +92,71 @@ async def rerank_within_budget(
     return Reranked(scores.values, scores.tokens, plan, reason)
 
 
-async def rerank_documents(
+async def rerank(
     read: Read,
     reranker: Reranker,
     throughput: ThroughputEstimate,
     query: ParsedQuery,
-    candidates: Sequence[RerankCandidate],
+    fusion: Fusion,
+    budget: TimeBudget,
     *,
+    candidates: int,
     floor: bool,
-    limit_s: float,
-) -> RerankedDocuments:
-    """Score the first candidates. `floor`: a text with the query's own words keeps a minimum score. Raises what
-    `Reranker.score` raises."""
-    if len(candidates) < 2:
-        return RerankedDocuments([], [], "fewer than two documents", {})
-    loaded: list[_RerankText] = []
+) -> Fusion:
+    """Return the documents in the order that the reranker's scores of the first candidates give. Documents behind them
+    follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
+    keeps a minimum score."""
+    started = time.monotonic()
+    first, texts = fusion.ranked[:candidates], list[_RerankText]()
 
-    async def texts(plan: RerankPlan) -> list[str]:
-        chosen = candidates[: plan.documents]
-        loaded.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
-        return [text.shown for text in loaded]
+    async def load(plan: RerankPlan) -> list[str]:
+        chosen = first[: plan.documents]
+        texts.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
+        return [text.shown for text in texts]
 
-    done = await rerank_within_budget(
-        reranker, throughput, query.question, len(candidates), texts, limit_s=limit_s, noun="documents"
-    )
-    components = [
-        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
-        for score, text in zip(done.scores, loaded, strict=False)
-    ]
+    try:
+        if len(first) < 2:
+            raise StageSkipped("fewer than two documents")
+        limit_s = budget.left_s()
+        work = rerank_within_budget(
+            reranker, throughput, query.question, len(first), load, limit_s=limit_s, noun="documents"
+        )
+        done = await budget.within("the reranker", work, limit_s + MARGIN_S)
+    except StageSkipped as skipped:
+        budget.note("rerank", started, {}, why=str(skipped), ran=False)
+        return fusion
     details: dict[str, object] = {}
     if done.plan:
-        details = {
-            "model": reranker.uri,
-            "documents": len(done.scores),
-            "characters": done.plan.characters,
-            "tokens": done.tokens,
-            "floor": floor,
-        }
-    scores = [max(component["rerank"], component["floor"]) for component in components]
-    return RerankedDocuments(scores, components, done.reason, details)
+        given = {"documents": len(done.scores), "characters": done.plan.characters, "tokens": done.tokens}
+        details = {"model": reranker.uri, **given, "floor": floor}
+    budget.note("rerank", started, details, why=done.reason, ran=bool(done.scores))
+    return _reordered(fusion, done.scores, texts, floor=floor)
+
+
+def _reordered(fusion: Fusion, scores: Sequence[float], texts: Sequence[_RerankText], *, floor: bool) -> Fusion:
+    if not scores:
+        return fusion
+    added = [
+        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
+        for score, text in zip(scores, texts, strict=False)
+    ]
+    blended = blend(
+        [each.score for each in fusion.ranked], [max(each["rerank"], each["floor"]) for each in added], fusion.least
+    )
+    behind = len(blended) - len(added)
+    ranked = [
+        each._replace(score=score, components={**each.components, **more})
+        for each, score, more in zip(fusion.ranked, blended, [*added, *[_UNREAD] * behind], strict=True)
+    ]
+    # The sort is stable: equals stay in the fused order.
+    return fusion._replace(ranked=sorted(ranked, key=lambda each: -each.score), least=0.0)
 
 
 def blend(fused: Sequence[float], reranked: Sequence[float], least: float = 0.0) -> list[float]:
     """Return a score for each document, in the order given: best fused score first, all in [0, 1].
 
     `reranked` has the scores of the first of them. Their share grows with the rank; documents behind them stay behind.
-    `least`: as in `fusion.Fusion`.
+    `least`: as in `Fusion`.
 
     >>> [round(score, 3) for score in blend([1.0, 0.5, 0.4], [0.2, 0.9])]
     [0.8, 0.6, 0.48]
@@ -187,19 +200,20 @@ def excerpt(
 
 
 def _texts(
-    connection: Connection, query: ParsedQuery, candidates: Sequence[RerankCandidate], room: int
+    connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int
 ) -> list[_RerankText]:
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
-    known = documents.by_ids(connection, [candidate.document_id for candidate in candidates])
+    known = documents.by_ids(connection, [each.id for each in chosen])
     texts = []
-    for each in candidates:
-        document = known.get(each.document_id)
+    for each in chosen:
+        document = known.get(each.id)
         text = documents.markdown(connection, document.mirror_hash) if document else ""
         title = document.title if document else ""
         head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
-        body = excerpt(text, max(room - len(head), 1), span=each.span, query_terms=query_terms, analyzers=analyzers)
+        span = each.span and (each.span.start, each.span.end)
+        body = excerpt(text, max(room - len(head), 1), span=span, query_terms=query_terms, analyzers=analyzers)
         texts.append(_RerankText(head + body, matched_fraction(f"{title}\n{text}", exact)))
     return texts
 

@@ -5,6 +5,7 @@ Runs on one connection, in one snapshot. Must not depend on models, reranking or
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
@@ -17,14 +18,15 @@ from gnod.search.meaning import vector_search
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import QueryLine
-from gnod.search.ranking import trust
+from gnod.search.ranking import fusion, trust
 from gnod.search.ranking.distinct import Representatives, representatives
-from gnod.search.ranking.fusion import RetrieverResults, Trust
+from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.ranking.trust import Facts, QueryFacts, Reader
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, priors
 from gnod.store.tables.filters import Filters
+from gnod.types import FusionMethod
 
 # The convex combination uses this many candidates of each retriever, whatever the limit, so a score does not depend on
 # the limit. If that is too few for the limit, further documents come from the larger pool.
@@ -49,6 +51,14 @@ class Retrieved(NamedTuple):
     bm25: dict[int, float]
     similarity: dict[int, float]
     named: Mapping[int, float]
+
+    def described(self, fused: RankedDocument, rank: int) -> RankedDocument:
+        """Return a document of the fusion with its best part by vector, and with all that its score is made of."""
+        known = {"bm25": self.bm25, "similarity": self.similarity}
+        raw = {name: values[fused.id] for name, values in known.items() if fused.id in values}
+        components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank)}
+        near = self.near.get(fused.id)
+        return RankedDocument(fused.id, fused.score, near and near.span, components, near.unplaced if near else ())
 
 
 class RetrievalFacts(NamedTuple):
@@ -156,6 +166,42 @@ def gather(
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
         named=named,
     )
+
+
+def fuse(found: Retrieved, method: FusionMethod, first: int | None = None) -> Fusion:
+    """Return one ranking, of which the `first` documents, or all, have their best part by vector and all that their
+    score is made of; ties by docid."""
+    facts = found.documents
+
+    def order(id_: int) -> tuple[str, int]:
+        return (facts[id_].docid if id_ in facts else "", id_)
+
+    fused = fusion.fuse(method, found.evidence, order, found.trust, found.named)
+    described = [found.described(each, rank) for rank, each in enumerate(fused.ranked[:first], 1)]
+    return fused._replace(ranked=[*described, *fused.ranked[len(described) :]])
+
+
+def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
+    """Return what explanations say about a fusion: the weight of the vectors, and the groups of documents for which one
+    retriever says less or more."""
+    shares = fused.vector_shares or {}
+    counts = Counter((found.documents[id_][1:3], trusted) for id_, trusted in found.trust.items())
+    groups = [
+        {
+            "collection": collection,
+            "language": language,
+            "documents": count,
+            "vector_share": round(shares.get(trusted, 0.0), 3),
+            **({"prior": trusted.vector} if trusted.vector not in (0.0, 1.0) else {}),
+            **({"unread": True} if not trusted.vector else {}),
+        }
+        for ((collection, language), trusted), count in counts.most_common()
+    ]
+    return {
+        **({} if fused.vector_share is None else {"vector_share": round(fused.vector_share, 3)}),
+        **({"least": round(fused.least, 3)} if fused.least else {}),
+        **({"groups": groups} if groups else {}),
+    }
 
 
 def first_by_words(words: Surveys, pool: int) -> set[int]:

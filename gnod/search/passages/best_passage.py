@@ -40,18 +40,16 @@ def best_passage(
     text: str,
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
-    anchor: TermVariant | None = None,
 ) -> ShownPassage:
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
-    the best passage is known to contain."""
-    return best_passage_in(TermFinder(text, analyzers), query_terms, anchor)
+    none occurs (a match in title or path only). `query_terms` has the variants of each word."""
+    return best_passage_in(TermFinder(text, analyzers), query_terms)
 
 
 def best_passage_in(
     finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
 ) -> ShownPassage:
-    """Do as `best_passage`, for the text of a finder."""
+    """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain."""
     _, passage = _passage(finder.text, finder, query_terms, anchor)
     return passage
 

@@ -5,7 +5,7 @@ Reciprocal rank fusion (RRF: Cormack, Clarke, Büttcher 2009) uses ranks only. T
 document stands out from the whole collection, in standard deviations. An embedding model that cannot read a language
 finds nothing that stands out, and so does not outvote the keywords (docs/adr/0014).
 
-A method is one entry of `METHODS`.
+A method is a name in `FusionMethod` and a function in `METHODS`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
+
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.types import FusionMethod
 
 Retriever = Literal["lexical", "vector"]
 Order = Callable[[int], object]
@@ -52,19 +55,12 @@ _ALIKE: Mapping[int, Trust] = {}
 _UNNAMED: Mapping[int, float] = {}
 
 
-class Fused(NamedTuple):
-    """`score` is in [0, 1]; the best document has 1. `components`: what it is made of, by retriever."""
-
-    document_id: int
-    score: float
-    components: dict[str, float]
-
-
 class Fusion(NamedTuple):
-    """`vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has
-    none. `least`: what even the document with the least of everything has, as a share of what the best one has."""
+    """`ranked`: best first; the best has the score 1. Their components are the parts of the score, by retriever.
+    `vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has none.
+    `least`: what even the document with the least of everything has, as a share of what the best one has."""
 
-    ranked: list[Fused]
+    ranked: list[RankedDocument]
     vector_shares: Mapping[Trust, float] | None
     least: float = 0.0
 
@@ -74,46 +70,41 @@ class Fusion(NamedTuple):
         return None if self.vector_shares is None else self.vector_shares[_BOTH]
 
 
-class Combined(NamedTuple):
-    """Unscaled scores of all documents, and what each is made of. `least`: what scaling took from all of them."""
-
-    scores: dict[int, float]
-    components: dict[int, dict[str, float]]
-    vector_shares: Mapping[Trust, float] | None
-    least: float = 0.0
-
-
 def prominence(best: float, mean: float, deviation: float) -> float:
     """Return how far the best value stands out from all, in standard deviations."""
     return max(0.0, (best - mean) / deviation) if deviation > 0 else 0.0
 
 
 def fuse(
-    method: str,
+    method: FusionMethod,
     evidence: Sequence[RetrieverResults],
     order: Order,
     trust: Mapping[int, Trust] = _ALIKE,
     named: Mapping[int, float] = _UNNAMED,
 ) -> Fusion:
-    """Return the documents of all lists, best first. `method` is a key of METHODS; `order` breaks ties. `trust` of
-    documents; of the others, both retrievers are trusted. `named`: documents that the query names, and how clearly, in
-    [0, 1]."""
+    """Return the documents of all lists, best first; `order` breaks ties. `trust` of documents; of the others, both
+    retrievers are trusted. `named`: documents that the query names, and how clearly, in [0, 1]."""
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
-    scores, components, shares, least = METHODS[method](lists, order, trust)
-    _add_names(scores, components, named)
-    best = max(scores.values())
-    ranked = [Fused(id_, score / best if best > 0 else 1.0, components[id_]) for id_, score in scores.items()]
+    unnamed, shares, least = METHODS[method](lists, order, trust)
+    fused = _with_names(unnamed, named)
+    best = max(each.score for each in fused)
+    scaled = [each._replace(score=each.score / best if best > 0 else 1.0) for each in fused]
     floor = least / (least + (1 - least) * best) if best > 0 else 0.0
-    return Fusion(sorted(ranked, key=lambda f: (-f.score, order(f.document_id))), shares, floor)
+    return Fusion(sorted(scaled, key=lambda each: (-each.score, order(each.id))), shares, floor)
 
 
-def _add_names(scores: dict[int, float], components: dict[int, dict[str, float]], named: Mapping[int, float]) -> None:
-    best = max(scores.values())
-    for document_id in named.keys() & scores.keys():
-        components[document_id]["name"] = bonus = NAME_BONUS * named[document_id] * best
-        scores[document_id] += bonus
+def _with_names(fused: Sequence[RankedDocument], named: Mapping[int, float]) -> Sequence[RankedDocument]:
+    if not named:
+        return fused
+    most = NAME_BONUS * max(each.score for each in fused)
+    return [_raised(each, "name", named[each.id] * most) if each.id in named else each for each in fused]
+
+
+def _raised(document: RankedDocument, component: str, bonus: float) -> RankedDocument:
+    components = {**document.components, component: bonus}
+    return document._replace(score=document.score + bonus, components=components)
 
 
 def with_least(score: float, least: float) -> float:
@@ -122,23 +113,19 @@ def with_least(score: float, least: float) -> float:
     return least + (1 - least) * score
 
 
-def reciprocal_ranks(lists: Sequence[RetrieverResults], order: Order, _: Mapping[int, Trust]) -> Combined:
-    scores: dict[int, float] = {}
+def reciprocal_ranks(lists: Sequence[RetrieverResults], order: Order, _: Mapping[int, Trust]) -> Fusion:
     components: dict[int, dict[str, float]] = {}
     for each in lists:
         for rank, document_id in enumerate(islice(each.scores, each.found), 1):
-            part = each.weight / (_RRF_K + rank)
-            scores[document_id] = scores.get(document_id, 0.0) + part
             parts = components.setdefault(document_id, {})
-            parts[each.retriever] = parts.get(each.retriever, 0.0) + part
-    first = sorted(scores, key=lambda id_: (-scores[id_], order(id_)))[: len(_RRF_BONUS)]
-    for document_id, bonus in zip(first, _RRF_BONUS, strict=False):
-        scores[document_id] += bonus
-        components[document_id]["bonus"] = bonus
-    return Combined(scores, components, None)
+            parts[each.retriever] = parts.get(each.retriever, 0.0) + each.weight / (_RRF_K + rank)
+    fused = [RankedDocument(id_, sum(parts.values()), None, parts) for id_, parts in components.items()]
+    fused.sort(key=lambda each: (-each.score, order(each.id)))
+    first = [_raised(each, "bonus", bonus) for each, bonus in zip(fused, _RRF_BONUS, strict=False)]
+    return Fusion([*first, *fused[len(first) :]], None)
 
 
-def convex(lists: Sequence[RetrieverResults], _: Order, trust: Mapping[int, Trust]) -> Combined:
+def convex(lists: Sequence[RetrieverResults], _: Order, trust: Mapping[int, Trust]) -> Fusion:
     """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown. If
     few of the keyword candidates are embedded yet, the vectors count less in proportion: having a vector is not a
     merit."""
@@ -155,15 +142,16 @@ def convex(lists: Sequence[RetrieverResults], _: Order, trust: Mapping[int, Trus
     return _combined(lists, trust, share)
 
 
-METHODS: Mapping[str, Callable[[Sequence[RetrieverResults], Order, Mapping[int, Trust]], Combined]] = {
+METHODS: Mapping[FusionMethod, Callable[[Sequence[RetrieverResults], Order, Mapping[int, Trust]], Fusion]] = {
     "convex": convex,
     "rrf": reciprocal_ranks,
 }
+"""Functions that return unscaled scores, in any order, with what each is made of."""
 
 
 def _combined(
     lists: Sequence[RetrieverResults], trust: Mapping[int, Trust], share_of: Callable[[Trust], float]
-) -> Combined:
+) -> Fusion:
     kinds = {each.retriever for each in lists}
     documents = {document_id for each in lists for document_id in each.scores}
     trusted = {document_id: trust.get(document_id, _BOTH) for document_id in documents}
@@ -187,7 +175,8 @@ def _combined(
         * _least(each)
         for each in lists
     )
-    return Combined(scores, components, shares, least)
+    ranked = [RankedDocument(id_, score, None, components[id_]) for id_, score in scores.items()]
+    return Fusion(ranked, shares, least)
 
 
 def _least(each: RetrieverResults) -> float:

@@ -14,7 +14,7 @@ from rapidfuzz.distance import OSA
 from gnod.search.correction.correcting import MAX_CORRECTIONS, Corrected, WordCorrection
 from gnod.search.correction.corrector import Corrector
 from gnod.search.correction.edits import one_edit
-from gnod.search.correction.query_words import query_words
+from gnod.search.correction.occurrences import query_words
 from gnod.search.correction.words import Vocabulary
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses

@@ -102,7 +102,7 @@ async def test_limits_and_methods(library: SmallIndex, minilm_gguf: Path) -> Non
         good = await asked.search("boat in the harbour", min_score=0.9)
         assert good.shown() == [each for each in everything.shown() if each.score >= 0.9]
         assert 1 <= len(good.ranked) < len(NOTES)
-        by_ranks = await asked.search("boat in the harbour", method="rrf")
+        by_ranks = await asked.search("boat in the harbour", fusion="rrf")
         assert stages(by_ranks)["fuse"].details["method"] == "rrf"
         assert "vector_share" not in stages(by_ranks)["fuse"].details
         assert by_ranks.ranked[0].components["bonus"] == 0.05

@@ -8,6 +8,7 @@ from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.search.ranking.fusion import NAME_BONUS, RetrieverResults, fuse
 from gnod.store.tables.filters import Filters
+from gnod.types import FusionMethod
 from tests.search.hybrid.test_scores import URI, by_both
 from tests.small_index import SmallIndex
 
@@ -44,8 +45,8 @@ def paths(index: SmallIndex, query: str, **options: object) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("method", ["convex", "rrf"])
-def test_the_file_that_is_named_comes_first(notes: SmallIndex, query: str, path: str, method: str) -> None:
-    assert path in paths(notes, query, method=method)[: 1 if method == "convex" else 2]
+def test_the_file_that_is_named_comes_first(notes: SmallIndex, query: str, path: str, method: FusionMethod) -> None:
+    assert path in paths(notes, query, fusion=method)[: 1 if method == "convex" else 2]
 
 
 def test_by_keyword_alone_too(notes: SmallIndex) -> None:
@@ -74,9 +75,9 @@ def test_a_name_of_most_documents_says_almost_nothing(notes: SmallIndex) -> None
 def test_the_bonus_is_a_share_of_the_best_score() -> None:
     lists = [RetrieverResults("lexical", 1.0, {1: 3.0, 2: 2.0, 3: 1.0}, 3)]
     plain, named = fuse("convex", lists, str), fuse("convex", lists, str, named={2: 1.0, 9: 1.0})
-    assert [each.document_id for each in plain.ranked] == [1, 2, 3]
+    assert [each.id for each in plain.ranked] == [1, 2, 3]
     assert [round(each.score, 6) for each in named.ranked] == [1.0, 1.0, 0.0]
-    assert named.ranked[[each.document_id for each in named.ranked].index(2)].components["name"] == NAME_BONUS
+    assert named.ranked[[each.id for each in named.ranked].index(2)].components["name"] == NAME_BONUS
 
 
 def test_an_identifier_in_a_text_names_no_file_with_the_same_words(small_index: SmallIndex) -> None:

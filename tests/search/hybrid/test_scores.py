@@ -18,7 +18,7 @@ from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.tables.filters import Filters
-from gnod.types import UnavailableModel
+from gnod.types import FusionMethod, UnavailableModel
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:pseudo-random"
@@ -52,7 +52,13 @@ def by_keyword(index: SmallIndex, query: str, limit: int, min_score: float = 0.0
 
 
 def by_both(
-    index: SmallIndex, query: str, limit: int, min_score: float = 0.0, method: str = "convex", *, embeds: bool = True
+    index: SmallIndex,
+    query: str,
+    limit: int,
+    min_score: float = 0.0,
+    fusion: FusionMethod = "convex",
+    *,
+    embeds: bool = True,
 ) -> list[RankedDocument]:
     async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         rows = [vector_of(URI, text) for text in (*queries, *passages)]
@@ -68,7 +74,7 @@ def by_both(
         throughput=ThroughputEstimate(),
         backoff=Backoff(),
     )
-    options = HybridSettings(limit=limit, min_score=min_score, method=method)
+    options = HybridSettings(limit=limit, min_score=min_score, fusion=fusion)
     return asyncio.run(stages.search(dependencies, parse_query(query), Filters(), options)).shown()
 
 
@@ -91,7 +97,7 @@ def test_a_limit_only_cuts(harbour: SmallIndex, search: object, query: str) -> N
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_limit_only_cuts_by_keyword_alone_and_by_ranks(harbour: SmallIndex, query: str) -> None:
-    for options in ({"embeds": False}, {"method": "rrf"}):
+    for options in ({"embeds": False}, {"fusion": "rrf"}):
         most = by_both(harbour, query, LIMITS[-1], **options)
         assert most[0].score == 1.0
         assert most[-1].score > 0

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT
-from gnod.search.ranking.fusion import METHODS, Fused, Fusion, Retriever, RetrieverResults, fuse
+from gnod.search.ranking.fusion import METHODS, Fusion, Retriever, RetrieverResults, fuse
+from gnod.search.ranking.ranked import RankedDocument
+from gnod.types import FUSION_METHODS, FusionMethod
 
 KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
@@ -39,12 +41,12 @@ def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> RetrieverResults
 lists = st.lists(evidence(), max_size=5)
 
 
-def fused(*given_: RetrieverResults, method: str = "convex") -> Fusion:
+def fused(*given_: RetrieverResults, method: FusionMethod = "convex") -> Fusion:
     return fuse(method, given_, str)
 
 
 def ids(found: Fusion) -> list[int]:
-    return [each.document_id for each in found.ranked]
+    return [each.id for each in found.ranked]
 
 
 def lexical(scores: Mapping[int, float], peak: float | None = 6.0, weight: float = ORIGINAL) -> RetrieverResults:
@@ -58,7 +60,9 @@ def vector(scores: Mapping[int, float], peak: float | None = 4.0, weight: float 
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(given_=lists)
-def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, given_: list[RetrieverResults]) -> None:
+def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(
+    method: FusionMethod, given_: list[RetrieverResults]
+) -> None:
     found = fuse(method, given_, lambda id_: id_)
     scores = [each.score for each in found.ranked]
     assert all(0.0 <= score <= 1.0 for score in scores)
@@ -75,15 +79,15 @@ def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, gi
 @few
 @given(given_=lists, chance=st.randoms(use_true_random=False))
 def test_the_order_of_the_lists_does_not_matter(
-    method: str, given_: list[RetrieverResults], chance: random.Random
+    method: FusionMethod, given_: list[RetrieverResults], chance: random.Random
 ) -> None:
     shuffled = list(given_)
     chance.shuffle(shuffled)
     first, second = (fuse(method, each, lambda id_: id_) for each in (given_, shuffled))
-    scores = {each.document_id: each.score for each in first.ranked}
-    assert {each.document_id: each.score for each in second.ranked} == pytest.approx(scores, abs=1e-9)
+    scores = {each.id: each.score for each in first.ranked}
+    assert {each.id: each.score for each in second.ranked} == pytest.approx(scores, abs=1e-9)
     for a, b in zip(first.ranked, second.ranked, strict=True):
-        assert a.document_id == b.document_id or a.score == pytest.approx(b.score, abs=1e-9)
+        assert a.id == b.id or a.score == pytest.approx(b.score, abs=1e-9)
 
 
 def by_formula(given_: list[RetrieverResults]) -> dict[int, float]:
@@ -104,16 +108,16 @@ def by_formula(given_: list[RetrieverResults]) -> dict[int, float]:
 def test_rrf_is_its_formula(given_: list[RetrieverResults]) -> None:
     found = fuse("rrf", given_, lambda id_: id_)
     expected = by_formula(given_)
-    assert {each.document_id for each in found.ranked} == expected.keys()
+    assert {each.id for each in found.ranked} == expected.keys()
     for each in found.ranked:
-        assert each.score == pytest.approx(expected[each.document_id] / max(expected.values()))
-        assert sum(each.components.values()) == pytest.approx(expected[each.document_id])
+        assert each.score == pytest.approx(expected[each.id] / max(expected.values()))
+        assert sum(each.components.values()) == pytest.approx(expected[each.id])
 
 
 def test_rrf_in_figures() -> None:
     found = fused(lexical({1: 9.0, 2: 5.0}), vector({2: 0.9, 3: 0.8}), lexical({2: 1.0}, None, VARIANT), method="rrf")
     best = 2 / 62 + 2 / 61 + 1 / 61 + 0.05
-    assert found.ranked[0]._replace(components={}) == Fused(2, 1.0, {})
+    assert found.ranked[0]._replace(components={}) == RankedDocument(2, 1.0, None, {})
     assert found.ranked[0].components == pytest.approx({"lexical": 2 / 62 + 1 / 61, "vector": 2 / 61, "bonus": 0.05})
     assert [each.score for each in found.ranked[1:]] == pytest.approx([(2 / 61 + 0.02) / best, (2 / 62 + 0.02) / best])
 
@@ -129,7 +133,7 @@ def test_ties_go_by_docid() -> None:
 def test_rrf_does_not_rank_what_was_only_asked_about() -> None:
     found = fused(RetrieverResults("lexical", ORIGINAL, {1: 5.0, 2: 0.0}, 1, 3.0), vector({2: 0.9}), method="rrf")
     assert ids(found) == [1, 2]
-    assert "lexical" not in next(each.components for each in found.ranked if each.document_id == 2)
+    assert "lexical" not in next(each.components for each in found.ranked if each.id == 2)
 
 
 @few
@@ -155,7 +159,7 @@ def test_the_convex_combination_is_its_formula(
     combined = share * scaled(meanings) + (1 - share) * scaled(words)
     expected = dict(zip(order, combined / combined.max(), strict=True))
     assert found.vector_share == pytest.approx(share)
-    assert {each.document_id: each.score for each in found.ranked} == pytest.approx(expected)
+    assert {each.id: each.score for each in found.ranked} == pytest.approx(expected)
 
 
 def ranked(scores: dict[int, float]) -> dict[int, float]:
@@ -210,7 +214,7 @@ class TestVectorShare:
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(scores=scores_of.filter(bool))
-def test_one_kind_alone_keeps_its_order(method: str, scores: dict[int, float]) -> None:
+def test_one_kind_alone_keeps_its_order(method: FusionMethod, scores: dict[int, float]) -> None:
     for side in (lexical(ranked(scores)), vector(ranked(scores))):
         found = fuse(method, [side], lambda id_: id_)
         if method == "rrf":
@@ -222,7 +226,7 @@ def test_one_kind_alone_keeps_its_order(method: str, scores: dict[int, float]) -
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_side_that_found_nothing_is_not_there(method: str) -> None:
+def test_a_side_that_found_nothing_is_not_there(method: FusionMethod) -> None:
     words = lexical({1: 3.0, 2: 1.0})
     assert fused(words, vector({}), method=method) == fused(words, method=method)
     assert fused(method=method) == Fusion([], None)
@@ -232,10 +236,15 @@ def test_a_side_that_found_nothing_is_not_there(method: str) -> None:
 @few
 @given(words=evidence("lexical"), meanings=evidence("vector"), best=st.integers(1, 12))
 def test_what_both_have_first_is_first(
-    method: str, words: RetrieverResults, meanings: RetrieverResults, best: int
+    method: FusionMethod, words: RetrieverResults, meanings: RetrieverResults, best: int
 ) -> None:
     both = [
         each._replace(scores={best: 60.0, **{i: s for i, s in each.scores.items() if i != best}}, found=each.found or 1)
         for each in (words, meanings)
     ]
     assert ids(fuse(method, both, lambda id_: id_))[0] == best
+
+
+def test_every_method_has_a_function() -> None:
+    """And is offered on the wire, by the command line and by bench, which read the names."""
+    assert tuple(METHODS) == FUSION_METHODS

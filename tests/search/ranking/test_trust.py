@@ -60,7 +60,7 @@ VECTORS = RetrieverResults("vector", 2.0, {3: 0.9, 2: 0.7, 1: 0.5}, 3, 5.0)
 
 
 def order(found: dict[int, Trust]) -> list[int]:
-    return [each.document_id for each in fuse("convex", [WORDS, VECTORS], lambda id_: id_, found).ranked]
+    return [each.id for each in fuse("convex", [WORDS, VECTORS], lambda id_: id_, found).ranked]
 
 
 def test_the_fusion_weighs_each_document_by_its_trust() -> None:

@@ -1,0 +1,285 @@
+"""Measure what is made of a search: quotes, evidence, and the confidence that there is an answer.
+
+Quotes are measured for collections with `answers.tsv` (query-id, corpus-id and the text of an answer, as in the
+document; header line): whether they contain the answer, and stand at the lines that they name. Evidence and confidence
+are measured for all collections.
+
+For the confidence, each question is asked twice: of the whole collection, and without the documents that are judged
+relevant and those with the same text. Other documents stay, even if the words of an answer occur in them: "1066"
+answers few of the questions about the texts that contain it. The statistics of the index stay, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy
+
+from gnod.answers import evidence, quoting
+from gnod.answers.confidence import THRESHOLD
+from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
+from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, ScoredQuote
+from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
+from gnod.answers.sources import NONSENSE, Floats
+from gnod.errors import QuerySyntaxError
+from gnod.evaluate.dataset import CorpusDocument, Dataset
+from gnod.evaluate.index import COLLECTION, Index, Progress
+from gnod.evaluate.models import EvaluationModels
+from gnod.evaluate.modes import UNBOUNDED_S
+from gnod.evaluate.searching import MeasuredModels
+from gnod.ingest.text.canonical import canonicalise
+from gnod.models.profiles import EmbeddingText
+from gnod.search.hybrid import stages
+from gnod.search.hybrid.budget import ThroughputEstimate
+from gnod.search.hybrid.stages import HybridSettings
+from gnod.search.query.parsing import parse_question
+from gnod.store.tables.filters import Filters
+from gnod.types import UnavailableModel
+
+# The tokens of a packet of evidence.
+MAX_TOKENS = 1000
+LATENCIES = (50, 95)
+_GATHERED = HybridSettings(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
+_NO_RERANKER = UnavailableModel("no model was given")
+
+
+class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """`first`: share of the questions whose first quote contains an answer; `three`: one of the first three. `exact`:
+    share of the quotes that are at the lines that they name, letter by letter (in Unicode NFC, as indexed).
+    `latency_ms`: from the question to the quotes, by percentile."""
+
+    questions: int
+    first: float
+    three: float
+    exact: float
+    latency_ms: dict[str, float]
+
+
+class EvidenceFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """`hits`: share of the questions whose packet contains an answer or a part of a relevant document. `answers`: share
+    of the questions that have answers whose packet contains one; None without any. `documents`: share of the relevant
+    documents that have a part in the packet, mean of the questions. `tokens`: mean of all packets. `tokens_per_hit`:
+    all tokens by the number of hits. `latency_ms`: from the question to the packet, by percentile."""
+
+    questions: int
+    max_tokens: int
+    hits: float
+    answers: float | None
+    documents: float
+    tokens: float
+    tokens_per_hit: float | None
+    passages: float
+    latency_ms: dict[str, float]
+
+
+class AbstentionFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`auroc`: the probability that a question has a higher confidence with the relevant documents than another one has
+    without. `answered`: the share of the questions that reach the threshold; `answered_without`: when the relevant
+    documents are left out. `unanswerable`: the number of questions that the collection says it does not answer, and
+    `answered_unanswerable`: the share of these that reach the threshold."""
+
+    questions: int
+    auroc: float
+    answered: float
+    answered_without: float
+    unanswerable: int = 0
+    answered_unanswerable: float | None = None
+
+
+class Quoter:
+    """Asks questions over one index."""
+
+    def __init__(self, index: Index, models: EvaluationModels) -> None:
+        self._models = models
+        self._search = MeasuredModels(index.database, models).search_dependencies()
+        self._options = HybridSettings(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
+        nonsense = {models.uri: models.run(models.embedder.texts(NONSENSE))}
+        reranker = models.reranker or _NO_RERANKER
+        self._quote = QuoteDependencies(index.database.read, self._embed, nonsense, reranker, ThroughputEstimate())
+
+    def ask(self, question: str, excluded: frozenset[int] = frozenset()) -> Quoted:
+        """Return the quotes. `excluded`: ids of documents that are left out, as if they were not in the collection;
+        only the statistics of the index (how many documents have a word) still include them."""
+        return self._models.run(self._quotes(question, excluded))
+
+    def gather(self, question: str, max_tokens: int) -> EvidenceList:
+        """Return the packet of evidence within `max_tokens`."""
+        return self._models.run(self._gather(question, max_tokens))
+
+    async def _gather(self, question: str, max_tokens: int) -> EvidenceList:
+        try:
+            query = parse_question(question)
+        except QuerySyntaxError:
+            return NO_EVIDENCE
+        found = await stages.search(self._search, query, Filters(collections=(COLLECTION,)), _GATHERED)
+        return await evidence.gather(self._quote, question, found, max_tokens=max_tokens, limit_s=UNBOUNDED_S)
+
+    async def _quotes(self, question: str, excluded: frozenset[int]) -> Quoted:
+        try:
+            query = parse_question(question)
+        except QuerySyntaxError:
+            return NOTHING_QUOTED
+        filters = Filters(collections=(COLLECTION,), excluded=excluded)
+        found = await stages.search(self._search, query, filters, self._options)
+        return await quoting.quote(self._quote, question, found, limit_s=UNBOUNDED_S)
+
+    async def _embed(self, uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
+        assert uri == self._models.uri
+        return await self._models.embedder.sentences(sentences)
+
+
+def measure_quotes(
+    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progress: Progress
+) -> QuoteFigures | None:
+    """Ask the queries that have an answer, as `gnoctl ask` does; None if there are none."""
+    asked = {query_id: text for query_id, text in queries.items() if query_id in dataset.answers}
+    if not asked:
+        return None
+    lines = {document.id: document.text.split("\n") for document in dataset.documents}
+    first = three = exact = total = 0
+    took_ms = []
+    quoter.ask(next(iter(asked.values())))  # warm up, because a daemon is warm
+    for done, (query_id, question) in enumerate(asked.items(), start=1):
+        started = time.perf_counter()
+        quotes = quoter.ask(question).quotes
+        took_ms.append((time.perf_counter() - started) * 1000)
+        found = [_holds(quote.text, dataset.answers[query_id]) for quote in quotes]
+        first += found[:1] == [True]
+        three += any(found[:MAX_QUOTES])
+        exact += sum(quote.text in canonicalise("\n".join(_named(lines[quote.path], quote))) for quote in quotes)
+        total += len(quotes)
+        progress(f"quotes from {dataset.name}", done, len(asked))
+    return QuoteFigures(
+        questions=len(asked),
+        first=first / len(asked),
+        three=three / len(asked),
+        exact=exact / total if total else 1.0,
+        latency_ms=_latencies(took_ms),
+    )
+
+
+def measure_evidence(
+    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progress: Progress
+) -> EvidenceFigures | None:
+    """Gather evidence for the queries, as `gnoctl evidence --tokens 1000` does; None if there are none."""
+    if not queries:
+        return None
+    hits, documents, tokens, passages, took_ms = 0, 0.0, 0, 0, []
+    answered: list[bool] = []
+    quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, because a daemon is warm
+    for done, (query_id, question) in enumerate(queries.items(), start=1):
+        started = time.perf_counter()
+        found = quoter.gather(question, MAX_TOKENS)
+        took_ms.append((time.perf_counter() - started) * 1000)
+        relevant = {id_ for id_, grade in dataset.qrels[query_id].items() if grade > 0}
+        share = len(relevant & {passage.place.document.path for passage in found.passages}) / (len(relevant) or 1)
+        has_answer = False
+        if query_id in dataset.answers:
+            has_answer = any(_holds(f"{each.lead}\n{each.text}", dataset.answers[query_id]) for each in found.passages)
+            answered.append(has_answer)
+        hits += has_answer or share > 0
+        documents += share
+        tokens += found.tokens
+        passages += len(found.passages)
+        progress(f"evidence from {dataset.name}", done, len(queries))
+    return EvidenceFigures(
+        questions=len(queries),
+        max_tokens=MAX_TOKENS,
+        hits=hits / len(queries),
+        answers=sum(answered) / len(answered) if answered else None,
+        documents=documents / len(queries),
+        tokens=tokens / len(queries),
+        tokens_per_hit=tokens / hits if hits else None,
+        passages=passages / len(queries),
+        latency_ms=_latencies(took_ms),
+    )
+
+
+def measure_abstention(
+    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, index: Index, progress: Progress
+) -> AbstentionFigures | None:
+    """Ask every query that has a relevant document in the index; None if there are none."""
+    removed = _relevant(dataset, index)
+    asked = {query_id: text for query_id, text in queries.items() if removed.get(query_id)}
+    if not asked:
+        return None
+    total = 2 * len(asked) + len(dataset.unanswerable)
+    done = 0
+
+    def ask(question: str, excluded: frozenset[int] = frozenset()) -> float:
+        nonlocal done
+        confidence = quoter.ask(question, excluded).confidence.value
+        done += 1
+        progress(f"asking {dataset.name} with and without the answer", done, total)
+        return confidence
+
+    having = [ask(question) for question in asked.values()]
+    lacking = [ask(question, removed[query_id]) for query_id, question in asked.items()]
+    unanswerable = [ask(question) for question in dataset.unanswerable.values()]
+    return AbstentionFigures(
+        questions=len(asked),
+        auroc=auroc(having, lacking),
+        answered=_share(having),
+        answered_without=_share(lacking),
+        unanswerable=len(unanswerable),
+        answered_unanswerable=_share(unanswerable) if unanswerable else None,
+    )
+
+
+def _named(lines: Sequence[str], quote: ScoredQuote) -> Sequence[str]:
+    """Return the lines that a quote names."""
+    return lines[quote.line - 1 : quote.end_line]
+
+
+def _holds(text: str, answers: Sequence[str]) -> bool:
+    """Tell whether a text contains an answer, whatever white space is in them."""
+    return any(_single_spaced(answer) in _single_spaced(text) for answer in answers)
+
+
+def _single_spaced(text: str) -> str:
+    """Return a text in the Unicode form of the index, with single spaces."""
+    return " ".join(canonicalise(text).split())
+
+
+def _latencies(took_ms: Sequence[float]) -> dict[str, float]:
+    found = numpy.percentile(took_ms, LATENCIES)
+    return {f"p{at}": round(float(ms), 3) for at, ms in zip(LATENCIES, found, strict=True)}
+
+
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return the area under the ROC curve: how often a value of the first kind is larger than one of the second; equal
+    values count half. Neither may be empty.
+
+    >>> auroc([0.9, 0.5], [0.5, 0.1])
+    0.875
+    """
+    ordered = numpy.sort(negative)
+    below = numpy.searchsorted(ordered, positive, side="left") + numpy.searchsorted(ordered, positive, side="right")
+    return float(below.mean() / (2 * len(negative)))
+
+
+def _share(confidences: Sequence[float]) -> float:
+    return sum(confidence >= THRESHOLD for confidence in confidences) / len(confidences)
+
+
+def _relevant(dataset: Dataset, index: Index) -> dict[str, frozenset[int]]:
+    """Return, for each query, the store's ids of its relevant documents and their copies. A negative grade is a degree
+    of relevance in some collections."""
+    numbers = {id_: number for number, id_ in index.ids.items()}
+    plain = {document.id: _plain(document) for document in dataset.documents if document.id in numbers}
+    same: defaultdict[str, list[int]] = defaultdict(list)
+    for id_, text in plain.items():
+        same[text].append(numbers[id_])
+    return {
+        query_id: frozenset(
+            number for id_, grade in grades.items() if grade and id_ in plain for number in same[plain[id_]]
+        )
+        for query_id, grades in dataset.qrels.items()
+    }
+
+
+def _plain(document: CorpusDocument) -> str:
+    return " ".join((document.text.strip() or document.title).casefold().split())
