@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from gnod.presets import MODEL_ROLES
 from tests import forked, leftovers
 
 _PROCESSES = Path("/proc")
@@ -72,6 +73,14 @@ class Machine:
             path = self.notes / name.replace("__", "/").replace("_md", ".md")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+
+    def configure(self, *others: Path, more: str = "", **models: Path) -> None:
+        """Write a config with the folder `notes`, and others by their names, as collections. A role without a model has
+        none. `more`: further lines."""
+        roles = (f'{role}: "file:{models[role]}"' if role in models else f"{role}: none" for role in MODEL_ROLES)
+        folders = (f"  - {{name: {folder.name}, path: {folder}}}\n" for folder in (self.notes, *others))
+        self.config.parent.mkdir(exist_ok=True)
+        self.config.write_text(f"models: {{{', '.join(roles)}}}\ncollections:\n{''.join(folders)}{more}")
 
     def empty(self) -> None:
         """Remove all collections and files. A daemon goes on: to start one takes longer than many a test."""

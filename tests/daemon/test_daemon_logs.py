@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gnod.daemon import logs
-from tests.rpc.harness import SECRET, run, serving
+from tests.rpc.harness import SECRET, serving
 
 
 @pytest.fixture(autouse=True)
@@ -128,17 +128,14 @@ async def fail() -> str:
 
 
 @pytest.mark.parametrize("level", ["info", "debug"])
-def test_a_failure_is_found_by_its_id_and_holds_no_private_text(tmp_path: Path, level: str) -> None:
-    async def scenario() -> None:
-        configure(tmp_path / "gnod.log", level)
-        error_id = await fail()
-        (line,) = [line for line in lines(tmp_path / "gnod.log") if line["event"] == "request.failed"]
-        assert (line["error_id"], line["method"]) == (error_id, "broken")
-        assert "in broken" in line["traceback"]
-        assert "ValueError" in line["traceback"]
-        assert (SECRET in line["traceback"]) == (level == "debug")
-
-    run(scenario())
+async def test_a_failure_is_found_by_its_id_and_holds_no_private_text(tmp_path: Path, level: str) -> None:
+    configure(tmp_path / "gnod.log", level)
+    error_id = await fail()
+    (line,) = [line for line in lines(tmp_path / "gnod.log") if line["event"] == "request.failed"]
+    assert (line["error_id"], line["method"]) == (error_id, "broken")
+    assert "in broken" in line["traceback"]
+    assert "ValueError" in line["traceback"]
+    assert (SECRET in line["traceback"]) == (level == "debug")
 
 
 def test_causes_are_named_without_their_words(tmp_path: Path) -> None:

@@ -44,11 +44,7 @@ FIELDS = {
 def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
+        machine.configure(embed=minilm_gguf, answer=smollm_gguf)
         yield machine
 
 
@@ -58,11 +54,7 @@ def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
+        machine.configure(embed=minilm_gguf)
         machine.ok("index")
         machine.ok("embed")
         yield machine

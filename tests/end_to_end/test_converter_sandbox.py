@@ -40,18 +40,3 @@ def test_temporary_folders_are_private_and_go(machine: Machine) -> None:
     assert not set(left) & set(folder.iterdir())
     machine.ok("daemon", "stop")
     wait_until(lambda: not folder.exists())
-
-
-@pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
-def test_a_collection_added_while_workers_live_is_read(machine: Machine) -> None:
-    machine.write(note_md="# zqx34\n")
-    machine.ok("init", str(machine.notes), "--name", "notes")
-    other = machine.folder / "other"
-    other.mkdir()
-    (other / "later.md").write_text("# zqx35\n")
-    machine.ok("collection", "add", str(other), "--name", "other")
-    assert machine.paths("zqx35", "--fresh") == ["later.md"]
-    machine.notes.rename(machine.folder / "before")
-    machine.notes.mkdir()
-    machine.write(new_md="# zqx36\n")
-    assert machine.paths("zqx36", "--fresh") == ["new.md"]

@@ -35,11 +35,7 @@ def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         for name, text in MORE.items():
             (machine.notes / name).write_text(text)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
+        machine.configure(embed=minilm_gguf)
         machine.ok("index")
         machine.ok("embed")
         yield machine

@@ -159,14 +159,11 @@ def _sample(attached: AttachedCollections) -> object:
     return found and found.shared and found.shared.sample
 
 
-def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
-    async def compare() -> None:
-        async with reader(published, tmp_path) as there:
-            for query in QUERIES:
-                assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
-                assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
-
-    asyncio.run(compare())
+async def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        for query in QUERIES:
+            assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
+            assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
 
 
 async def by_words(there: Reader, query: str) -> dict[str, float]:
@@ -244,15 +241,12 @@ def test_own_and_shared_documents_compete_as_in_one_index(published: SmallIndex,
     together.close()
 
 
-def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            before = await by_words(there, "refund")
-            removed = there.engine.remove_first(before)
-            assert removed not in await by_words(there, "refund")
-            assert len(await by_words(there, "refund")) == 10
-
-    asyncio.run(search())
+async def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        before = await by_words(there, "refund")
+        removed = there.engine.remove_first(before)
+        assert removed not in await by_words(there, "refund")
+        assert len(await by_words(there, "refund")) == 10
 
 
 def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Path) -> None:
@@ -279,36 +273,31 @@ def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Pa
     asyncio.run(search())
 
 
-def test_what_was_not_fetched_in_time_is_said_and_found_later(
+async def test_what_was_not_fetched_in_time_is_said_and_found_later(
     published: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnod.shared.attached._FETCHING", 0.0)
     monkeypatch.setattr("gnod.shared.reading._FETCHED", 5)
-
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            for found_so_far in (5, 10):
-                async with there.searching() as (read, sources, notes, _):
-                    found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
-                assert len(found.ranked) == found_so_far
-                assert [note.partition(":")[2] for note in notes] == [
-                    " some of the results could not be fetched in time: search again to get them"
-                ]
-
-    asyncio.run(search())
+    async with reader(published, tmp_path) as there:
+        for found_so_far in (5, 10):
+            async with there.searching() as (read, sources, notes, _):
+                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            assert len(found.ranked) == found_so_far
+            assert [note.partition(":")[2] for note in notes] == [
+                " some of the results could not be fetched in time: search again to get them"
+            ]
 
 
 @pytest.mark.parametrize("change", ["key", "vector", "payload", "piece"])
-def test_documents_that_no_publisher_sends_are_refused(published: SmallIndex, tmp_path: Path, change: str) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            there.engine.spoil(change)
-            async with there.searching() as (read, sources, notes, _):
-                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
-                assert (found.ranked, len(notes)) == ([], 1)
-                assert "damaged" in notes[0]
-
-    asyncio.run(search())
+async def test_documents_that_no_publisher_sends_are_refused(
+    published: SmallIndex, tmp_path: Path, change: str
+) -> None:
+    async with reader(published, tmp_path) as there:
+        there.engine.spoil(change)
+        async with there.searching() as (read, sources, notes, _):
+            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            assert (found.ranked, len(notes)) == ([], 1)
+            assert "damaged" in notes[0]
 
 
 def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Path) -> None:
@@ -339,25 +328,22 @@ def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp
         replica.close()
 
 
-def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            there.engine.says = {"analysis": 0, "behind": 12}
-            await until(lambda: there.attached.reports()[0].limits)
-            async with there.searching() as (read, sources, notes, behind):
-                given = (read, sources, parse_clauses("refund"), Filters())
-                assert (await joint.search_words(*given, limit=10)).ranked == []
-                assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
-                assert behind == 12
-                near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
-                assert len(near) == 10
-            there.engine.says = {"model": None}
-            await until(lambda: not there.attached.reports()[0].limits)
-            assert await by_words(there, "refund")
-            for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
-                there.engine.says = {name: value}
-                await until(lambda: there.attached.reports()[0].problem)
-                there.engine.says = {}
-                await until(lambda: not there.attached.reports()[0].problem)
-
-    asyncio.run(search())
+async def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        there.engine.says = {"analysis": 0, "behind": 12}
+        await until(lambda: there.attached.reports()[0].limits)
+        async with there.searching() as (read, sources, notes, behind):
+            given = (read, sources, parse_clauses("refund"), Filters())
+            assert (await joint.search_words(*given, limit=10)).ranked == []
+            assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
+            assert behind == 12
+            near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
+            assert len(near) == 10
+        there.engine.says = {"model": None}
+        await until(lambda: not there.attached.reports()[0].limits)
+        assert await by_words(there, "refund")
+        for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
+            there.engine.says = {name: value}
+            await until(lambda: there.attached.reports()[0].problem)
+            there.engine.says = {}
+            await until(lambda: not there.attached.reports()[0].problem)

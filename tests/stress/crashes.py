@@ -58,10 +58,7 @@ class Crashes:
         self._files = Churn(self._machine.notes, random.Random(seed + 1), documents)
         self._files.fill()
         self._newborn = _newborn(folder / "n", self._machine.notes)
-        self._machine.config.parent.mkdir()
-        self._machine.config.write_text(
-            f"models: {{embed: 'file:{model}'}}\ncollections:\n  - {{name: notes, path: {self._machine.notes}}}\n"
-        )
+        self._machine.configure(embed=model)
         self._daemon: subprocess.Popen[bytes] | None = None
         self._start_s = _START_S
         self._settled: dict[Path, tuple[os.stat_result, str]] = {}
