@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import hostile_samples
-from tests.machine import Machine
+from tests.machine import Machine, wait_until
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
@@ -32,11 +32,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 def quiet(machine: Machine) -> Any:
     """Wait until all is taken in, searching healthy notes all the time; return the status."""
-    while True:
+    status: Any = None
+
+    def settled() -> bool:
+        nonlocal status
         assert found(machine, "harbour") == {"healthy.md"}
         status = machine.call("index.status", errors=True)
-        if not (status["syncing"] or status["freshness"]["pending"]):
-            return status
+        return not (status["syncing"] or status["freshness"]["pending"])
+
+    wait_until(settled, timeout_s=120)
+    return status
 
 
 def found(machine: Machine, query: str) -> set[str]:

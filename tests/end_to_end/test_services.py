@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,13 +33,15 @@ class Heard:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.settimeout(60)
         self.socket.bind(str(path))
 
     def until(self, word: str, timeout_s: float = 20.0) -> list[str]:
         """Return the lines of the messages up to the one with that line."""
-        self.socket.settimeout(timeout_s)
+        deadline = time.monotonic() + timeout_s
         lines: list[str] = []
         while word not in lines:
+            self.socket.settimeout(max(deadline - time.monotonic(), 0.01))
             lines += self.socket.recv(4096).decode().splitlines()
         return lines
 

@@ -252,8 +252,9 @@ async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_pa
     stages: list[str] = []
     async with syncing(small_index, root, stages) as sync:
         task = asyncio.ensure_future(sync())
-        while "index" not in stages:  # noqa: ASYNC110  (there is no event to wait for)
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while "index" not in stages:  # noqa: ASYNC110  (there is no event to wait for)
+                await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -336,7 +336,8 @@ async def test_a_worker_killed_while_it_starts_is_replaced() -> None:
     async with pool_of(1) as pool:
         task = asyncio.create_task(pool.run(NOTE))
         # A look in each turn of the event loop cannot miss the state; one every 10 ms can, on a busy machine.
-        while [worker.state for worker in pool.statuses()] != ["starting"]:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while [worker.state for worker in pool.statuses()] != ["starting"]:  # noqa: ASYNC110
+                await asyncio.sleep(0)
         os.kill(pids(pool)[0], signal.SIGKILL)
         assert isinstance(await task, Prepared)

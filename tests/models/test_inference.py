@@ -278,12 +278,13 @@ async def test_cancelling_stops_generation_at_once(
 
 async def idle(worker: psutil.Process) -> None:
     """Wait until the worker uses no processor for a fifth of a second."""
-    while True:
-        before = worker.cpu_times()
-        await asyncio.sleep(0.2)
-        after = worker.cpu_times()
-        if after.user + after.system - before.user - before.system < 0.03:
-            return
+    async with asyncio.timeout(60):
+        while True:
+            before = worker.cpu_times()
+            await asyncio.sleep(0.2)
+            after = worker.cpu_times()
+            if after.user + after.system - before.user - before.system < 0.03:
+                return
 
 
 @pytest.mark.parametrize("messages", [HEAVY, STORY])

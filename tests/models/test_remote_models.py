@@ -67,8 +67,7 @@ async def test_a_query_goes_ahead_of_documents(server: EndpointImitation) -> Non
         embedder = it.embedder(server.uri)
         chunks = [EmbeddingText("", "", f"document {number}") for number in range(160)]
         work = asyncio.create_task(embedder.documents(chunks))
-        while not server.asked:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await until(lambda: server.asked)
         await embedder.query("heron")
         before = next(at for at, each in enumerate(server.asked) if "heron" in str(each.body["input"][1:]))
         await work

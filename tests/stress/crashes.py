@@ -153,8 +153,11 @@ class Crashes:
         self._newborn.database.parent.mkdir(mode=0o700)
         log = self._newborn.database.with_name(self._newborn.database.name + "-wal")
         daemon = _launch(self._newborn)
+        began = time.monotonic()
         while not log.exists():
             time.sleep(0.001)
+            if time.monotonic() > began + 60:
+                raise Fault("the daemon does not create its index")
         time.sleep(self._chance.choice([0, 0.01, 0.05, 0.3]) * self._chance.random())
         daemon.kill()
         daemon.wait()

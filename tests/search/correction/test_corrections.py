@@ -238,7 +238,8 @@ def test_a_vocabulary_knows_its_words() -> None:
     words = ["apple", "apply", "ample", "applet", "pineapple", "maple", "tariff", "zolltarif"]
     found = Vocabulary(_words(words))
     assert found.known([*words, "appl", "zzz", ""]) == set(words)
-    assert found.near("appel", 2, 9)[:2] == ["apple", "apply"] or set(found.near("appel", 1, 9)) == {"apple"}
+    assert found.near("appel", 1, 9) == ["apple"]
+    assert found.near("appel", 2, 9)[0] == "apple"
     assert found.containing("appl", 3) == ["apple", "apply", "applet"]
     assert found.containing("tarif", 9) == ["tariff", "zolltarif"]
     assert found.ending("tarif", 9) == ["zolltarif"]
