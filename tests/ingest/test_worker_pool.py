@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -287,33 +286,6 @@ async def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
         outcome = await pool.run(file_job(Path(os.fsdecode(path))))
         assert isinstance(outcome, Prepared)
         assert outcome.title == "zqx90"
-
-
-async def test_workers_die_with_the_daemon() -> None:
-    program = (
-        "import asyncio, os, signal\nfrom gnod.ingest.workers.jobs import TextJob\n"
-        "from gnod.ingest.workers.pool import WorkerPool\n"
-        "async def main():\n"
-        "    pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048)\n"
-        "    await pool.run(TextJob(text='x', relative_path='x.md'))\n"
-        "    print(pool.statuses()[0].pid, flush=True)\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "asyncio.run(main())"
-    )
-    command = [sys.executable, "-c", program]
-    daemon = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
-    assert daemon.returncode == -signal.SIGKILL
-    worker = int(daemon.stdout)
-    await until(lambda: gone(worker))
-
-
-async def test_a_worker_ignores_ctrl_c() -> None:
-    async with pool_of(1) as pool:
-        await pool.run(NOTE)
-        before = pids(pool)
-        os.kill(before[0], signal.SIGINT)
-        assert isinstance(await pool.run(NOTE), Prepared)
-        assert pids(pool) == before
 
 
 async def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_after_any_changes_it_is_as_good_as_from_scratch(tmp_path: Path) -> None
     index.close()
 
 
+@pytest.mark.slow
 def test_a_growing_index_changes_to_signs_and_back(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "index.sqlite")
     searched = Nearest(exact_bytes=0, compared_rows=400)
