@@ -199,7 +199,7 @@ def answer(machine: Machine, query: str) -> Any:
 
 def run(machine: Machine, examples: int, model: Path | None = None) -> None:
     (machine.folder / "other").mkdir()
-    machine.configure(machine.folder / "other", **({"embed": model} if model else {}))
+    machine.configure(machine.folder / "other", embed=model)
     machine.start()
     Files.machine = machine
     Files.compared = Files.documents = 0

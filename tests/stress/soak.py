@@ -73,7 +73,7 @@ class Soak:
         self._guest = Churn(folder / "guest", random.Random(seed + 2), 20)
         for each in (self._files, self._guest):
             each.fill()
-        self._machine.configure(embed=model, **({"answer": answering} if answering else {}))
+        self._machine.configure(embed=model, answer=answering)
         self._machine.start()
         self._daemon = psutil.Process(self._machine.call("daemon.status")["pid"])
         self._clients = Clients(self._machine.socket, seed, may_ask=answering is not None)
