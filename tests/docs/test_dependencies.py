@@ -12,6 +12,8 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from gnod.ingest.code.languages import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,6 +124,7 @@ async def g():
     ]
 
 
+@pytest.mark.slow
 def test_each_import_is_declared() -> None:
     declared = REQUIRED.union(*OPTIONAL.values())
 
@@ -130,12 +133,14 @@ def test_each_import_is_declared() -> None:
     assert not missing, "imported, but pyproject.toml does not declare their distributions"
 
 
+@pytest.mark.slow
 def test_what_an_extra_brings_is_not_imported_at_the_start() -> None:
     eager = {(each.module, each.file) for each in all_imports() if each.at_start and not each.distributions & REQUIRED}
 
     assert not eager, "gnod must start without its extras"
 
 
+@pytest.mark.slow
 def test_each_declared_distribution_is_used() -> None:
     imported = {distribution for each in all_imports() for distribution in each.distributions}
 
@@ -144,6 +149,7 @@ def test_each_declared_distribution_is_used() -> None:
     assert not unused, "declared in pyproject.toml, but nothing imports them"
 
 
+@pytest.mark.slow
 def test_internals_of_others_have_a_newest_version() -> None:
     """docs/dependencies.md lists whose internals gnod uses; private modules that are imported are among them."""
     requirements = [
