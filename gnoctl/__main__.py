@@ -1,7 +1,6 @@
 """The entry point: from `sys.argv` to an exit status. Must not depend on the commands.
 
-Start-up time is a feature: a plain search needs no msgspec, the fast parser reads nearly every command line, and typer
-(with click) is imported only for completion and to explain what is wrong with a command line.
+Start-up time is a feature: a plain search needs no msgspec, and typer is imported only for completion.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from gnoctl.command import Parsed
     from gnod.errors import GnoError
 
 INTERRUPTED = 130
@@ -30,7 +28,6 @@ def main() -> NoReturn:
 
 
 def run(words: list[str]) -> int:
-    """Run one command and return the exit status."""
     try:
         status = _guarded(words)
         sys.stdout.flush()
@@ -64,32 +61,18 @@ def _dispatch(words: list[str]) -> int:
 
     if (status := quick.run(words)) is not None:
         return status
-    if words == ["--version"]:
-        from gnod import __version__
-
-        print(f"gnoctl {__version__}")
-        return 0
     _check_text(words)
-    parsed = None if "_GNOCTL_COMPLETE" in os.environ else _parse(words)
-    if parsed is None:
-        from gnoctl import app
+    if "_GNOCTL_COMPLETE" in os.environ:
+        from gnoctl.app import complete
 
-        parsed = app.parse(words)
-    if isinstance(parsed, int):
-        return parsed
-    command, options = parsed
-    return command.run(options) or 0
-
-
-def _parse(words: list[str]) -> Parsed | int | None:
-    """Return the command, or the exit status after --help, or None: typer explains what is wrong."""
-    from gnoctl.arguments import fastparse
-
-    if parsed := fastparse.parse(words):
-        return parsed
+        complete()
+    from gnoctl.arguments.command_line import read
     from gnoctl.arguments.help import show
 
-    return show(words)
+    if (status := show(words)) is not None:
+        return status
+    command, options = read(words)
+    return command.run(options) or 0
 
 
 def _check_text(words: list[str]) -> None:

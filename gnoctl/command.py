@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from gnoctl.arguments.options import option
+from gnoctl.arguments.options import declared, option
+from gnoctl.arguments.plain import JSON
 from gnoctl.printing.output import note, print_json
 from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
 from gnod.client.opening import connect_or_start, gnoctl
 from gnod.holder import holder_of
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import Params, Result
 
 if TYPE_CHECKING:
-    from gnoctl.printing.progress import Progress
+    from gnoctl.printing.progress import CallProgress
 
 R = TypeVar("R", bound=Result)
 
@@ -36,18 +37,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     index: Annotated[
         str | None,
-        option("--index", metavar="NAME", group=GLOBAL_GROUP, help="Use this index [default: $GNO_INDEX, or default]"),
+        option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP),
     ] = None
     no_start: Annotated[
-        bool, option("--no-start", group=GLOBAL_GROUP, help="Do not start the daemon [also: GNO_NO_AUTOSTART=1]")
+        bool, option("--no-start", "Do not start the daemon [also: GNO_NO_AUTOSTART=1]", group=GLOBAL_GROUP)
     ] = False
-    no_color: Annotated[
-        bool, option("--no-color", group=GLOBAL_GROUP, help="Do not use colours [also: NO_COLOR=1]")
-    ] = False
-    quiet: Annotated[bool, option("-q", "--quiet", group=GLOBAL_GROUP, help="Do not print progress and notes")] = False
+    no_color: Annotated[bool, option("--no-color", "Do not use colours [also: NO_COLOR=1]", group=GLOBAL_GROUP)] = False
+    quiet: Annotated[bool, option("-q, --quiet", "Do not print progress and notes", group=GLOBAL_GROUP)] = False
 
     @property
-    def places(self) -> Places:
+    def places(self) -> IndexPaths:
         return resolve(self.index)
 
     @property
@@ -67,11 +66,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             on_wait=lambda: announce_wait(places),
         )
 
-    def progress(self, *, quiet: bool = False) -> Progress:
+    def progress(self, *, quiet: bool = False) -> CallProgress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""
-        from gnoctl.printing.progress import Progress
+        from gnoctl.printing.progress import CallProgress
 
-        return Progress(quiet=self.quiet or quiet, no_color=self.no_color)
+        return CallProgress(quiet=self.quiet or quiet, no_color=self.no_color)
 
     def call(self, method: str, params: Params, result: type[R], *, shows_progress: bool = False) -> R:
         """Call one method on a connection of its own."""
@@ -87,7 +86,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JsonOptions(Options, frozen=True, kw_only=True):
-    json: Annotated[bool, option("--json", group="Output", help="Print the daemon's answer as JSON")] = False
+    json: Annotated[bool, declared(JSON)] = False
 
     def show(self, result: object, lines: str | Iterable[str]) -> None:
         """Print `result` as JSON if --json is given, otherwise `lines`, which may call `note` between them."""
@@ -134,13 +133,13 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
     return register
 
 
-def announce_start(places: Places, pid: int) -> None:
+def announce_start(places: IndexPaths, pid: int) -> None:
     """Say that a daemon runs now, and how to stop it."""
     stop = f"{gnoctl(places)} daemon stop"
     note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{stop}` stops it")
 
 
-def announce_wait(places: Places) -> None:
+def announce_wait(places: IndexPaths) -> None:
     """Say that the daemon has not answered yet."""
     holder = holder_of(places.lock_file)
     note(f"waiting for gnod (pid {holder.pid if holder else 'unknown'}) …")

@@ -1,8 +1,8 @@
 """The plain search, without msgspec, which would take half of the time of the whole process.
 
-Answers `gnoctl search WORDS`, with `-n`, `-c` and `--json`, if the daemon runs and finds something. It returns None for
-everything else: then the commands parse the same words and ask again. So it must print nothing before it is sure, and
-what it prints must equal what the commands print. Imports only what is light.
+Answers `gnoctl search WORDS`, with a limit, collections and `--json`, if the daemon runs and finds something. It
+returns None for everything else: then the command runs and asks again. So it must print nothing before it is sure, and
+what it prints must equal what the command prints. Imports only what is light.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from gnoctl.arguments.parser import Misused
+from gnoctl.arguments.parser import parse as parse_options
+from gnoctl.arguments.plain import COLLECTIONS, JSON, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
+
 if TYPE_CHECKING:
     from socket import socket
-
-PEOPLE_LIMIT = 5
-PROGRAM_LIMIT = 20
 
 # A query by models is not here, because it shows its progress to people.
 _METHODS = {"search": "search.lexical", "vsearch": "search.vector", "query": "search.query"}
 _FOR_PROGRAMS_ONLY = {"query"}
-_MAX_LIMIT = 1000
 _CONNECT_TIMEOUT_S = 5.0
 _SILENCE_S = 1.0
 _BEFORE = b'{"jsonrpc":"2.0","id":1,"result":'
 
 
-class Record(dict):  # type: ignore[type-arg]
+class JsonObject(dict):  # type: ignore[type-arg]
     """A JSON object whose fields are attributes, as in the protocol's types; a field that it does not have is None."""
 
     __getattr__ = dict.get
@@ -36,9 +36,7 @@ class Plain(NamedTuple):
     """A plain search as it was typed."""
 
     method: str
-    query: str
-    limit: int
-    collections: list[str]
+    params: dict[str, object]
     is_json: bool
 
 
@@ -60,7 +58,7 @@ def run(words: list[str]) -> int | None:
         return 0
     import json
 
-    found = json.loads(result, object_hook=Record)
+    found = json.loads(result, object_hook=JsonObject)
     if not found.hits:
         return None
     for line in render(found, detect()):
@@ -72,26 +70,18 @@ def parse(words: list[str]) -> Plain | None:
     """Return the search that the words ask for; None for any other command line."""
     if not words or words[0] not in _METHODS:
         return None
-    query: list[str] = []
-    given: dict[str, str] = {}
-    rest = iter(words[1:])
-    for word in rest:
-        if word in ("-n", "-c", "--json") and word not in given:
-            given[word] = "" if word == "--json" else next(rest, "")
-            if given[word].startswith("-"):
-                return None
-        elif word.startswith("-"):
-            return None
-        else:
-            query.append(word)
-    is_json = "--json" in given
-    limit = given.get("-n", str(PROGRAM_LIMIT if is_json else PEOPLE_LIMIT))
-    collections = given.get("-c")
-    is_valid = limit.isdecimal() and limit.isascii() and 1 <= int(limit[:5]) <= _MAX_LIMIT and collections != ""
-    if not query or not is_valid or (words[0] in _FOR_PROGRAMS_ONLY and not is_json):
+    try:
+        given = parse_options(words[1:], [COLLECTIONS, JSON, LIMIT, QUERY])
+    except Misused:
         return None
-    names = [name for name in (collections or "").split(",") if name]
-    return Plain(_METHODS[words[0]], " ".join(query), int(limit), names, is_json)
+    is_json = "json" in given
+    if words[0] in _FOR_PROGRAMS_ONLY and not is_json:
+        return None
+    limit = given.get("limit", PROGRAM_LIMIT if is_json else PEOPLE_LIMIT)
+    params = {"query": " ".join(given["query"]), "limit": limit}
+    if names := split_commas(given.get("collections", [])):
+        params["collections"] = names
+    return Plain(_METHODS[words[0]], params, is_json)
 
 
 def _ask(plain: Plain) -> bytes | None:
@@ -104,11 +94,9 @@ def _ask(plain: Plain) -> bytes | None:
     index = os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
     if not index.replace("-", "").replace("_", "").isalnum():
         return None
-    params: dict[str, object] = {"query": plain.query, "limit": plain.limit}
-    if plain.collections:
-        params["collections"] = plain.collections
     try:
-        request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": plain.method, "params": params}, ensure_ascii=False)
+        message = {"jsonrpc": "2.0", "id": 1, "method": plain.method, "params": plain.params}
+        request = json.dumps(message, ensure_ascii=False)
         with socket.socket(socket.AF_UNIX) as daemon:
             daemon.settimeout(_CONNECT_TIMEOUT_S)
             path = folders.socket(index)

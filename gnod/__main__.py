@@ -37,8 +37,8 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["bench"]:
-        return _bench(words[1:])
+    if words[:1] == ["bench"] and len(words) == 2:
+        return _bench(words[1])
     options = _parser().parse_args(words)
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
@@ -57,7 +57,7 @@ def exit_status(error: GnoError, manager: str | None) -> int:
     return 0 if error.exit_status == EXIT_VALIDATION and manager == "launchd" else error.exit_status
 
 
-class _Parser(argparse.ArgumentParser):
+class _DaemonParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Leave with gnoctl's status for bad usage; argparse's own, 2, would mean "try again"."""
         self.print_usage(sys.stderr)
@@ -65,10 +65,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _DaemonParser(
         prog="gnod",
         description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
-        epilog="`gnod bench DIR…` measures search on test collections instead; see `gnod bench --help`.",
     )
     parser.add_argument("--index", metavar="NAME", help="the index to serve (default: $GNO_INDEX, else 'default')")
     parser.add_argument("--log-level", choices=LOG_LEVELS, help="default: daemon.log_level in index.yml, else info")
@@ -79,8 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _bench(words: Sequence[str]) -> int:
-    """Measure, in this process. A measurement is not a daemon, so its exit status says how it went."""
+def _bench(request: str) -> int:
+    """Measure in this process, for `gnoctl bench`. A measurement is not a daemon: its exit status says how it went."""
     import signal
 
     from gnod.evaluate import command
@@ -91,7 +90,7 @@ def _bench(words: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     try:
-        status = command.main(words, sys.stdout, sys.stderr)
+        status = command.main(request, sys.stdout, sys.stderr)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -100,7 +99,7 @@ def _bench(words: Sequence[str]) -> int:
         return 0
 
 
-def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
+def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> int:
     # Import them here, so that --help and a mistyped option do not need them.
     import gc
 
@@ -149,7 +148,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
         logs.flush()
 
 
-def _announce(places: paths.Places) -> None:
+def _announce(places: paths.IndexPaths) -> None:
     with contextlib.suppress(OSError, ValueError):  # the reader may have gone
         print(
             f"gnod {gnod.__version__} serving index '{places.index}' at {places.socket} (pid {os.getpid()}); "

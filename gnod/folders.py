@@ -21,6 +21,8 @@ _IS_LINUX: bool = sys.platform == "linux"
 _IS_MACOS: bool = sys.platform == "darwin"
 # sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103 if _IS_MACOS else 107
+# As in `stat`, which is one more module to import.
+_GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
 _XDG = {
     "config": ("XDG_CONFIG_HOME", ".config"),
     "data": ("XDG_DATA_HOME", ".local/share"),
@@ -75,7 +77,27 @@ def is_private(path: str) -> bool:
         return False
     # The owner of a symbolic link can change where it leads.
     is_ours = folder.st_uid == os.getuid() and link.st_uid in (0, os.getuid())
-    return os.path.isdir(path) and is_ours and not folder.st_mode & 0o022
+    return os.path.isdir(path) and is_ours and not others_write(folder)
+
+
+def others_write(found: os.stat_result) -> bool:
+    """Return whether the mode of a file or folder lets other users write to it."""
+    if found.st_mode & _OTHERS_WRITE:
+        return True
+    return bool(found.st_mode & _GROUP_WRITES) and not _is_own_group(found.st_gid)
+
+
+def _is_own_group(gid: int) -> bool:
+    """Tell whether the user is the only member of a group. Debian and Fedora make one for each user, and Ubuntu lets
+    programs create files that it can write (umask 002)."""
+    import grp
+    import pwd
+
+    try:
+        group, name = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def _short_socket(path: str) -> str:

@@ -15,9 +15,10 @@ import stat
 import sys
 from typing import Protocol
 
+from gnod.folders import others_write
+
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 _ROOT = 0
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Descriptor(Protocol):
@@ -82,7 +83,7 @@ def folder_problem(folder: str) -> str | None:
         return None
     if not is_trusted(found.st_uid):
         return f"the folder of the socket, {folder}, belongs to {user(found.st_uid)}: {_remedy(found.st_uid)}"
-    if found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
+    if others_write(found) and not found.st_mode & stat.S_ISVTX:
         return (
             f"other users can write to the folder of the socket, {folder}, and listen there: run `chmod go-w {folder}`,"
             " or set GNO_SOCKET to a path in a folder of your own"

@@ -40,7 +40,6 @@ def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> 
 
 
 def render(path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return the table as TOML."""
     return with_table("", path, values)
 
 

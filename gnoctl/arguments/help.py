@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gnoctl.arguments import fastparse
-from gnoctl.arguments.options import Spec, specs
-from gnoctl.arguments.shared_options import FILTERS
+from gnoctl.arguments.command_line import HELP, VERSION, begin
+from gnoctl.arguments.options import specs
+from gnoctl.arguments.parser import Spec
+from gnoctl.arguments.plain import FILTERS
 from gnoctl.command import GLOBAL_GROUP, Options
-from gnoctl.commands import GROUPS, PANELS, load, longest_name
+from gnoctl.commands import GROUPS, PANELS, load
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, GREEN, Terminal, detect
+from gnod import __version__
 from gnod.errors import EXIT_VALIDATION
 
 SUMMARY = "Search your notes, documentation and papers. Everything stays on this machine."
@@ -21,53 +23,39 @@ MAX_WIDTH = 100
 # The text of a longer flag begins on the next line.
 MAX_FLAG_WIDTH = 30
 
-_HELP = Spec(
-    name="help",
-    flags=("-h", "--help"),
-    kind=bool,
-    repeats=False,
-    required=False,
-    help="Print help",
-    metavar="",
-    complete=None,
-    group=GLOBAL_GROUP,
-)
-_VERSION = _HELP._replace(flags=("--version",), help="Print the version")
 GROUP_ORDER = ("Arguments", "Options", FILTERS, "Output", GLOBAL_GROUP)
 
 
 def show(words: list[str]) -> int | None:
-    """Print the help that `words` ask for, or the help for an incomplete command; return the exit status.
+    """Print the help or the version if `words` ask for it, or the help for an incomplete command.
 
-    None: the words are something else.
+    Return the exit status; None if the words are something else. Raises UsageError.
     """
     before = words[: words.index("--")] if "--" in words else words
-    rest = fastparse.without_global_options([word for word in before if word not in _HELP.flags])
-    if rest is None:
-        return None
-    asked = any(word in _HELP.flags for word in before)
-    name = longest_name(rest)
+    values, name, rest = begin([word for word in before if word not in HELP.flags])
+    asked = any(word in HELP.flags for word in before)
     terminal = detect(no_color="--no-color" in words)
-    if asked and name:
+    if "version" in values:
+        lines = iter([f"gnoctl {__version__}"])
+    elif asked and name:
         lines = of_command(name, terminal)
     elif name is None and rest[:1] and rest[0] in GROUPS and (asked or len(rest) == 1):
         lines = of_group(rest[0], terminal)
-    elif not rest:
+    elif not rest and not name:
         lines = overview(terminal)
     else:
         return None
     for line in lines:
         print(line)
-    return 0 if asked else EXIT_VALIDATION
+    return 0 if asked or "version" in values else EXIT_VALIDATION
 
 
 def overview(terminal: Terminal) -> Iterator[str]:
-    """Yield the help of `gnoctl`."""
     yield from (SUMMARY, "", f"{terminal.paint('Usage:', BOLD)} gnoctl [OPTIONS] COMMAND", "")
     for panel, names in PANELS.items():
         heads = dict.fromkeys(name.partition(" ")[0] for name in names)
         yield from _section(panel, [(f"{name:<10}", summary(name)) for name in heads], terminal)
-    yield from _options([*specs(Options), _VERSION], terminal)
+    yield from _options([*specs(Options), VERSION], terminal)
     yield START
 
 
@@ -126,7 +114,7 @@ def _commands(group: str, terminal: Terminal) -> Iterator[str]:
 
 def _options(declared: list[Spec], terminal: Terminal) -> Iterator[str]:
     for group in GROUP_ORDER:
-        rows = [(_flags(spec), spec.help) for spec in [*declared, _HELP] if spec.group == group]
+        rows = [(_flags(spec), spec.help) for spec in [*declared, HELP] if spec.group == group]
         if rows:
             yield from _section(group, rows, terminal)
 

@@ -1,58 +1,59 @@
-"""How a command declares its options: once, as a struct, read by the fast parser, by typer and by the help.
+"""How a command declares its options: once, as a struct, from which parsing, help, completion and the docs derive.
 
     class LsOptions(Options, frozen=True, kw_only=True):
-        scope: Annotated[str | None, argument("SCOPE", help="…")] = None
-        limit: Annotated[Limit, option("-n", "--limit", help="…")] = 100
+        scope: Annotated[str | None, argument("SCOPE", "…")] = None
+        limit: Annotated[Limit, option("-n, --limit", "…")] = 100
 
-A field is a flag (bool), takes a value (int, float, str), or is repeatable (list[str]).
+A field is a flag (bool), takes a value (int, float, str, one of a Literal), or is repeatable (list[str]).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 import msgspec.structs
 
-from gnod.errors import UsageError
+from gnoctl.arguments.parser import Misused, Spec
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+_FAULT = re.compile(r"(?:Expected `\w+` (?P<rule>.+)|Invalid enum value (?P<value>.+)) - at `\$\.(?P<name>\w+)")
+
 
 def option(
-    *flags: str,
+    flags: str,
     help: str,
-    metavar: str | None = None,
+    metavar: str = "",
+    *,
     complete: str | None = None,
     group: str = "Options",
     ge: float | None = None,
     le: float | None = None,
 ) -> msgspec.Meta:
-    """Mark a field as an option. `complete`: "collections", or the words that the shell offers, separated by |.
-    `group`: the heading in the help. `ge`, `le`: the least and the greatest number (of a field
-    that may be None, its own Meta has them)."""
-    extra = {"flags": flags, "metavar": metavar, "complete": complete, "group": group}
-    return msgspec.Meta(description=help, extra=extra, ge=ge, le=le)
+    """Mark a field as an option.
+
+    Args:
+        flags: As they are written: "-n, --limit".
+        help: A sentence; a default that is not empty is added.
+        metavar: What stands for the value in the help.
+        complete: "collections", or the words that the shell offers, separated by |. A Literal offers its own.
+        group: The heading in the help.
+        ge, le: The least and the greatest number. A field that may be None has them in a Meta of its own.
+    """
+    return declared(Spec(tuple(flags.split(", ")) if flags else (), help, metavar, complete, group), ge=ge, le=le)
 
 
-def argument(metavar: str, *, help: str, complete: str | None = None) -> msgspec.Meta:
+def argument(metavar: str, help: str, *, complete: str | None = None) -> msgspec.Meta:
     """Mark a field as positional; a list takes all remaining words."""
-    return option(help=help, metavar=metavar, complete=complete, group="Arguments")
+    return option("", help, metavar, complete=complete, group="Arguments")
 
 
-class Spec(NamedTuple):
-    """One field of an options struct, as a parser needs it. `flags` is empty for a positional."""
-
-    name: str
-    flags: tuple[str, ...]
-    kind: type[bool] | type[int] | type[float] | type[str]
-    repeats: bool
-    required: bool
-    help: str
-    metavar: str
-    complete: str | None
-    group: str
+def declared(spec: Spec, *, ge: float | None = None, le: float | None = None) -> msgspec.Meta:
+    """Mark a field as an option that is declared elsewhere."""
+    return msgspec.Meta(extra={"spec": spec}, ge=ge, le=le)
 
 
 _METAVARS = {bool: "", int: "NUMBER", float: "NUMBER", str: "TEXT"}
@@ -64,48 +65,53 @@ def specs(options: type[msgspec.Struct]) -> list[Spec]:
 
 
 def build(options: type[S], values: dict[str, Any]) -> S:
-    """Return the struct with `values`, which have their types already. Raises UsageError."""
+    """Return the struct with `values`, which have their types already. Raises Misused."""
     try:
         return msgspec.convert(values, options)
     except msgspec.ValidationError as error:
-        raise UsageError(_sentence(str(error), options)) from None
+        raise _misused(str(error), specs(options)) from None
 
 
 def _spec(field: msgspec.structs.FieldInfo) -> Spec:
-    kind, meta = _unwrap(field.type)
+    kind, spec = _unwrap(field.type)
     repeats = get_origin(kind) is list
-    extra = meta.extra or {}
     value_type = get_args(kind)[0] if repeats else kind
-    return Spec(
+    if get_origin(value_type) is Literal:
+        spec = spec._replace(complete="|".join(get_args(value_type)))
+        value_type = str
+    return spec._replace(
+        help=spec.help + _stated(field.default, spec),
         name=field.name,
-        flags=extra["flags"],
         kind=value_type,
         repeats=repeats,
         required=field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT,
-        help=meta.description or "",
-        metavar=extra["metavar"] or _METAVARS[value_type],
-        complete=extra["complete"],
-        group=extra["group"],
+        metavar=spec.metavar or _METAVARS[value_type],
     )
 
 
-def _unwrap(annotation: Any) -> tuple[Any, msgspec.Meta]:
-    """Return the bare type (`list[str]`, `int`) and the note with the flags of `Annotated[int | None, note]`."""
+def _stated(default: object, spec: Spec) -> str:
+    """Return what the help says of a default; nothing of an empty one, or if the text says it already."""
+    if not spec.flags or not default or not isinstance(default, str | int | float) or "[default" in spec.help:
+        return ""
+    return f" [default: {default:g}]" if isinstance(default, float) else f" [default: {default}]"
+
+
+def _unwrap(annotation: Any) -> tuple[Any, Spec]:
+    """Return the bare type (`list[str]`, `int`) and the declaration in `Annotated[int | None, option(…)]`."""
     bare, *notes = get_args(annotation)
-    while (origin := get_origin(bare)) is not None and origin is not list:
-        members = get_args(bare)
-        if origin is Annotated or origin is Union:
-            bare = members[0]
-        else:  # X | None
-            bare = next(member for member in members if member is not type(None))
-    # typing folds a nested Annotated into the outer one: ours is the note that carries the flags.
-    return bare, next(note for note in notes if note.extra)
+    while get_origin(bare) in (Annotated, Union, UnionType):
+        bare = get_args(bare)[0]
+    # typing folds a nested Annotated into the outer one: ours is the note that carries the declaration.
+    return bare, next(note.extra["spec"] for note in notes if note.extra)
 
 
-def _sentence(message: str, options: type[msgspec.Struct]) -> str:
+def _misused(message: str, declared: list[Spec]) -> Misused:
     """Turn msgspec's "Expected `int` >= 1 - at `$.limit`" into "--limit must be >= 1"."""
-    match = re.match(r"Expected `\w+` (?P<rule>.+) - at `\$\.(?P<name>\w+)", message)
-    if not match:
-        return message
-    spec = next(spec for spec in specs(options) if spec.name == match["name"])
-    return f"{spec.flags[-1] if spec.flags else spec.metavar} must be {match['rule']}"
+    match = _FAULT.match(message)
+    assert match, message
+    spec = next(spec for spec in declared if spec.name == match["name"])
+    said = spec.flags[-1] if spec.flags else spec.metavar
+    if match["value"]:
+        *choices, last = (spec.complete or "").split("|")
+        return Misused(f"{said} must be {', '.join(choices)} or {last}, not {match['value']}")
+    return Misused(f"{said} must be {match['rule']}")

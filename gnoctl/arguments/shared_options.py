@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from gnoctl.arguments.options import option
+from gnoctl.arguments.options import argument, declared, option
+from gnoctl.arguments.plain import COLLECTIONS, FILTERS, split_commas
 from gnoctl.command import JsonOptions
 from gnoctl.printing.output import print_json
 from gnod.errors import UsageError
@@ -14,23 +15,11 @@ if TYPE_CHECKING:
     from gnod.protocol.documents import DocumentEntry
     from gnod.protocol.search import Hit
 
-FILTERS = "Filters"
-
-Collections = Annotated[
-    list[str],
-    option(
-        "-c",
-        "--collection",
-        metavar="NAME",
-        group=FILTERS,
-        complete="collections",
-        help="Search only this collection; repeat it, or separate names by commas",
-    ),
-]
+Collections = Annotated[list[str], declared(COLLECTIONS)]
 
 
 def _filter(flag: str, metavar: str, help: str) -> object:
-    return option(flag, metavar=metavar, group=FILTERS, help=help)
+    return option(flag, help, metavar, group=FILTERS)
 
 
 class DocumentFilterOptions(JsonOptions, frozen=True, kw_only=True):
@@ -49,9 +38,13 @@ class DocumentFilterOptions(JsonOptions, frozen=True, kw_only=True):
     until: Annotated[str | None, _filter("--until", "DATE", "Only documents modified until this date")] = None
 
 
+class NameOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Annotated[str, argument("NAME", "The collection", complete="collections")]
+
+
 class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
-    fresh: Annotated[bool, option("--fresh", help="Compare with the disk first, and index what changed")] = False
-    explain: Annotated[bool, option("--explain", help="Show how the results and scores came about")] = False
+    fresh: Annotated[bool, option("--fresh", "Compare with the disk first, and index what changed")] = False
+    explain: Annotated[bool, option("--explain", "Show how the results and scores came about")] = False
 
 
 def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
@@ -62,21 +55,17 @@ def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
     return {name: split_commas(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def split_commas(values: list[str]) -> list[str]:
-    return [part for value in values for part in value.split(",") if part]
-
-
 Format = Literal["people", "json", "files", "csv", "md", "xml", "paths", "paths0"]
 
 # A struct has one base, so commands with filters list these fields again.
-Files = Annotated[bool, option("--files", group="Output", help="Print lines: #docid,score,gno://collection/path")]
-Csv = Annotated[bool, option("--csv", group="Output", help="Print CSV with a header line (RFC 4180)")]
-Markdown = Annotated[bool, option("--md", group="Output", help="Print a Markdown list")]
-Xml = Annotated[bool, option("--xml", group="Output", help="Print XML")]
+Files = Annotated[bool, option("--files", "Print lines: #docid,score,gno://collection/path", group="Output")]
+Csv = Annotated[bool, option("--csv", "Print CSV with a header line (RFC 4180)", group="Output")]
+Markdown = Annotated[bool, option("--md", "Print a Markdown list", group="Output")]
+Xml = Annotated[bool, option("--xml", "Print XML", group="Output")]
 
-Paths = Annotated[bool, option("--paths", group="Output", help="Print the absolute path of each file, one per line")]
+Paths = Annotated[bool, option("--paths", "Print the absolute path of each file, one per line", group="Output")]
 Paths0 = Annotated[
-    bool, option("-0", "--paths0", group="Output", help="As --paths, with a null character after each, for xargs -0")
+    bool, option("-0, --paths0", "As --paths, with a null character after each, for xargs -0", group="Output")
 ]
 
 _PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml", "paths", "paths0")

@@ -14,7 +14,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Search and read": {
         "query": "search",
         "ask": "ask",
-        "evidence": "evidence",
+        "evidence": "ask",
         "search": "search",
         "vsearch": "search",
         "similar": "search",

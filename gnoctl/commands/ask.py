@@ -1,28 +1,38 @@
-"""`gnoctl ask`: quotes from the documents that answer a question, and an answer with citations."""
+"""`gnoctl ask`: quotes from the documents that answer a question, and an answer with citations. `gnoctl evidence`: the
+passages that an answer needs, within a number of tokens."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
-from gnoctl.printing.answers import Draft, can_redraw, render
+from gnoctl.printing import answers as drawn_answers
+from gnoctl.printing import evidence as drawn_evidence
 from gnod.errors import UsageError
+from gnod.protocol import evidence as wire
 from gnod.protocol.search import AskParams, AskResult
 
 
-class AskOptions(FilterOptions, frozen=True, kw_only=True):
-    question: Annotated[list[str], argument("QUESTION", help="The question")]
-    limit: Annotated[int, option("-n", "--limit", help="Read this many documents [default: 6]", ge=1, le=50)] = 6
-    max_tokens: Annotated[
-        int, option("--max-tokens", help="Longest answer, in tokens [default: 512]", ge=1, le=2048)
-    ] = 512
-    no_expand: Annotated[bool, option("--no-expand", help="Search for the question without query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the documents")] = False
-    generate: Annotated[bool, option("--generate", help="Call the model for answers, however small it is")] = False
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
-    no_generate: Annotated[bool, option("--no-generate", help="Show quotes only; call no model for answers")] = False
+class QuestionOptions(FilterOptions, frozen=True, kw_only=True):
+    question: Annotated[list[str], argument("QUESTION", "The question")]
+    no_expand: Annotated[bool, option("--no-expand", "Search for the question without query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", "Do not let a model rerank the documents")] = False
+    exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
+
+
+def question_values(options: QuestionOptions) -> dict[str, Any]:
+    question, expand, rerank = " ".join(options.question), not options.no_expand, not options.no_rerank
+    steps = {"question": question, "expand": expand, "rerank": rerank, "exact": options.exact}
+    return {**filter_values(options), **steps}
+
+
+class AskOptions(QuestionOptions, frozen=True, kw_only=True):
+    limit: Annotated[int, option("-n, --limit", "Read this many documents", ge=1, le=50)] = 6
+    max_tokens: Annotated[int, option("--max-tokens", "Longest answer, in tokens", ge=1, le=2048)] = 512
+    generate: Annotated[bool, option("--generate", "Call the model for answers, however small it is")] = False
+    no_generate: Annotated[bool, option("--no-generate", "Show quotes only; call no model for answers")] = False
 
 
 @command("ask", AskOptions)
@@ -49,19 +59,49 @@ def ask(options: AskOptions) -> None:
     if options.generate and options.no_generate:
         raise UsageError("--generate and --no-generate cannot be used together: choose one")
     params = AskParams(
-        question=" ".join(options.question),
         limit=options.limit,
         max_tokens=options.max_tokens,
-        expand=not options.no_expand,
-        exact=options.exact,
-        rerank=not options.no_rerank,
         generate=True if options.generate else False if options.no_generate else None,
-        **filter_values(options),  # type: ignore[arg-type]
+        **question_values(options),
     )
     terminal = options.terminal
-    draws = can_redraw(terminal) and not options.json and not options.quiet
-    progress = Draft(terminal) if draws else options.progress(quiet=options.json)
+    draws = drawn_answers.can_redraw(terminal) and not options.json and not options.quiet
+    progress = drawn_answers.DrawnDraft(terminal) if draws else options.progress(quiet=options.json)
     with options.connect() as daemon, progress:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
-    has_quotes = isinstance(progress, Draft) and progress.has_quotes
-    options.show(result, render(result, terminal, quotes=not has_quotes))
+    has_quotes = isinstance(progress, drawn_answers.DrawnDraft) and progress.has_quotes
+    options.show(result, drawn_answers.render(result, terminal, quotes=not has_quotes))
+
+
+class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
+    tokens: Annotated[wire.TokenLimit, option("-t, --tokens", "Return at most this many tokens")] = 1500
+    limit: Annotated[int, option("-n, --limit", "Look for passages in this many documents", ge=1, le=50)] = 20
+    budget: Annotated[
+        wire.BudgetSeconds,
+        option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS"),
+    ] = 1.0
+
+
+@command("evidence", EvidenceOptions)
+def evidence(options: EvidenceOptions) -> None:
+    """Collect the passages that an answer to a question needs.
+
+    Prints the fewest passages of your documents that support an answer, word for word and with their lines: whole
+    paragraphs, list items, table rows with their header, blocks of code. No text occurs twice. They are grouped by
+    document, best document first, and fit into --tokens. What was left out is listed below, with the reason.
+
+    Meant for agents and scripts, which write the answer themselves. `gnoctl ask` prints the best sentences instead.
+
+    Examples:
+      gnoctl evidence how do we restore a backup
+      gnoctl evidence 'which limits does the upload API have?' -t 3000 -c docs
+      gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
+    """
+    params = wire.EvidenceParams(
+        tokens=options.tokens,
+        limit=options.limit,
+        budget_s=options.budget,
+        **question_values(options),
+    )
+    result = options.call("evidence.gather", params, wire.EvidenceResult)
+    options.show(result, drawn_evidence.render(result, options.terminal))

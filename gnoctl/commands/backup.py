@@ -24,8 +24,8 @@ POLL_S = 0.03
 
 
 class BackupOptions(JsonOptions, frozen=True, kw_only=True):
-    file: Annotated[str, argument("FILE", help="The file to write")]
-    force: Annotated[bool, option("--force", help="Replace an existing backup")] = False
+    file: Annotated[str, argument("FILE", "The file to write")]
+    force: Annotated[bool, option("--force", "Replace an existing backup")] = False
 
 
 @command("backup", BackupOptions)
@@ -48,10 +48,10 @@ def backup(options: BackupOptions) -> None:
 
 
 class RestoreOptions(JsonOptions, frozen=True, kw_only=True):
-    file: Annotated[str, argument("FILE", help="A backup by `gnoctl backup`")]
-    config: Annotated[bool, option("--config", help="Replace index.yml; the old file is kept")] = False
-    memories: Annotated[bool, option("--memories", help="Replace the memories; the old ones are kept")] = False
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    file: Annotated[str, argument("FILE", "A backup by `gnoctl backup`")]
+    config: Annotated[bool, option("--config", "Replace index.yml; the old file is kept")] = False
+    memories: Annotated[bool, option("--memories", "Replace the memories; the old ones are kept")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("restore", RestoreOptions)

@@ -4,67 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
+import msgspec
 from msgspec import Meta
 
-from gnoctl.arguments.options import argument, option, specs
-from gnoctl.command import SHARED, Options, command
+from gnoctl.arguments.options import argument, option
+from gnoctl.command import Options, command
+from gnod.protocol.collections import Scope
 
 # The modes of gnod.evaluate. A test compares the two lists.
-MODES = "lexical|vector|hybrid|hybrid-rrf|hybrid-no-expand|hybrid-no-rerank|hybrid-no-floor"
+Mode = Literal["lexical", "vector", "hybrid", "hybrid-rrf", "hybrid-no-expand", "hybrid-no-rerank", "hybrid-no-floor"]
 
 
 def _model(flag: str, help: str) -> object:
-    return option(flag, metavar="URI", help=help)
+    return option(flag, help, "URI")
 
 
 class BenchOptions(Options, frozen=True, kw_only=True):
-    folders: Annotated[list[str], argument("DIR", help="The test collections")]
-    mode: Annotated[
-        list[str],
-        option("--mode", help="Search mode. Repeatable [default: lexical, vector, hybrid]", complete=MODES),
-    ] = []
-    memory: Annotated[bool, option("--memory", help="Measure the recall of memories: DIR contains memories.jsonl")] = (
-        False
-    )
-    ablation: Annotated[bool, option("--ablation", help="Change one part of the hybrid query at a time")] = False
+    folders: Annotated[list[str], argument("DIR", "The test collections")]
+    mode: Annotated[list[Mode], option("--mode", "Search mode. Repeatable [default: lexical, vector, hybrid]")] = []
+    memory: Annotated[bool, option("--memory", "Measure the recall of memories: DIR contains memories.jsonl")] = False
+    ablation: Annotated[bool, option("--ablation", "Change one part of the hybrid query at a time")] = False
     model: Annotated[str | None, _model("--model", "Embedding model [default: the one in your index.yml]")] = None
     expand: Annotated[str | None, _model("--expand", "Model for query variants [default: as for --model]")] = None
     rerank: Annotated[str | None, _model("--rerank", "Reranking model [default: as for --model]")] = None
     egress: Annotated[
-        str | None,
-        option(
-            "--egress",
-            metavar="SCOPE",
-            help="How far the texts may travel to model servers: local, lan or any [default: local]",
-            complete="local|lan|any",
-        ),
-    ] = None
+        Scope,
+        option("--egress", "How far the texts may travel to model servers: local, lan or any", "SCOPE"),
+    ] = "local"
     budget: Annotated[
         Annotated[float, Meta(gt=0)] | None,
-        option("--budget", metavar="SECONDS", help="Time for each hybrid query [default: no limit]"),
+        option("--budget", "Time for each hybrid query [default: no limit]", "SECONDS"),
     ] = None
-    no_tune: Annotated[bool, option("--no-tune", help="Do not let the collections learn how much vectors count")] = (
-        False
-    )
+    no_tune: Annotated[bool, option("--no-tune", "Do not let the collections learn how much vectors count")] = False
     never_below: Annotated[
         Annotated[float, Meta(ge=0, lt=1)] | None,
         option(
             "--never-below",
-            metavar="LOSS",
-            help="Fail if hybrid search loses more than this against the better side in a collection (nDCG@10)",
+            "Fail if hybrid search loses more than this against the better side in a collection (nDCG@10)",
+            "LOSS",
         ),
     ] = None
     limit: Annotated[
-        Annotated[int, Meta(ge=1)] | None, option("--limit", help="Run only this many queries of each collection")
+        Annotated[int, Meta(ge=1)] | None, option("--limit", "Run only this many queries of each collection")
     ] = None
-    save: Annotated[str | None, option("--save", metavar="FILE", help="Write all figures as JSON")] = None
-    compare: Annotated[
-        str | None, option("--compare", metavar="FILE", help="Show the changes since --save wrote FILE")
-    ] = None
-    json: Annotated[bool, option("--json", help="Print the figures as JSON")] = False
-    run: Annotated[str | None, option("--run", metavar="FILE", help="Write the results as a TREC run file")] = None
+    save: Annotated[str | None, option("--save", "Write all figures as JSON", "FILE")] = None
+    compare: Annotated[str | None, option("--compare", "Show the changes since --save wrote FILE", "FILE")] = None
+    json: Annotated[bool, option("--json", "Print the figures as JSON")] = False
+    run: Annotated[str | None, option("--run", "Write the results as a TREC run file", "FILE")] = None
 
 
 @command("bench", BenchOptions)
@@ -104,18 +92,10 @@ def bench(options: BenchOptions) -> NoReturn:
     """
     # The measurement uses the daemon's code, which gnoctl does not import. -P: do not import a folder named gnod from
     # the current directory.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "gnod", "bench", *words(options)])
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "gnod", "bench", request(options)])
 
 
-def words(options: BenchOptions) -> list[str]:
-    """Return the command line that `gnod bench` reads."""
-    passed_on: list[str] = ["--quiet"] if options.quiet else []
-    for spec in specs(BenchOptions):
-        value = getattr(options, spec.name)
-        if spec.name in SHARED or not spec.flags or value is None or value is False:
-            continue
-        if spec.kind is bool:
-            passed_on.append(spec.flags[-1])
-        else:
-            passed_on += [f"{spec.flags[-1]}={each}" for each in (value if spec.repeats else [value])]
-    return [*passed_on, "--", *options.folders]
+def request(options: BenchOptions) -> str:
+    """Return what `gnod bench` reads: the options in JSON."""
+    own = set(BenchOptions.__struct_fields__) - set(Options.__struct_fields__) | {"quiet"}
+    return msgspec.json.encode({name: getattr(options, name) for name in own}).decode()

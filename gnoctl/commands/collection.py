@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, get_args
+from typing import Annotated
 
 import msgspec
 
 from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.plain import split_commas
 from gnoctl.arguments.references import folder
-from gnoctl.arguments.shared_options import split_commas
+from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
@@ -26,62 +27,47 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.index import IndexInitResult
 from gnod.protocol.models import ModelsRecommendResult
 
-_SCOPES: tuple[wire.Scope, ...] = get_args(wire.Scope)
-
-Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
-
 
 class FolderOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="Name of the collection [default: the folder's name]")
-    ] = None
-    pattern: Annotated[str, option("--pattern", metavar="GLOB", help="Files to index [default: **/*]")] = "**/*"
-    include: Annotated[
-        list[str], option("--include", metavar="EXT", help="Index only these extensions: md,txt. Repeatable")
-    ] = []
+    name: Annotated[str | None, option("--name", "Name of the collection [default: the folder's name]", "NAME")] = None
+    pattern: Annotated[str, option("--pattern", "Files to index", "GLOB")] = "**/*"
+    include: Annotated[list[str], option("--include", "Index only these extensions: md,txt. Repeatable", "EXT")] = []
     exclude: Annotated[
         list[str],
-        option("--exclude", metavar="GLOB", help="Exclude these, instead of .git, node_modules, … Repeatable"),
+        option("--exclude", "Exclude these, instead of .git, node_modules, … Repeatable", "GLOB"),
     ] = []
-    language: Annotated[
-        str | None, option("--language", metavar="CODE", help="Language of all documents [default: detected]")
-    ] = None
-    update: Annotated[
-        str | None, option("--update", metavar="COMMAND", help="Command that `gnoctl update` runs in the folder")
-    ] = None
+    language: Annotated[str | None, option("--language", "Language of all documents [default: detected]", "CODE")] = (
+        None
+    )
+    update: Annotated[str | None, option("--update", "Command that `gnoctl update` runs in the folder", "COMMAND")] = (
+        None
+    )
     egress: Annotated[
-        str,
-        option(
-            "--egress",
-            metavar="SCOPE",
-            help="How far its texts may travel to model servers: local, lan or any [default: local]",
-            complete="|".join(_SCOPES),
-        ),
+        wire.Scope,
+        option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE"),
     ] = "local"
     ocr: Annotated[
         str,
         option(
             "--ocr",
-            metavar="SETTING",
-            help="Read scans and pictures: on, off, or their languages: ru,de [default: on]",
+            "Read scans and pictures: on, off, or their languages: ru,de",
+            "SETTING",
             complete="on|off",
         ),
     ] = "on"
-    no_gitignore: Annotated[bool, option("--no-gitignore", help="Also index files that .gitignore excludes")] = False
-    no_index: Annotated[bool, option("--no-index", help="Do not wait until the folder is indexed")] = False
+    no_gitignore: Annotated[bool, option("--no-gitignore", "Also index files that .gitignore excludes")] = False
+    no_index: Annotated[bool, option("--no-index", "Do not wait until the folder is indexed")] = False
 
 
 class InitOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str | None, argument("PATH", help="The folder to index")] = None
+    path: Annotated[str | None, argument("PATH", "The folder to index")] = None
     preset: Annotated[
         str | None,
         option(
-            "--preset",
-            metavar="NAME",
-            help=f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]",
+            "--preset", f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]", "NAME"
         ),
     ] = None
-    yes: Annotated[bool, option("-y", "--yes", help="Download the models without asking")] = False
+    yes: Annotated[bool, option("-y, --yes", "Download the models without asking")] = False
 
 
 class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +119,7 @@ def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool
 
 
 class AddOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str, argument("PATH", help="The folder")]
+    path: Annotated[str, argument("PATH", "The folder")]
 
 
 @command("collection add", AddOptions)
@@ -156,7 +142,6 @@ def add(options: AddOptions) -> int:
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
     """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
-    egress = _scope(options.egress)
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -166,7 +151,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
         language=options.language,
         update_command=options.update,
         gitignore=not options.no_gitignore,
-        egress=egress,
+        egress=options.egress,
         ocr=options.ocr,
     )
     result = daemon.call("collection.add", params, wire.CollectionAddResult)
@@ -181,13 +166,6 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
             for line in describe_sync(synced, options):
                 print(line)
     return status, result
-
-
-def _scope(written: str) -> wire.Scope:
-    scope = next((scope for scope in _SCOPES if scope == written), None)
-    if scope is None:
-        raise UsageError(f"there is no scope {written!r} for --egress: choose local, lan or any")
-    return scope
 
 
 @command("collection list", JsonOptions)
@@ -210,20 +188,13 @@ def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[st
 
 
 class AttachOptions(JsonOptions, frozen=True, kw_only=True):
-    address: Annotated[str, argument("ADDRESS", help="Such as milvus+tls://host:19530/team/handbook")]
-    name: Annotated[
-        str | None, option("--name", metavar="NAME", help="The name to use here [default: as in the address]")
-    ] = None
+    address: Annotated[str, argument("ADDRESS", "Such as milvus+tls://host:19530/team/handbook")]
+    name: Annotated[str | None, option("--name", "The name to use here [default: as in the address]", "NAME")] = None
     egress: Annotated[
-        str,
-        option(
-            "--egress",
-            metavar="SCOPE",
-            help="How far queries may travel: local, lan or any [default: local]",
-            complete="|".join(_SCOPES),
-        ),
+        wire.Scope,
+        option("--egress", "How far queries may travel: local, lan or any", "SCOPE"),
     ] = "local"
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("collection attach", AttachOptions)
@@ -239,7 +210,7 @@ def attach(options: AttachOptions) -> None:
       gnoctl search 'parental leave' -c handbook
     """
     params = wire.CollectionAttachParams(
-        address=options.address, name=options.name, egress=_scope(options.egress), check_only=True
+        address=options.address, name=options.name, egress=options.egress, check_only=True
     )
     found = options.call("collection.attach", params, wire.CollectionAttachResult).collection
     if not options.json:
@@ -255,12 +226,8 @@ def attach(options: AttachOptions) -> None:
     options.show(result, text.line(f"attached {found.name}"))
 
 
-class DetachOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-
-
-@command("collection detach", DetachOptions)
-def detach(options: DetachOptions) -> None:
+@command("collection detach", NameOptions)
+def detach(options: NameOptions) -> None:
     """Stop searching an attached collection, and delete what of it is on this machine."""
     result = options.call(
         "collection.detach", wire.CollectionDetachParams(name=options.name), wire.CollectionDetachResult
@@ -268,12 +235,8 @@ def detach(options: DetachOptions) -> None:
     options.show(result, f"detached {result.name}")
 
 
-class RemoveOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-
-
-@command("collection remove", RemoveOptions)
-def remove(options: RemoveOptions) -> None:
+@command("collection remove", NameOptions)
+def remove(options: NameOptions) -> None:
     """Remove a collection from the index.
 
     The files stay as they are.
@@ -285,9 +248,8 @@ def remove(options: RemoveOptions) -> None:
     options.show(result, f"removed {result.name}: {removed} left the index")
 
 
-class RenameOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-    new_name: Annotated[str, argument("NEW_NAME", help="The new name")]
+class RenameOptions(NameOptions, frozen=True, kw_only=True):
+    new_name: Annotated[str, argument("NEW_NAME", "The new name")]
 
 
 @command("collection rename", RenameOptions)
@@ -302,8 +264,8 @@ def rename(options: RenameOptions) -> None:
 
 
 class ContextAddOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Annotated[str, argument("SCOPE", help="/ for everything, collection:, or gno://collection/prefix")]
-    words: Annotated[list[str], argument("TEXT", help="What it is about")]
+    scope: Annotated[str, argument("SCOPE", "/ for everything, collection:, or gno://collection/prefix")]
+    words: Annotated[list[str], argument("TEXT", "What it is about")]
 
 
 @command("context add", ContextAddOptions)
@@ -335,13 +297,13 @@ def _contexts(result: wire.ContextListResult) -> Iterator[str]:
         yield f"{text.pad(text.line(each.scope), width)}  {text.line(each.text)}"
 
 
-class ContextRemoveOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Annotated[str, argument("SCOPE", help="The scope, as it was added")]
-    words: Annotated[list[str], argument("TEXT", help="Remove only the context with this text")] = []
+class ContextNameOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Annotated[str, argument("SCOPE", "The scope, as it was added")]
+    words: Annotated[list[str], argument("TEXT", "Remove only the context with this text")] = []
 
 
-@command("context rm", ContextRemoveOptions)
-def remove_context(options: ContextRemoveOptions) -> None:
+@command("context rm", ContextNameOptions)
+def remove_context(options: ContextNameOptions) -> None:
     """Remove the contexts of a scope, or the one with the given text."""
     params = wire.ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
     result = options.call("context.remove", params, wire.ContextRemoveResult)

@@ -16,26 +16,26 @@ from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.printing.wording import size
 from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import documents as wire
+from gnod.protocol.base import copied
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
-LineNumbers = Annotated[bool, option("--line-numbers", help="Print line numbers")]
+LineNumbers = Annotated[bool, option("--line-numbers", "Print line numbers")]
 
 
 class GetOptions(JsonOptions, frozen=True, kw_only=True):
     ref: Annotated[
         str,
         argument(
-            "REF",
-            help="#docid, gno://collection/path, collection/path or a path on disk; also :LINE, :pPAGE or #HEADING",
+            "REF", "#docid, gno://collection/path, collection/path or a path on disk; also :LINE, :pPAGE or #HEADING"
         ),
     ]
-    first: Annotated[wire.LineNumber | None, option("--from", metavar="LINE", help="Begin at this line")] = None
-    lines: Annotated[wire.LineNumber | None, option("-l", "--lines", help="Print at most this many lines")] = None
+    first: Annotated[wire.LineNumber | None, option("--from", "Begin at this line", "LINE")] = None
+    lines: Annotated[wire.LineNumber | None, option("-l, --lines", "Print at most this many lines")] = None
     line_numbers: LineNumbers = False
     boxes: Annotated[
         str | None,
-        option("--boxes", metavar="QUERY", help="Print where these words are on the page or picture instead"),
+        option("--boxes", "Print where these words are on the page or picture instead", "QUERY"),
     ] = None
 
 
@@ -91,11 +91,9 @@ def _text(document: wire.DocumentText, terminal: Terminal, *, line_numbers: bool
 
 
 class MultiGetOptions(FormatOptions, frozen=True, kw_only=True):
-    refs: Annotated[list[str], argument("REF", help="References as for get, globs, or lists separated by commas")]
-    max_bytes: Annotated[
-        int, option("--max-bytes", metavar="BYTES", help="Skip documents with a longer text [default: 10240]", ge=1)
-    ] = 10240
-    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many documents [default: 100]")] = 100
+    refs: Annotated[list[str], argument("REF", "References as for get, globs, or lists separated by commas")]
+    max_bytes: Annotated[int, option("--max-bytes", "Skip documents with a longer text", "BYTES", ge=1)] = 10240
+    limit: Annotated[Limit, option("-n, --limit", "Print at most this many documents")] = 100
     line_numbers: LineNumbers = False
 
 
@@ -111,8 +109,7 @@ def multi_get(options: MultiGetOptions) -> int:
       gnoctl multi-get '#a1b2c3d4,#e5f6a7b8' --json
     """
     output = options.format
-    refs = split(options.refs) or options.refs
-    params = wire.DocumentMultiGetParams(refs=refs, max_bytes=options.max_bytes, limit=options.limit)
+    params = copied(wire.DocumentMultiGetParams, options, refs=split(options.refs) or options.refs)
     result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
@@ -134,12 +131,10 @@ def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> 
 class LsOptions(FormatOptions, frozen=True, kw_only=True):
     scope: Annotated[
         str | None,
-        argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
+        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
     ] = None
-    limit: Annotated[
-        int, option("-n", "--limit", help="List at most this many documents [default: 1000]", ge=1, le=100_000)
-    ] = 1000
-    offset: Annotated[int, option("--offset", help="Skip this many documents", ge=0)] = 0
+    limit: Annotated[int, option("-n, --limit", "List at most this many documents", ge=1, le=100_000)] = 1000
+    offset: Annotated[int, option("--offset", "Skip this many documents", ge=0)] = 0
 
 
 @command("ls", LsOptions)
@@ -151,8 +146,7 @@ def ls(options: LsOptions) -> None:
       gnoctl ls notes/2026 --files
     """
     output = options.format
-    params = wire.DocumentListParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    result = options.call("document.list", params, wire.DocumentListResult)
+    result = options.call("document.list", copied(wire.DocumentListParams, options), wire.DocumentListResult)
     print_documents(output, result, result.documents, _table(result, options.terminal))
     if output == "json":
         return

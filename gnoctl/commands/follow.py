@@ -8,7 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from gnoctl.arguments.options import option
-from gnoctl.arguments.shared_options import Collections, split_commas
+from gnoctl.arguments.plain import split_commas
+from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import json_text
@@ -24,7 +25,7 @@ from gnod.protocol.subscription import IndexChanged, IndexSubscribeParams, Index
 class FollowOptions(JsonOptions, frozen=True, kw_only=True):
     since: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        option("--since", metavar="CLOCK", help="Begin with the changes after this clock; 0: with all documents"),
+        option("--since", "Begin with the changes after this clock; 0: with all documents", "CLOCK"),
     ] = None
     collections: Collections = []
 

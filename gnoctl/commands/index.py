@@ -15,12 +15,11 @@ from gnod.client.connection import Connection
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.index import CollectionPrior, IndexTuneParams, IndexTuneResult
 
 
 class IndexOptions(JsonOptions, frozen=True, kw_only=True):
     collections: Annotated[
-        list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
+        list[str], argument("COLLECTION", "Only these collections [default: all]", complete="collections")
     ] = []
 
 
@@ -135,12 +134,9 @@ def cleanup(options: JsonOptions) -> None:
     options.show(result, f"removed {removed}, {freed}")
 
 
-class TuneOptions(JsonOptions, frozen=True, kw_only=True):
-    collections: Annotated[
-        list[str], argument("COLLECTION", help="Only these collections [default: all]", complete="collections")
-    ] = []
-    only_show: Annotated[bool, option("--show", help="Show what was learned; learn nothing")] = False
-    reset: Annotated[bool, option("--reset", help="Delete what was learned")] = False
+class TuneOptions(IndexOptions, frozen=True, kw_only=True):
+    only_show: Annotated[bool, option("--show", "Show what was learned; learn nothing")] = False
+    reset: Annotated[bool, option("--reset", "Delete what was learned")] = False
 
 
 @command("tune", TuneOptions)
@@ -161,8 +157,8 @@ def tune(options: TuneOptions) -> None:
     if options.only_show and options.reset:
         raise UsageError("--show and --reset cannot be used together: choose one")
     action: Literal["tune", "show", "reset"] = "show" if options.only_show else "reset" if options.reset else "tune"
-    params = IndexTuneParams(collections=options.collections, action=action)
-    result = options.call("index.tune", params, IndexTuneResult, shows_progress=action == "tune")
+    params = wire.IndexTuneParams(collections=options.collections, action=action)
+    result = options.call("index.tune", params, wire.IndexTuneResult, shows_progress=action == "tune")
     options.show(result, _table(result, options))
     if options.json:
         return
@@ -173,7 +169,7 @@ def tune(options: TuneOptions) -> None:
             options.note(f"{collection.name}: its documents yield too few questions, so nothing changes")
 
 
-def _table(result: IndexTuneResult, options: TuneOptions) -> Iterator[str]:
+def _table(result: wire.IndexTuneResult, options: TuneOptions) -> Iterator[str]:
     rows = [
         [
             collection.name,
@@ -192,7 +188,7 @@ def _table(result: IndexTuneResult, options: TuneOptions) -> Iterator[str]:
         yield text.line("keyword, vector, hybrid (before) and now: nDCG@10 over the questions")
 
 
-def _factor(prior: CollectionPrior) -> str:
+def _factor(prior: wire.CollectionPrior) -> str:
     return "as usual" if prior.vector_odds == 1 else f"{prior.vector_odds:g} times"
 
 

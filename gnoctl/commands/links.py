@@ -13,26 +13,20 @@ from gnoctl.printing.hits import marked
 from gnoctl.printing.output import print_json
 from gnoctl.printing.terminal import BOLD, DIM, Terminal
 from gnoctl.printing.wording import count
-from gnod.errors import EXIT_VALIDATION, UsageError
+from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import links as wire
+from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
 from gnod.types import SCHEME
 
-Offset = Annotated[int, option("--offset", help="Skip this many", ge=0)]
-Scope = Annotated[
-    str | None,
-    argument("SCOPE", help="A collection, collection/prefix or gno:// address", complete="collections"),
-]
-
-
+Offset = Annotated[int, option("--offset", "Skip this many", ge=0)]
 _NAMELESS = "this document has no name to look for: its title is too short, or is a common word"
-_FORMATS = ("tree", "json", "dot", "mermaid")
 
 
 class LinksOptions(JsonOptions, frozen=True, kw_only=True):
-    ref: Annotated[str, argument("DOC", help="#docid, gno://collection/path, collection/path or a path on disk")]
-    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many of each [default: 100]")] = 100
+    ref: Annotated[str, argument("DOC", "#docid, gno://collection/path, collection/path or a path on disk")]
+    limit: Annotated[Limit, option("-n, --limit", "Print at most this many of each")] = 100
     offset: Offset = 0
 
 
@@ -58,9 +52,7 @@ def backlinks(options: LinksOptions) -> None:
 
 
 def _print(options: LinksOptions, direction: Literal["in", "both"]) -> None:
-    params = wire.DocumentLinksParams(
-        ref=absolute(options.ref), direction=direction, limit=options.limit, offset=options.offset
-    )
+    params = copied(wire.DocumentLinksParams, options, ref=absolute(options.ref), direction=direction)
     found = options.call("document.links", params, wire.DocumentLinksResult)
     options.show(found, _both(found, options, direction))
 
@@ -93,7 +85,7 @@ def _place(link: wire.DocumentLink | wire.Mention, terminal: Terminal) -> str:
 
 
 class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
-    limit: Annotated[Limit, option("-n", "--limit", help="Print at most this many [default: 50]")] = 50
+    limit: Annotated[Limit, option("-n, --limit", "Print at most this many")] = 50
 
 
 @command("mentions", MentionsOptions)
@@ -105,7 +97,7 @@ def mentions(options: MentionsOptions) -> None:
     Examples:
       gnoctl mentions notes/projects/boat.md
     """
-    params = wire.LinksMentionsParams(ref=absolute(options.ref), limit=options.limit, offset=options.offset)
+    params = copied(wire.LinksMentionsParams, options, ref=absolute(options.ref))
     found = options.call("links.mentions", params, wire.LinksMentionsResult)
     options.show(found, (_mention(mention, options.terminal) for mention in found.mentions))
     if found.has_more:
@@ -120,21 +112,15 @@ def _mention(mention: wire.Mention, terminal: Terminal) -> str:
 
 
 class GraphOptions(JsonOptions, frozen=True, kw_only=True):
-    ref: Annotated[str | None, argument("DOC", help="The document in the middle [default: the whole scope]")] = None
-    depth: Annotated[int, option("--depth", help="Follow links this far, 1 to 5 [default: 2]", ge=1, le=5)] = 2
-    scope: Annotated[
-        str | None, option("--scope", metavar="SCOPE", complete="collections", help="Only documents in this scope")
-    ] = None
-    limit: Annotated[Limit, option("-n", "--limit", help="Show at most this many documents [default: 200]")] = 200
+    ref: Annotated[str | None, argument("DOC", "The document in the middle [default: the whole scope]")] = None
+    depth: Annotated[int, option("--depth", "Follow links this far, 1 to 5", ge=1, le=5)] = 2
+    scope: Annotated[str | None, option("--scope", "Only documents in this scope", "SCOPE", complete="collections")] = (
+        None
+    )
+    limit: Annotated[Limit, option("-n, --limit", "Show at most this many documents")] = 200
     format: Annotated[
-        str,
-        option(
-            "--format",
-            metavar="FORMAT",
-            complete="|".join(_FORMATS),
-            group="Output",
-            help="tree, json, dot (Graphviz) or mermaid [default: tree]",
-        ),
+        Literal["tree", "json", "dot", "mermaid"],
+        option("--format", "tree, json, dot (Graphviz) or mermaid", "FORMAT", group="Output"),
     ] = "tree"
 
 
@@ -149,10 +135,7 @@ def graph(options: GraphOptions) -> None:
       gnoctl graph notes/projects/boat.md --depth 1 --format mermaid
       gnoctl graph --scope notes --format dot | dot -Tsvg > notes.svg
     """
-    if options.format not in _FORMATS:
-        raise UsageError(f"there is no format {options.format!r}: choose from {', '.join(_FORMATS)}")
-    ref = absolute(options.ref) if options.ref else None
-    params = wire.LinksGraphParams(ref=ref, scope=options.scope, depth=options.depth, limit=options.limit)
+    params = copied(wire.LinksGraphParams, options, ref=absolute(options.ref) if options.ref else None)
     found = options.call("links.graph", params, wire.LinksGraphResult)
     if options.json or options.format == "json":
         print_json(found)
@@ -172,11 +155,15 @@ def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterato
     return graphs.mermaid(found) if options.format == "mermaid" else graphs.tree(found, options.terminal)
 
 
-class ScopeOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Scope = None
-    limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 1000]", ge=1, le=100_000)] = (
-        1000
-    )
+class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
+    scope: Annotated[
+        str | None,
+        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
+    ] = None
+
+
+class ScopeOptions(CheckLinksOptions, frozen=True, kw_only=True):
+    limit: Annotated[int, option("-n, --limit", "List at most this many", ge=1, le=100_000)] = 1000
     offset: Offset = 0
 
 
@@ -188,8 +175,7 @@ def unresolved(options: ScopeOptions) -> None:
       gnoctl unresolved
       gnoctl unresolved notes/projects
     """
-    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    found = options.call("links.unresolved", params, wire.LinksUnresolvedResult)
+    found = options.call("links.unresolved", copied(wire.LinksScopeParams, options), wire.LinksUnresolvedResult)
     lines = (f"{_place(link, options.terminal)}  {text.line(link.target)}" for link in found.links)
     options.show(found, lines)
     _note_rest(options, len(found.links), found.total, "links")
@@ -202,8 +188,7 @@ def orphans(options: ScopeOptions) -> None:
     Examples:
       gnoctl orphans notes
     """
-    params = wire.LinksScopeParams(scope=options.scope, limit=options.limit, offset=options.offset)
-    found = options.call("links.orphans", params, DocumentListResult)
+    found = options.call("links.orphans", copied(wire.LinksScopeParams, options), DocumentListResult)
     options.show(found, (text.line(f"{document.collection}/{document.path}") for document in found.documents))
     _note_rest(options, len(found.documents), found.total, "documents")
 
@@ -212,10 +197,6 @@ def _note_rest(options: ScopeOptions, shown: int, total: int, noun: str) -> None
     last = options.offset + shown
     if last < total:
         options.note(f"{last:,} of {total:,} {noun}; the next page: --offset {last}")
-
-
-class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
-    scope: Scope = None
 
 
 @command("check-links", CheckLinksOptions)
@@ -228,8 +209,7 @@ def check_links(options: CheckLinksOptions) -> int:
       gnoctl check-links docs
       gnoctl index docs && gnoctl check-links docs
     """
-    params = wire.LinksCheckParams(scope=options.scope)
-    found = options.call("links.check", params, wire.LinksCheckResult)
+    found = options.call("links.check", wire.LinksCheckParams(scope=options.scope), wire.LinksCheckResult)
     options.show(found, (_dead(each) for each in found.dead))
     if found.total:
         options.note(count(found.total, "dead link"))

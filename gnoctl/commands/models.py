@@ -21,7 +21,7 @@ from gnod.protocol import models as wire
 def _model(default: str = "") -> object:
     more = f" [default: {default}]" if default else ""
     return argument(
-        "MODEL", help=f"A role (embed, rerank, expand, answer) or an address{more}", complete="|".join(MODEL_ROLES)
+        "MODEL", f"A role (embed, rerank, expand, answer) or an address{more}", complete="|".join(MODEL_ROLES)
     )
 
 
@@ -55,7 +55,6 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
 
 
 def _reading(result: wire.ModelsListResult) -> Iterator[str]:
-    """Say what each embedding model reads."""
     for model in result.models:
         if model.measuring:
             yield f"{model.name}: what it can read is being measured"
@@ -99,9 +98,9 @@ _PRESET_CHOICES = ("auto", NO_PRESET, *PRESETS)
 class UseOptions(JsonOptions, frozen=True, kw_only=True):
     preset: Annotated[
         str,
-        argument("PRESET", help=f"auto, none, or one of {', '.join(PRESETS)}", complete="|".join(_PRESET_CHOICES)),
+        argument("PRESET", f"auto, none, or one of {', '.join(PRESETS)}", complete="|".join(_PRESET_CHOICES)),
     ]
-    yes: Annotated[bool, option("-y", "--yes", help="With auto: download the models without asking")] = False
+    yes: Annotated[bool, option("-y, --yes", "With auto: download the models without asking")] = False
 
 
 @command("models use", UseOptions)
@@ -141,7 +140,7 @@ def use(options: UseOptions) -> int:
 
 class PullOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model("all models in use")] = []
-    force: Annotated[bool, option("--force", help="Download installed models again")] = False
+    force: Annotated[bool, option("--force", "Download installed models again")] = False
 
 
 @command("models pull", PullOptions)
@@ -168,8 +167,8 @@ def pull(options: PullOptions) -> None:
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model()] = []
-    everything: Annotated[bool, option("--all", help="All models, including unused and incomplete ones")] = False
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+    everything: Annotated[bool, option("--all", "All models, including unused and incomplete ones")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("models clear", ClearOptions)

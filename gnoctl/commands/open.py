@@ -15,12 +15,12 @@ from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
 class OpenOptions(Options, frozen=True, kw_only=True):
     ref: Annotated[
         str,
-        argument("HIT", help="As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get"),
+        argument("HIT", "As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get"),
     ]
     program: Annotated[
-        str | None, option("--with", metavar="COMMAND", help="Use this program, such as 'zathura -P {page} {path}'")
+        str | None, option("--with", "Use this program, such as 'zathura -P {page} {path}'", "COMMAND")
     ] = None
-    print_only: Annotated[bool, option("--print", help="Print the command instead of running it")] = False
+    print_only: Annotated[bool, option("--print", "Print the command instead of running it")] = False
 
 
 @command("open", OpenOptions)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from gnoctl.arguments.options import argument, option
+from msgspec.structs import replace
+
+from gnoctl.arguments.options import option
+from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
-from gnoctl.command import JsonOptions, command
+from gnoctl.command import command
 from gnoctl.printing import text
 from gnoctl.printing.wording import count
 from gnod.errors import EXIT_RUNTIME
 from gnod.protocol import collections as wire
 
-Name = Annotated[str, argument("NAME", help="The collection", complete="collections")]
 
-
-class PublishOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-    to: Annotated[
-        str, option("--to", metavar="ADDRESS", help="Such as milvus+tls://host:19530/team [default: where it is now]")
-    ] = ""
-    take_over: Annotated[bool, option("--take-over", help="Take over even if another daemon is the publisher")] = False
-    no_wait: Annotated[bool, option("--no-wait", help="Do not wait until everything is published")] = False
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+class PublishOptions(NameOptions, frozen=True, kw_only=True):
+    to: Annotated[str, option("--to", "Such as milvus+tls://host:19530/team [default: where it is now]", "ADDRESS")] = (
+        ""
+    )
+    take_over: Annotated[bool, option("--take-over", "Take over even if another daemon is the publisher")] = False
+    no_wait: Annotated[bool, option("--no-wait", "Do not wait until everything is published")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("collection publish", PublishOptions)
@@ -42,17 +42,14 @@ def publish(options: PublishOptions) -> int:
       gnoctl collection publish handbook --to milvus://10.1.2.3/team/handbook --yes --take-over
     """
     params = wire.CollectionPublishParams(
-        name=options.name, address=options.to, take_over=options.take_over, check_only=True
+        name=options.name, address=options.to, take_over=options.take_over, wait=not options.no_wait
     )
-    found = options.call("collection.publish", params, wire.CollectionPublishResult)
+    found = options.call("collection.publish", replace(params, check_only=True), wire.CollectionPublishResult)
     if not options.json:
         for line in _what_leaves(found):
             print(line)
     if not options.yes and not confirmed("Publish it?"):
         return 0
-    params = wire.CollectionPublishParams(
-        name=options.name, address=options.to, take_over=options.take_over, wait=not options.no_wait
-    )
     result = options.call("collection.publish", params, wire.CollectionPublishResult, shows_progress=True)
     options.show(result, _published(result.publication))
     return EXIT_RUNTIME if result.publication.state == "failing" else 0
@@ -77,12 +74,8 @@ def _published(publication: wire.PublicationInfo) -> str:
     return text.line(f"published {publication.collection}: {documents} at {publication.address}")
 
 
-class UnpublishOptions(JsonOptions, frozen=True, kw_only=True):
-    name: Name
-
-
-@command("collection unpublish", UnpublishOptions)
-def unpublish(options: UnpublishOptions) -> None:
+@command("collection unpublish", NameOptions)
+def unpublish(options: NameOptions) -> None:
     """Remove everything that was published of a collection.
 
     Counts the rows before and afterwards, and prints both. The collection itself does not change. Documents that others

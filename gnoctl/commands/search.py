@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-from gnoctl.arguments.options import argument, option
+from gnoctl.arguments.options import argument, declared, option
+from gnoctl.arguments.plain import FILTERS, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
 from gnoctl.arguments.references import absolute
 from gnoctl.arguments.shared_options import (
-    FILTERS,
     Csv,
     Files,
     FilterOptions,
@@ -19,13 +19,11 @@ from gnoctl.arguments.shared_options import (
     chosen_format,
     filter_values,
     print_documents,
-    split_commas,
 )
 from gnoctl.command import command
 from gnoctl.printing.hits import render
 from gnoctl.printing.output import NOTHING_INDEXED, note
 from gnoctl.printing.wording import corrected, missed_by
-from gnoctl.quick import PEOPLE_LIMIT, PROGRAM_LIMIT
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
@@ -34,20 +32,12 @@ P = TypeVar("P", bound=wire.FilterParams)
 
 
 class SearchOptions(FilterOptions, frozen=True, kw_only=True):
-    limit: Annotated[
-        wire.Limit | None,
-        option(
-            "-n",
-            "--limit",
-            group="Output",
-            help=f"Return at most this many documents [default: {PEOPLE_LIMIT}; {PROGRAM_LIMIT} with --json, --csv, …]",
-        ),
-    ] = None
+    limit: Annotated[wire.Limit | None, declared(LIMIT)] = None
     min_score: Annotated[
-        wire.UnitScore, option("--min-score", group="Output", help="Leave out documents with a lower score, 0 to 1")
+        wire.UnitScore, option("--min-score", "Leave out documents with a lower score, 0 to 1", group="Output")
     ] = 0.0
-    full: Annotated[bool, option("--full", group="Output", help="Print whole documents instead of passages")] = False
-    line_numbers: Annotated[bool, option("--line-numbers", group="Output", help="Print line numbers")] = False
+    full: Annotated[bool, option("--full", "Print whole documents instead of passages", group="Output")] = False
+    line_numbers: Annotated[bool, option("--line-numbers", "Print line numbers", group="Output")] = False
     files: Files = False
     csv: Csv = False
     md: Markdown = False
@@ -61,24 +51,19 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
 
 
 class WordsOptions(SearchOptions, frozen=True, kw_only=True):
-    query: Annotated[list[str], argument("QUERY", help="What to search for")]
+    query: Annotated[list[str], declared(QUERY)]
     passages: Annotated[
         wire.PassageLimit,
-        option("--passages", metavar="N", group="Output", help="Show up to N passages of a document [default: 1]"),
+        option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output"),
     ] = 1
 
     sort: Annotated[
         str | None,
-        option(
-            "--sort",
-            metavar="FIELD",
-            group="Output",
-            help="Sort by title, size, modified or another field; -FIELD: descending",
-        ),
+        option("--sort", "Sort by title, size, modified or another field; -FIELD: descending", "FIELD", group="Output"),
     ] = None
     facets: Annotated[
         list[str],
-        option("--facets", metavar="FIELDS", group="Output", help="Count the values of these fields: tag,type"),
+        option("--facets", "Count the values of these fields: tag,type", "FIELDS", group="Output"),
     ] = []
 
     @property
@@ -93,32 +78,26 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
 
 
 class ExactOptions(WordsOptions, frozen=True, kw_only=True):
-    exact: Annotated[bool, option("--exact", help="Do not correct words that no document contains")] = False
+    exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 
 
 class HybridOptions(ExactOptions, frozen=True, kw_only=True):
-    no_expand: Annotated[bool, option("--no-expand", help="Do not let a model add query variants")] = False
-    no_rerank: Annotated[bool, option("--no-rerank", help="Do not let a model rerank the best documents")] = False
-    no_floor: Annotated[
-        bool, option("--no-floor", help="Let reranking bury documents that contain the query's words")
-    ] = False
-    candidates: Annotated[int, option("--candidates", metavar="N", help="Rerank this many documents [default: 20]")] = (
-        20
+    no_expand: Annotated[bool, option("--no-expand", "Do not let a model add query variants")] = False
+    no_rerank: Annotated[bool, option("--no-rerank", "Do not let a model rerank the best documents")] = False
+    no_floor: Annotated[bool, option("--no-floor", "Let reranking bury documents that contain the query's words")] = (
+        False
     )
-    rrf: Annotated[bool, option("--rrf", help="Fuse by rank instead of by score")] = False
-    budget: Annotated[
-        float, option("--budget", metavar="SECONDS", help="Time for the steps that run a model [default: 2]")
-    ] = 2.0
+    candidates: Annotated[int, option("--candidates", "Rerank this many documents", "N")] = 20
+    rrf: Annotated[bool, option("--rrf", "Fuse by rank instead of by score")] = False
+    budget: Annotated[float, option("--budget", "Time for the steps that run a model", "SECONDS")] = 2.0
 
 
 class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
     where: Annotated[
-        str, option("--where", metavar="FIELDS", group=FILTERS, help="Only documents with these fields: 'tag:work'")
+        str, option("--where", "Only documents with these fields: 'tag:work'", "FIELDS", group=FILTERS)
     ] = ""
-    by_vectors: Annotated[bool, option("--by-vectors", help="By meaning only, the most similar documents first")] = (
-        False
-    )
-    ref: Annotated[str, argument("REF", help="A #docid, gno://collection/path, collection/path, or a path on disk")]
+    by_vectors: Annotated[bool, option("--by-vectors", "By meaning only, the most similar documents first")] = False
+    ref: Annotated[str, argument("REF", "A #docid, gno://collection/path, collection/path, or a path on disk")]
 
 
 @command("search", ExactOptions)

@@ -24,8 +24,8 @@ from gnod.protocol.index import (
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
-    errors: Annotated[bool, option("--errors", help="List the files that could not be read")] = False
-    verify: Annotated[bool, option("--verify", help="Compare folders of any size with the index")] = False
+    errors: Annotated[bool, option("--errors", "List the files that could not be read")] = False
+    verify: Annotated[bool, option("--verify", "Compare folders of any size with the index")] = False
 
 
 @command("status", StatusOptions)
@@ -223,7 +223,7 @@ def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
 
 
 class WhyOptions(JsonOptions, frozen=True, kw_only=True):
-    path: Annotated[str, argument("PATH", help="A path on disk, or any reference that get takes")]
+    path: Annotated[str, argument("PATH", "A path on disk, or any reference that get takes")]
 
 
 @command("why", WhyOptions)

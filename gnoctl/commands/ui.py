@@ -8,31 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.shared_options import FILTERS, Collections, split_commas
+from gnoctl.arguments.plain import FILTERS, split_commas
+from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import Options, command
 from gnoctl.printing import text
 from gnoctl.ui.narrowing import Narrowing
 from gnod.errors import UsageError
 
-_MODES = "hybrid|keyword|semantic"
-
 
 class UiOptions(Options, frozen=True, kw_only=True):
-    query: Annotated[list[str], argument("QUERY", help="What to search for first")] = []
+    query: Annotated[list[str], argument("QUERY", "What to search for first")] = []
     collections: Collections = []
-    tags_all: Annotated[
-        list[str], option("--tag", metavar="TAG", group=FILTERS, help="Only documents with all these tags")
-    ] = []
+    tags_all: Annotated[list[str], option("--tag", "Only documents with all these tags", "TAG", group=FILTERS)] = []
     mode: Annotated[
-        str, option("--mode", metavar="MODE", complete=_MODES, help="hybrid, keyword or semantic [default: hybrid]")
+        Literal["hybrid", "keyword", "semantic"],
+        option("--mode", "hybrid, keyword or semantic", "MODE"),
     ] = "hybrid"
-    print_path: Annotated[bool, option("--print", help="Enter prints the path of the file and ends")] = False
-    linear: Annotated[
-        bool, option("--linear", help="Use plain lines instead of the full screen, for screen readers")
-    ] = False
+    print_path: Annotated[bool, option("--print", "Enter prints the path of the file and ends")] = False
+    linear: Annotated[bool, option("--linear", "Use plain lines instead of the full screen, for screen readers")] = (
+        False
+    )
 
     @property
     def words(self) -> str:
@@ -58,8 +56,6 @@ def ui(options: UiOptions) -> int | None:
       $EDITOR "$(gnoctl ui --print)"
       gnoctl ui --linear
     """
-    if options.mode not in _MODES.split("|"):
-        raise UsageError(f"there is no mode {options.mode!r}: choose hybrid, keyword or semantic")
     path = _converse(options) if options.linear else _draw(options)
     if path is not None:
         print(text.line(path) if sys.stdout.isatty() else path)

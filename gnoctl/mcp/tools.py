@@ -87,29 +87,38 @@ async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: On
     return o.status_output(result, contexts)
 
 
+_OF_ONE_DOCUMENT = ("links", "backlinks", "mentions")
+_LINKS: dict[str, Run] = {
+    "links": _calls(
+        "document.links",
+        li.DocumentLinksParams,
+        li.DocumentLinksResult,
+        lambda found: o.links_output(found.links, found.total_links),
+        direction="out",
+    ),
+    "backlinks": _calls(
+        "document.links",
+        li.DocumentLinksParams,
+        li.DocumentLinksResult,
+        lambda found: o.links_output(found.backlinks, found.total_backlinks),
+        direction="in",
+    ),
+    "mentions": _calls("links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, o.mentions_output),
+    "graph": _calls("links.graph", li.LinksGraphParams, li.LinksGraphResult, o.graph_output),
+    "orphans": _calls("links.orphans", li.LinksScopeParams, DocumentListResult, o.orphans_output),
+    "unresolved": _calls(
+        "links.unresolved",
+        li.LinksScopeParams,
+        li.LinksUnresolvedResult,
+        lambda found: o.links_output(found.links, found.total),
+    ),
+}
+
+
 async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnProgress | None) -> o.Output:
-    if given.what in ("links", "backlinks", "mentions") and given.ref is UNSET:
+    if given.what in _OF_ONE_DOCUMENT and given.ref is UNSET:
         raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} are those of one document")
-    if given.what == "mentions":
-        mentions = _params(li.LinksMentionsParams, given)
-        return o.mentions_output(
-            await daemon.call("links.mentions", mentions, li.LinksMentionsResult, on_progress=on_progress)
-        )
-    if given.what == "graph":
-        graph = _params(li.LinksGraphParams, given)
-        return o.graph_output(await daemon.call("links.graph", graph, li.LinksGraphResult, on_progress=on_progress))
-    if given.what == "orphans":
-        scope = _params(li.LinksScopeParams, given)
-        return o.orphans_output(await daemon.call("links.orphans", scope, DocumentListResult, on_progress=on_progress))
-    if given.what == "unresolved":
-        scope = _params(li.LinksScopeParams, given)
-        dead = await daemon.call("links.unresolved", scope, li.LinksUnresolvedResult, on_progress=on_progress)
-        return o.links_output(dead.links, dead.total)
-    params = _params(li.DocumentLinksParams, given, direction="out" if given.what == "links" else "in")
-    found = await daemon.call("document.links", params, li.DocumentLinksResult, on_progress=on_progress)
-    if given.what == "links":
-        return o.links_output(found.links, found.total_links)
-    return o.links_output(found.backlinks, found.total_backlinks)
+    return await _LINKS[given.what](daemon, given, on_progress)
 
 
 _ALL = (

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from gnoctl.printing import text
+from gnoctl.printing.hits import INDENT, corrections, explanation, remarks
 from gnoctl.printing.terminal import DIM, YELLOW, Terminal
-from gnoctl.printing.wording import also, at_lines, corrected, missed_by
+from gnoctl.printing.wording import also, at_lines
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
@@ -24,7 +25,6 @@ _UNWRITTEN = {
     "unsupported": "no source supports what the model wrote",
 }
 _DRAFT = "not checked yet:"
-_INDENT = "  "
 _CUT = {
     "length": "cut off: use --max-tokens for a longer answer",
     "time": "cut off: the model took too long",
@@ -38,7 +38,7 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
     if quotes:
         yield from render_quotes(result.quotes, terminal)
     if result.answer:
-        yield from _wrapped(result.answer, terminal)
+        yield from terminal.wrap(result.answer)
         if cut := _CUT.get(result.finish or ""):
             yield terminal.paint(f"({cut})", YELLOW)
     elif not result.quotes:
@@ -53,19 +53,13 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         line = _source(source, terminal)
         yield line if source.cited else terminal.paint(line, DIM)
         if copies := also(source.also, source.also_left_out):
-            yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
-    for line in corrected(result.corrections):
-        yield terminal.paint(text.line(line), YELLOW)
-    for hint in result.hints:
-        yield terminal.paint(text.line(hint), YELLOW)
-    for left_out in result.notes:
-        yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
-    if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), YELLOW)
+            yield terminal.paint(terminal.clip(INDENT + text.line(copies)), DIM)
+    yield from corrections(result, terminal)
+    yield from remarks(result, terminal)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in _quote_explanation(result.quotes))
         yield terminal.paint(_confidence(result), DIM)
-        yield from (terminal.paint(line, DIM) for line in _explanation(result.explain))
+        yield from (terminal.paint(line, DIM) for line in explanation({"stages": result.explain.get("stages")}))
 
 
 def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
@@ -79,16 +73,14 @@ def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
         where = text.line(f"{quote.collection}/{quote.path}:{place}")
         yield _beside(where, text.line(quote.heading or quote.title), terminal)
         if copies := also(quote.also, quote.also_left_out):
-            yield terminal.paint(_clipped(_INDENT + text.line(copies), terminal), DIM)
-        room = terminal.width - len(_INDENT) if terminal.width else None
-        # A paragraph that is broken into lines in the file is one sentence here.
-        shown = quote.text if quote.kind == "line" else " ".join(quote.text.split())
-        lines = _lines(text.block(shown), max(room, 1)) if room else text.block(quote.text).split("\n")
-        yield from (_INDENT + line for line in lines)
+            yield terminal.paint(terminal.clip(INDENT + text.line(copies)), DIM)
+        # A paragraph that is broken into lines in the file is one sentence on a terminal.
+        keeps_lines = quote.kind == "line" or not terminal.width
+        yield from terminal.wrap(quote.text if keeps_lines else " ".join(quote.text.split()), INDENT)
         yield ""
 
 
-class Draft:
+class DrawnDraft:
     """Quotes, which stay, and below them the text so far, drawn in place on the terminal's last lines and erased at the
     end. A context manager, for `Connection.call(on_progress=…)`."""
 
@@ -100,7 +92,7 @@ class Draft:
         self._text = ""
         self._drawn = 0
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> DrawnDraft:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -116,7 +108,7 @@ class Draft:
             self._text += value.text
         elif not value.sources:
             self._stage = _stage(value)
-        lines = [text.line(line) for line in _lines(self._text, self._width)]
+        lines = [*Terminal(width=self._width).wrap(self._text)] if self._text else []
         # Show only the end of a long text: lines that have scrolled away could not be erased.
         shown = [_DRAFT, *lines[-max(1, _height() - 3) :]] if lines else [self._stage]
         self._draw([self._terminal.paint(text.clip(line, self._width), DIM) for line in shown])
@@ -145,26 +137,10 @@ def _height() -> int:
         return 24
 
 
-def _wrapped(answer: str, terminal: Terminal) -> Iterator[str]:
-    shown = text.block(answer)
-    yield from _lines(shown, terminal.width) if terminal.width else shown.split("\n")
-
-
-def _lines(shown: str, width: int) -> Iterator[str]:
-    for line in text.block(shown).replace("\t", "    ").split("\n"):
-        ranges = text.wrap(line, width)
-        if ranges or shown:
-            yield from (line[start:end] for start, end in ranges) if ranges else [""]
-
-
 def _source(source: AnswerSource, terminal: Terminal) -> str:
     lines = at_lines(source.line, source.end_line, source.location)
     where = text.line(f"[{source.number}] {source.collection}/{source.path}:{lines}")
     return _beside(where, text.line(source.title), terminal)
-
-
-def _clipped(line: str, terminal: Terminal) -> str:
-    return line if terminal.width is None else text.clip(line, terminal.width)
 
 
 def _beside(where: str, title: str, terminal: Terminal) -> str:
@@ -187,12 +163,3 @@ def _confidence(result: AskResult) -> str:
     return " · ".join(
         [f"confidence {result.confidence:.3f}", *(text.line(f"{name} {value:.3f}") for name, value in named)]
     )
-
-
-def _explanation(explain: dict[str, object]) -> Iterator[str]:
-    stages = explain.get("stages")
-    for stage in stages if isinstance(stages, list) else []:
-        if isinstance(stage, dict):
-            yield " · ".join(
-                text.line(f"{name} {value}" if name != "stage" else str(value)) for name, value in stage.items()
-            )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gnoctl.printing import text
-from gnoctl.printing.hits import explanation
+from gnoctl.printing.hits import INDENT, corrections, explanation, remarks
 from gnoctl.printing.terminal import BOLD, DIM, YELLOW, Terminal
-from gnoctl.printing.wording import also, at_lines, corrected, count, missed_by
+from gnoctl.printing.wording import also, at_lines, count
 from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
-
-INDENT = "  "
 
 
 def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
@@ -22,11 +20,9 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
     for passage in result.passages:
         if passage.uri != document:
             document = passage.uri
-            title = text.line(f"{passage.title}  {passage.docid}")
-            yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
+            yield terminal.paint(terminal.clip(text.line(f"{passage.title}  {passage.docid}")), BOLD)
             if copies := also(passage.also, passage.also_left_out):
-                shown = INDENT + text.line(copies)
-                yield terminal.paint(text.clip(shown, terminal.width) if terminal.width else shown, DIM)
+                yield terminal.paint(terminal.clip(INDENT + text.line(copies)), DIM)
         yield from _passage(passage, terminal)
         yield ""
     if nothing := why_nothing(result):
@@ -37,16 +33,8 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
     )
     for each in result.left_out:
         yield terminal.paint(text.line(left_out(each)), DIM)
-    for line in corrected(result.corrections):
-        yield terminal.paint(text.line(line), YELLOW)
-    for hint in result.hints:
-        yield terminal.paint(text.line(hint), YELLOW)
-    for note in result.notes:
-        yield terminal.paint(text.line(f"left out: {note}"), YELLOW)
-    if result.lexical_only_reason:
-        yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
-    if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), YELLOW)
+    yield from corrections(result, terminal)
+    yield from remarks(result, terminal)
     if result.explain:
         scores = " · ".join(f"{each.number}: {each.score:.3f}" for each in result.passages)
         yield terminal.paint(f"scores of the passages  {scores}", DIM)
@@ -84,14 +72,7 @@ def _passage(passage: EvidencePassage, terminal: Terminal) -> Iterator[str]:
     lines = at_lines(passage.line, passage.end_line, passage.location)
     where = text.line(f"[{passage.number}] {passage.collection}/{passage.path}:{lines}")
     heading = "" if passage.heading == passage.title else text.line(passage.heading)  # the title is already above
-    place = f"{where}  {heading}".rstrip()
-    yield terminal.paint(text.clip(place, terminal.width) if terminal.width else place, DIM)
+    yield terminal.paint(terminal.clip(f"{where}  {heading}".rstrip()), DIM)
     if passage.lead:
-        yield from (terminal.paint(line, DIM) for line in _lines(passage.lead, terminal))
-    yield from _lines(passage.text, terminal)
-
-
-def _lines(shown: str, terminal: Terminal) -> Iterator[str]:
-    for line in text.block(shown).replace("\t", "    ").split("\n"):
-        ranges = text.wrap(line, max(terminal.width - len(INDENT), 1)) if terminal.width else [(0, len(line))]
-        yield from (INDENT + line[start:end] for start, end in ranges) if line.strip() else [""]
+        yield from (terminal.paint(line, DIM) for line in terminal.wrap(passage.lead, INDENT))
+    yield from terminal.wrap(passage.text, INDENT)

@@ -6,51 +6,53 @@ from typing import TYPE_CHECKING
 
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.printing.wording import also, corrected, count, missed_by, reason
+from gnoctl.printing.wording import also, at_lines, corrected, count, missed_by, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gnod.protocol.search import Hit, HitPassage, SearchResult
+    from gnod.protocol.evidence import EvidenceResult
+    from gnod.protocol.search import AskResult, Hit, HitPassage, SearchResult
 
 INDENT = "  "
 
 
 def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
     """Yield the lines of all results. Every character of a document in them is checked."""
-    for line in corrected(result.corrections):
-        yield terminal.paint(text.line(line), YELLOW)
+    yield from corrections(result, terminal)
     for hit in result.hits:
         yield from render_hit(hit, terminal, line_numbers=line_numbers)
         yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     for name, counts in result.facets.items():
         yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
-    for hint in result.hints:
-        yield terminal.paint(text.line(hint), YELLOW)
-    for left_out in result.notes:
-        yield terminal.paint(text.line(f"left out: {left_out}"), YELLOW)
-    if result.lexical_only_reason:
-        yield terminal.paint(text.line(f"keyword search only: {result.lexical_only_reason}"), YELLOW)
-    if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), YELLOW)
+    yield from remarks(result, terminal)
     if result.explain:
         yield from (terminal.paint(line, DIM) for line in explanation(result.explain))
 
 
+def remarks(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
+    """Yield what a result may lack, and why."""
+    yield from (terminal.paint(text.line(hint), YELLOW) for hint in result.hints)
+    yield from (terminal.paint(text.line(f"left out: {note}"), YELLOW) for note in result.notes)
+    if reason := getattr(result, "lexical_only_reason", None):
+        yield terminal.paint(text.line(f"keyword search only: {reason}"), YELLOW)
+    if missed := missed_by(result.freshness):
+        yield terminal.paint(text.line(missed), YELLOW)
+
+
+def corrections(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
+    yield from (terminal.paint(text.line(line), YELLOW) for line in corrected(result.corrections))
+
+
 def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
-    title = text.line(hit.title)
-    yield terminal.paint(text.clip(title, terminal.width) if terminal.width else title, BOLD)
+    yield terminal.paint(terminal.clip(text.line(hit.title)), BOLD)
     yield _place(hit, terminal)
     if hit.reasons:
         reasons = " · ".join(reason(each.kind, each.number) for each in hit.reasons)
         yield terminal.paint(INDENT + text.line(reasons), DIM)
-    if copies := also(hit.also, hit.also_left_out):
-        shown = text.line(copies)
-        yield terminal.paint(INDENT + (text.clip(shown, terminal.width - 2) if terminal.width else shown), DIM)
-    if hit.context:
-        context = text.line(hit.context)
-        yield terminal.paint(INDENT + (text.clip(context, terminal.width - 2) if terminal.width else context), DIM)
+    for line in filter(None, (also(hit.also, hit.also_left_out), hit.context)):
+        yield terminal.paint(terminal.clip(INDENT + text.line(line)), DIM)
     if hit.passages and hit.text is None:
         yield from _passages(hit.passages, terminal, line_numbers=line_numbers)
     else:
@@ -84,12 +86,8 @@ def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_number
     """Yield the passages below each other, each below its lines."""
     for passage in passages:
         if len(passages) > 1:
-            place = (
-                f"line {passage.line}"
-                if passage.line == passage.end_line
-                else f"lines {passage.line}-{passage.end_line}"
-            )
-            yield terminal.paint(INDENT + place, DIM)
+            lines = at_lines(passage.line, passage.end_line)
+            yield terminal.paint(f"{INDENT}line{'s' if '-' in lines else ''} {lines}", DIM)
         shown = text.block(passage.snippet)
         yield from _lines(shown, passage.marks, passage.snippet_line, terminal, line_numbers=line_numbers)
 

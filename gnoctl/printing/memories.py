@@ -23,7 +23,6 @@ GOOD = 0.20
 
 
 def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of a search's results."""
     for each in result.results:
         namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
         time = each.when if isinstance(each.when, str) else each.time
@@ -49,8 +48,7 @@ def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
     """Yield two lines for each memory, then the number of memories."""
     for memory in result.memories:
         yield _record_head(memory, terminal)
-        first = text.line(" ".join(memory.text.split()))
-        yield INDENT + (text.clip(first, max(1, terminal.width - len(INDENT))) if terminal.width else first)
+        yield terminal.clip(INDENT + text.line(" ".join(memory.text.split())))
     shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
     yield terminal.paint(f"{shown}{memories(result.total)}", DIM)
     for note in result.notes:
@@ -71,7 +69,6 @@ def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[
 
 
 def render_status(status: MemoryStatusResult) -> Iterator[str]:
-    """Yield the state of the vault."""
     places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
     key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:
@@ -123,8 +120,4 @@ def _head(
 
 
 def _indented(shown: str, terminal: Terminal) -> Iterator[str]:
-    safe = text.block(shown).replace("\t", " ")
-    for line in safe.split("\n"):
-        room = max(1, terminal.width - len(INDENT)) if terminal.width else None
-        ranges = text.wrap(line, room) if room else [(0, len(line))]
-        yield from (INDENT + line[start:end] for start, end in ranges if line.strip())
+    yield from filter(None, terminal.wrap(shown, INDENT))

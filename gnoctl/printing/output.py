@@ -16,7 +16,6 @@ NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 
 
 def report(error: GnoError, *, as_json: bool) -> int:
-    """Report `error` and return its exit status."""
     if as_json:
         family = _FAMILIES.get(error.exit_status, "RUNTIME")
         details = {**error.details, "kind": error.kind, "code": error.code}

@@ -25,8 +25,17 @@ class Terminal(NamedTuple):
     colour: bool = False
     width: int | None = None
 
-    def paint(self, text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if self.colour and text else text
+    def paint(self, shown: str, style: str) -> str:
+        return f"\x1b[{style}m{shown}\x1b[0m" if self.colour and shown else shown
+
+    def clip(self, line: str) -> str:
+        return text.clip(line, self.width) if self.width else line
+
+    def wrap(self, shown: str, indent: str = "") -> Iterator[str]:
+        """Yield the lines of a text, made safe and at most as wide as the terminal; a blank line without the indent."""
+        for line in text.block(shown).replace("\t", "    ").split("\n"):
+            ranges = text.wrap(line, max(self.width - len(indent), 1)) if self.width else [(0, len(line))]
+            yield from (indent + line[start:end] for start, end in ranges) if line.strip() else [""]
 
 
 def detect(*, no_color: bool = False) -> Terminal:

@@ -135,7 +135,7 @@ def corrected(corrections: Sequence[Correction]) -> list[str]:
     ]
 
 
-def at_lines(line: int, end_line: int, location: Location | None) -> str:
+def at_lines(line: int, end_line: int, location: Location | None = None) -> str:
     """Return what follows the path of a passage: its lines, or its page.
 
     >>> from gnod.protocol.base import Location

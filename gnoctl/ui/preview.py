@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -16,12 +15,13 @@ from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.results import place_of
 from gnoctl.ui.scrolling import Scrolling
+from gnoctl.ui.session import Daemon
 from gnod.errors import GnoError
 from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.search import Hit
 
 if TYPE_CHECKING:
-    from gnoctl.ui.rendering import Drawn
+    from gnoctl.ui.rendering import DrawnDocument
 
 BEFORE = 40
 WINDOW = 240
@@ -32,10 +32,8 @@ SETTLED_S = 0.05
 _BETWEEN = re.compile(r"[\s|*_`]+")
 _MARGIN = Segment(" ")
 
-Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
 
-
-class Preview(Scrolling, can_focus=True):
+class PreviewPane(Scrolling, can_focus=True):
     """`hit`: what is shown, or will be."""
 
     BINDINGS = [
@@ -47,11 +45,11 @@ class Preview(Scrolling, can_focus=True):
         Binding("end", "scroll_end", show=False),
     ]
 
-    def __init__(self, fetch: Fetch, *, id: str) -> None:
+    def __init__(self, daemon: Daemon, *, id: str) -> None:
         super().__init__(id=id)
         self.hit: Hit | None = None
         self.document: DocumentText | None = None
-        self._fetch = fetch
+        self._daemon = daemon
         self._lines: list[Strip] = []
         self._width = 0
         self._loading: Worker[None] | None = None
@@ -100,10 +98,8 @@ class Preview(Scrolling, can_focus=True):
         if self.columns < 2:  # it is hidden, and drawn as soon as it has a size
             self._width = 0
             return
-        start = max(1, hit.line - BEFORE)
         try:
-            document = await self._fetch(DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW))
-            blocks = await self._draw(hit, document)
+            document, blocks = await self._drawn(hit, max(1, hit.line - BEFORE))
         except GnoError as error:
             self._say(error.message)
             return
@@ -115,25 +111,26 @@ class Preview(Scrolling, can_focus=True):
 
     async def _extend(self, hit: Hit, start: int) -> None:
         try:
-            document = await self._fetch(DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW))
-            blocks = await self._draw(hit, document)
+            self.document, blocks = await self._drawn(hit, start)
         except GnoError:
             return
-        self.document = document
         self._lines += [strip for block in blocks for strip in block.strips]
         self.set_height(len(self._lines))
 
-    async def _draw(self, hit: Hit, document: DocumentText) -> list[Drawn]:
+    async def _drawn(self, hit: Hit, start: int) -> tuple[DocumentText, list[DrawnDocument]]:
+        """Return a part of the document, and its blocks. Raises GnoError."""
         from gnoctl.ui.rendering import draw
 
+        params = DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW)
+        document = await self._daemon.call("document.get", params, DocumentText)
         self._width = self.columns - 1
         blocks = []
         for block in draw(document, words_of(hit), max(1, self._width)):
             blocks.append(block)
             await asyncio.sleep(0)
-        return blocks
+        return document, blocks
 
-    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[Drawn]) -> int:
+    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[DrawnDocument]) -> int:
         """Return the row from which the hit's line is visible, a third from the top."""
         top = len(_head(None, hit, self._width))
         for block, after in zip(blocks, [*blocks[1:], None], strict=True):
@@ -149,7 +146,7 @@ class Preview(Scrolling, can_focus=True):
         self.set_height(len(self._lines))
 
 
-def _row_within(block: Drawn, line: int, end: int) -> int:
+def _row_within(block: DrawnDocument, line: int, end: int) -> int:
     """Return the row of a line in a block, which ends before the line `end`: the match nearest to its share."""
     expected = (line - block.line) * len(block.strips) // max(1, end - block.line)
     found = [row for row, strip in enumerate(block.strips) if _has_match(strip)]

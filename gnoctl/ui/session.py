@@ -15,7 +15,11 @@ from gnod.errors import GnoError
 from gnod.protocol import search as wire
 from gnod.protocol.base import Params, Result
 
-MODES = ("hybrid", "keyword", "semantic")
+MODES: dict[str, tuple[str, type[wire.SearchParams]]] = {
+    "hybrid": ("search.query", wire.SearchQueryParams),
+    "keyword": ("search.lexical", wire.SearchLexicalParams),
+    "semantic": ("search.vector", wire.SearchVectorParams),
+}
 PAUSE_S = 0.2
 """A user who types a word pauses less between two letters."""
 QUIET_S = 0.25
@@ -31,7 +35,7 @@ class Daemon(Protocol):
     async def call(self, method: str, params: Params, result_type: type[R]) -> R: ...
 
 
-class Session:
+class UiSession:
     """One search box. `shown` is called when `result` or `problem` changed.
 
     `has_models`: whether hybrid search differs from keyword search. `first_limit`: hits that are fetched at first; at
@@ -40,7 +44,7 @@ class Session:
 
     def __init__(self, daemon: Daemon, shown: Callable[[], None]) -> None:
         self.query = ""
-        self.mode = MODES[0]
+        self.mode = next(iter(MODES))
         self.narrowing = Narrowing()
         self.similar_to: wire.Hit | None = None
         self.result: wire.SearchResult | None = None
@@ -171,11 +175,8 @@ class Session:
         if self.similar_to:
             similar = self._params(wire.SearchSimilarParams, ref=self.similar_to.uri)
             return await self._daemon.call("search.similar", similar, wire.SearchResult)
-        if self.mode == "semantic":
-            vector = self._params(wire.SearchVectorParams, query=self.query)
-            return await self._daemon.call("search.vector", vector, wire.SearchResult)
-        hybrid = self._params(wire.SearchQueryParams, query=self.query)
-        return await self._daemon.call("search.query", hybrid, wire.SearchResult)
+        method, kind = MODES[self.mode]
+        return await self._daemon.call(method, self._params(kind, query=self.query), wire.SearchResult)
 
     def _params(self, kind: type[P], **more: object) -> P:
         return kind(limit=self._limit, **self.narrowing.params(), **more)  # type: ignore[arg-type]

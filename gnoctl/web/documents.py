@@ -1,4 +1,7 @@
-"""`GET /api/document`: a document as HTML, part by part. Its text comes from the daemon."""
+"""`GET /api/document`: a document as HTML, part by part. `GET /api/image`: a page of a PDF file, or a picture.
+
+Texts and images come from the daemon.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,18 @@ from gnod.protocol.links import DocumentLink, DocumentLinksParams, DocumentLinks
 
 if TYPE_CHECKING:
     from gnoctl.web.rendering.document import Rendering
+from gnoctl.web.static_files import is_known
+from gnod.protocol.documents import DocumentImageParams, DocumentImageResult
 
 _MAX_LINE = 2**31
 _LONG_CHARACTERS = 200_000
+_CACHE = "private, no-cache"  # the browser asks again, and gets an answer at once while the file is the same
+_PASSED_ON = ("image/jpeg", "image/png", "image/webp")
 _MOST_LINKS = 1000
 """The maximum number of links that are resolved in a text; the others show what is written."""
 
 
-class Documents:
+class LongDocuments:
     """Remembers the long document that was read last: its parts follow each other."""
 
     def __init__(self, client: AsyncClient) -> None:
@@ -35,7 +42,7 @@ class Documents:
     async def answer(self, request: Request) -> Response:
         ref, line = request.query_params.get("ref", ""), _line(request.query_params.get("from"))
         body = await unless_gone(request, self._body(ref, line))
-        return cached(request, body, "application/json", "private, no-cache")
+        return cached(request, body, "application/json", _CACHE)
 
     async def _body(self, ref: str, line: int | None) -> bytes:
         first, rendering = await self._remembered(ref) or await self._read(ref)
@@ -99,3 +106,27 @@ def _line(value: str | None) -> int | None:
     if not (value.isascii() and value.isdigit() and 0 < int(value[:11]) < _MAX_LINE):
         raise InvalidParams("`from` must be a line number")
     return int(value)
+
+
+async def image(request: Request, client: AsyncClient) -> Response:
+    query = request.query_params
+    given = {"ref": query.get("ref"), "page": query.get("page"), "width_px": query.get("width", "1200")}
+    try:
+        params = msgspec.convert(given, DocumentImageParams, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidParams(f"the address is not valid: {error}") from None
+    return await unless_gone(request, _image(request, client, params))
+
+
+async def _image(request: Request, client: AsyncClient, params: DocumentImageParams) -> Response:
+    """Answer what the browser has already without drawing it."""
+    place = await client.call("document.locate", DocumentLocateParams(ref=params.ref), DocumentPlace)
+    page = params.page or (place.location.page if place.location else None) or 1
+    etag = f'"{place.docid.removeprefix("#")}-{page}-{params.width_px}"'
+    if not place.stale and is_known(request, etag):
+        return Response(status_code=304, headers={"ETag": etag, "Cache-Control": _CACHE})
+    result = await client.call("document.image", params, DocumentImageResult)
+    media = result.mime if result.mime in _PASSED_ON else "application/octet-stream"
+    if result.stale:
+        return cached(request, result.data, media, _CACHE)
+    return Response(result.data, media_type=media, headers={"ETag": etag, "Cache-Control": _CACHE})

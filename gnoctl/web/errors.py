@@ -42,7 +42,6 @@ def refused(error: GnoError) -> Response:
 
 
 def failure(status: HTTPStatus, message: str) -> Response:
-    """Return an answer of this server itself."""
     kind = status.phrase.lower().replace(" ", "_")
     return json({"error": {"kind": kind, "message": message, "data": {}}}, status)
 

@@ -1,10 +1,13 @@
 """`POST /api/rpc/METHOD`: passes a call on to the daemon. Nothing of it but the methods in `ALLOWED` is reachable.
 
-A browser that goes away cancels its call.
+A browser that goes away cancels its call. `POST /api/ask`: quotes first, then the answer while a model writes it, as
+lines of JSON.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
 from typing import TypeVar, cast
 
 import msgspec
@@ -12,55 +15,29 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gnoctl.web.errors import json
-from gnoctl.web.streaming import unless_gone
+from gnoctl.web.errors import body_of, json
+from gnoctl.web.streaming import Stream, unless_gone
 from gnod.client import AsyncClient
-from gnod.errors import InvalidParams, MethodNotFound
-from gnod.protocol.base import Params, Result
+from gnod.errors import GnoError, InvalidParams, MethodNotFound
+from gnod.protocol.base import Params, ProgressValue, Result
 from gnod.protocol.methods import METHODS
+from gnod.protocol.search import AskParams, AskResult
 
 P = TypeVar("P", bound=Params)
 
 ALLOWED = frozenset(
     {
-        "search.lexical",
-        "search.vector",
-        "search.query",
-        "search.similar",
-        "search.save",
-        "search.list",
-        "search.remove",
-        "evidence.gather",
-        "document.get",
-        "document.links",
-        "links.graph",
-        "links.mentions",
-        "document.list",
-        "document.locate",
-        "document.boxes",
-        "collection.add",
-        "collection.remove",
-        "collection.list",
-        "index.status",
-        "index.activity",
-        "index.why",
-        "index.sync",
-        "index.pause",
-        "index.resume",
-        "memory.search",
-        "memory.list",
-        "memory.retrieve",
-        "memory.update",
-        "memory.forget",
-        "memory.history",
-        "memory.lock",
-        "memory.unlock",
-        "memory.status",
-        "models.list",
-        "doctor.run",
+        *("search.lexical", "search.vector", "search.query", "search.similar"),
+        *("search.save", "search.list", "search.remove", "evidence.gather"),
+        *("document.get", "document.list", "document.locate", "document.boxes", "document.links"),
+        *("links.graph", "links.mentions"),
+        *("collection.add", "collection.remove", "collection.list"),
+        *("index.status", "index.activity", "index.why", "index.sync", "index.pause", "index.resume"),
+        *("memory.search", "memory.list", "memory.retrieve", "memory.update", "memory.forget", "memory.history"),
+        *("memory.lock", "memory.unlock", "memory.status"),
+        *("models.list", "doctor.run"),
     }
 )
-
 
 # Fields that run commands of the shell, or let texts leave this machine, with the only value that a page may use: the
 # page could be under another's control.
@@ -90,3 +67,27 @@ async def read_params(request: Request, kind: type[P]) -> P:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidParams(f"the body is not valid: {error}") from None
     return structs.replace(params, progress_token=None)
+
+
+async def ask(request: Request, client: AsyncClient) -> Stream:
+    params = await read_params(request, AskParams)
+    return Stream(request, _lines(client, params), "application/x-ndjson")
+
+
+async def _lines(client: AsyncClient, params: AskParams) -> AsyncGenerator[bytes]:
+    """Yield the progress, then the result or the error."""
+    progress: asyncio.Queue[ProgressValue | None] = asyncio.Queue()
+    asking = asyncio.ensure_future(client.call("ask.answer", params, AskResult, on_progress=progress.put_nowait))
+    asking.add_done_callback(lambda _: progress.put_nowait(None))
+    try:
+        while (value := await progress.get()) is not None:
+            yield _json_line({"progress": value})
+        yield _json_line({"result": await asking})
+    except GnoError as error:
+        yield _json_line(body_of(error))
+    finally:
+        asking.cancel()
+
+
+def _json_line(value: object) -> bytes:
+    return msgspec.json.encode(value) + b"\n"

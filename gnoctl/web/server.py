@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import gc
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from functools import partial
 from http import HTTPStatus
 from types import FrameType
 
@@ -17,25 +18,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gnoctl.web import asking, images, opening, rpc, static_files
-from gnoctl.web.connections import Connection
-from gnoctl.web.documents import Documents
+from gnoctl.web import opening, peers, rpc, static_files
+from gnoctl.web.documents import LongDocuments, image
 from gnoctl.web.errors import failure, refused
-from gnoctl.web.events import Events
 from gnoctl.web.security import Guard, Unreceived
-from gnoctl.web.session import Session
-from gnoctl.web.streaming import BrowserGone, Stream
+from gnoctl.web.session import WebSession
+from gnoctl.web.streaming import BrowserGone, PageEvents, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
 _GRACE_S = 2
 _MAX_CONNECTIONS = 256
-
-Handler = Callable[[Request], Awaitable[Response]]
+FIRST_REQUEST_TIMEOUT_S = 15.0
 
 
 def listen(port: int) -> socket.socket:
@@ -50,14 +49,14 @@ def listen(port: int) -> socket.socket:
     return sock
 
 
-def serve(places: Places, session: Session, sock: socket.socket, *, start: bool) -> None:
+def serve(places: IndexPaths, session: WebSession, sock: socket.socket, *, start: bool) -> None:
     """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
     gc.enable()  # __main__ disables it for short commands
     asyncio.run(_serve(AsyncClient(places, start=start), session, sock))
 
 
-async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> None:
-    events = Events(client)
+async def _serve(client: AsyncClient, session: WebSession, sock: socket.socket) -> None:
+    events = PageEvents(client)
     config = uvicorn.Config(
         application(client, events, session),
         access_log=False,
@@ -67,7 +66,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         date_header=False,  # it would be that of the start: see `main_loop`
         proxy_headers=False,
         ws="none",
-        http=Connection,
+        http=BrowserConnection,
         loop="asyncio",
         backlog=64,
         limit_concurrency=_MAX_CONNECTIONS,
@@ -78,11 +77,33 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
     await _Server(config, events).serve(sockets=[sock])
 
 
+class BrowserConnection(H11Protocol):
+    """Closes the connection of another user, and one that sends no request."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        client, server = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        if client is None or peers.is_foreign(client[:2], server[:2]):
+            transport.abort()
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(FIRST_REQUEST_TIMEOUT_S, self._close_silent)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _close_silent(self) -> None:
+        if getattr(self, "cycle", None) is None:
+            self.transport.abort()
+
+
 class _Server(uvicorn.Server):
     """Ends the streams first: it waits for its connections, and they would last as long as their pages. Sleeps until
     then: the original looks ten times a second whether it should end."""
 
-    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+    def __init__(self, config: uvicorn.Config, events: PageEvents) -> None:
         super().__init__(config)
         self._events = events
         self._loop = asyncio.get_running_loop()
@@ -95,9 +116,8 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
-
-    documents = Documents(client)
+def application(client: AsyncClient, events: PageEvents, session: WebSession) -> ASGIApp:
+    documents = LongDocuments(client)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -110,18 +130,6 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     async def static(request: Request) -> Response:
         return static_files.serve(request.path_params["name"], request) or _not_found()
 
-    async def forward(request: Request) -> Response:
-        return await rpc.call(request, client)
-
-    async def image(request: Request) -> Response:
-        return await images.image(request, client)
-
-    async def ask(request: Request) -> Response:
-        return await asking.ask(request, client)
-
-    async def open_document(request: Request) -> Response:
-        return await opening.open_document(request, client)
-
     async def follow(request: Request) -> Response:
         if events.is_full:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages of gnod are open: close some")
@@ -130,11 +138,11 @@ def application(client: AsyncClient, events: Events, session: Session) -> ASGIAp
     routes = [
         *(Route(path, shell, methods=["GET"]) for path in _VIEWS),
         Route("/static/{name:path}", static, methods=["GET"]),
-        Route("/api/rpc/{method}", forward, methods=["POST"]),
+        Route("/api/rpc/{method}", partial(rpc.call, client=client), methods=["POST"]),
         Route("/api/document", documents.answer, methods=["GET"]),
-        Route("/api/image", image, methods=["GET"]),
-        Route("/api/ask", ask, methods=["POST"]),
-        Route("/api/open", open_document, methods=["POST"]),
+        Route("/api/image", partial(image, client=client), methods=["GET"]),
+        Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
+        Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),
     ]
     app = Starlette(

@@ -9,14 +9,13 @@ file is treated as the starter. The caller serialises edits: of two at the same 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec.structs import asdict, replace
 
 from gnod.config import splice, storage
-from gnod.config.faults import Report, did_you_mean
+from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import (
     AttachedConfig,
@@ -26,9 +25,10 @@ from gnod.config.model import (
     SearchConfig,
     normalise,
     parse_scope,
+    settings_of,
 )
-from gnod.config.nodes import Node, YamlDocument, is_null
-from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
+from gnod.config.nodes import YamlDocument, is_null
+from gnod.config.schema import ROLE_ALIASES, normalise_extension
 from gnod.errors import (
     CollectionExists,
     CollectionNotFound,
@@ -58,7 +58,9 @@ contexts: []
 
 T = TypeVar("T")
 
-_Plan = Callable[[YamlDocument, Config], tuple[list[splice.Splice], Config]]
+_Item = CollectionConfig | AttachedConfig | ContextConfig | SearchConfig
+_Change = Callable[[Config], Config]
+_Splices = Callable[[YamlDocument, Config, Config], list[splice.Splice]]
 
 
 def create(path: Path) -> bool:
@@ -70,33 +72,25 @@ def add_collection(path: Path, collection: CollectionConfig) -> None:
     """Add a collection, written without its defaults. Raises CollectionExists and InvalidName."""
     check_collection_name(collection.name)
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+    def change(config: Config) -> Config:
         _check_free(config, collection.name)
-        loaded = _as_loaded(collection, path)
-        intended = replace(config, collections=(*config.collections, loaded))
-        written = _settings(replace(loaded, path=collection.path))
-        return splice.append_item(document, "collections", written), intended
+        return replace(config, collections=(*config.collections, _as_loaded(collection)))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def remove_collection(path: Path, name: str) -> None:
     """Remove a collection and the contexts below it. Raises CollectionNotFound."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        index = config.collections.index(config.collection(name))
-        orphans = _contexts_of(config, name)
-        intended = replace(
+    def change(config: Config) -> Config:
+        removed = config.collection(name)
+        return replace(
             config,
-            collections=_without(config.collections, [index]),
-            contexts=_without(config.contexts, orphans),
+            collections=tuple(each for each in config.collections if each != removed),
+            contexts=_contexts_outside(config, name),
         )
-        splices = splice.remove_items(document, "collections", [index]) + splice.remove_items(
-            document, "contexts", orphans
-        )
-        return splices, intended
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def rename_collection(path: Path, old: str, new: str) -> int:
@@ -105,70 +99,54 @@ def rename_collection(path: Path, old: str, new: str) -> int:
     Raises CollectionNotFound, CollectionExists (also for its own name) and InvalidName.
     """
     check_collection_name(new)
-    changed: list[int] = []
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        index = config.collections.index(config.collection(old))
+    def change(config: Config) -> Config:
+        renamed = config.collection(old)
         _check_free(config, new)
-        changed[:] = _contexts_of(config, old)
-        collections, contexts = list(config.collections), list(config.contexts)
-        collections[index] = replace(collections[index], name=new)
-        splices = [splice.replace_string(document, _setting(document, "collections", index, "name"), new)]
-        for follower in changed:
-            scope = _renamed(contexts[follower].scope, old, new)
-            contexts[follower] = replace(contexts[follower], scope=scope)
-            node = _setting(document, "contexts", follower, "scope", "scopeKey")
-            splices.append(splice.replace_string(document, node, scope))
-        return splices, replace(config, collections=tuple(collections), contexts=tuple(contexts))
+        contexts = tuple(
+            replace(each, scope=_renamed(each.scope, old, new)) if parse_scope(each.scope)[0] == old else each
+            for each in config.contexts
+        )
+        collections = _replaced(config.collections, renamed, replace(renamed, name=new))
+        return replace(config, collections=collections, contexts=contexts)
 
-    _edit(path, plan)
-    return len(changed)
+    before, after = _edit(path, change)
+    return sum(context not in before.contexts for context in after.contexts)
 
 
 def attach(path: Path, attached: AttachedConfig) -> None:
     """Add a collection that another daemon publishes. Raises CollectionExists and InvalidName."""
     check_collection_name(attached.name)
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+    def change(config: Config) -> Config:
         _check_free(config, attached.name)
-        defaults = asdict(AttachedConfig(name="", address=""))
-        written = {key: value for key, value in asdict(attached).items() if value != defaults[key]}
-        return splice.append_item(document, "attached", written), replace(config, attached=(*config.attached, attached))
+        return replace(config, attached=(*config.attached, attached))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def detach(path: Path, name: str) -> None:
     """Remove an attached collection and the contexts below it. Raises CollectionNotFound."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+    def change(config: Config) -> Config:
         names = [each.name for each in config.attached]
         if name not in names:
             hint = did_you_mean(name, names) or "; `gnoctl collection list` shows those that are attached"
             raise CollectionNotFound(f"no collection {name!r} is attached{hint}", {"name": name, "known": names})
-        index, orphans = names.index(name), _contexts_of(config, name)
-        intended = replace(
-            config,
-            attached=_without(config.attached, [index]),
-            contexts=_without(config.contexts, orphans),
-        )
-        return splice.remove_items(document, "attached", [index]) + splice.remove_items(
-            document, "contexts", orphans
-        ), intended
+        attached = tuple(each for each in config.attached if each.name != name)
+        return replace(config, attached=attached, contexts=_contexts_outside(config, name))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def publish(path: Path, name: str, address: str | None) -> None:
     """Set where a collection is published; None: nowhere. Raises CollectionNotFound."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        index = config.collections.index(config.collection(name))
-        changed = replace(config.collections[index], publish=address)
-        intended = replace(config, collections=_replaced(config.collections, index, changed))
-        return splice.set_in_item(document, "collections", index, "publish", address), intended
+    def change(config: Config) -> Config:
+        before = config.collection(name)
+        return replace(config, collections=_replaced(config.collections, before, replace(before, publish=address)))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def add_context(path: Path, context: ContextConfig) -> None:
@@ -176,16 +154,14 @@ def add_context(path: Path, context: ContextConfig) -> None:
     added = ContextConfig(scope=normalise(context.scope), text=normalise(context.text))
     scope = parse_scope(added.scope)
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+    def change(config: Config) -> Config:
         if scope[0] is not None and not config.is_attached(scope[0]):
             config.collection(scope[0])
         if any((parse_scope(other.scope), other.text) == (scope, added.text) for other in config.contexts):
             raise ContextExists(f"the scope {added.scope!r} already has this context", asdict(added))
-        return splice.append_item(document, "contexts", asdict(added)), replace(
-            config, contexts=(*config.contexts, added)
-        )
+        return replace(config, contexts=(*config.contexts, added))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def remove_context(path: Path, scope: str, text: str | None = None) -> list[ContextConfig]:
@@ -194,66 +170,53 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
     Raises InvalidReference (the scope) and ContextNotFound.
     """
     parsed = parse_scope(scope)
-    removed: list[ContextConfig] = []
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        matching = [
-            index
-            for index, context in enumerate(config.contexts)
-            if parse_scope(context.scope) == parsed and (text is None or context.text == normalise(text))
-        ]
-        if not matching:
+    def change(config: Config) -> Config:
+        kept = tuple(
+            context
+            for context in config.contexts
+            if parse_scope(context.scope) != parsed or (text is not None and context.text != normalise(text))
+        )
+        if kept == config.contexts:
             raise _no_context(config, normalise(scope), text)
-        removed[:] = [config.contexts[index] for index in matching]
-        intended = replace(config, contexts=_without(config.contexts, matching))
-        return splice.remove_items(document, "contexts", matching), intended
+        return replace(config, contexts=kept)
 
-    _edit(path, plan)
-    return removed
+    before, after = _edit(path, change)
+    return [context for context in before.contexts if context not in after.contexts]
 
 
 def save_search(path: Path, search: SearchConfig) -> None:
     """Save a search under its name. A search with the same name is replaced."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        names = [each.name for each in config.searches]
-        if search.name not in names:
-            intended = replace(config, searches=(*config.searches, search))
-            return splice.append_item(document, "searches", asdict(search)), intended
-        index = names.index(search.name)
-        searches = (*config.searches[:index], search, *config.searches[index + 1 :])
-        node = _setting(document, "searches", index, "query")
-        return [splice.replace_string(document, node, search.query)], replace(config, searches=searches)
+    def change(config: Config) -> Config:
+        old = next((each for each in config.searches if each.name == search.name), None)
+        return replace(config, searches=_replaced(config.searches, old, search) if old else (*config.searches, search))
 
-    _edit(path, plan)
+    _edit(path, change)
 
 
 def remove_search(path: Path, name: str) -> SearchConfig:
     """Remove a saved search, and return it. Raises SearchNotFound."""
-    removed: list[SearchConfig] = []
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
+    def change(config: Config) -> Config:
         names = [search.name for search in config.searches]
         if name not in names:
             hint = did_you_mean(name, names) or "; `gnoctl saved list` shows those that exist"
             raise SearchNotFound(f"there is no saved search {name!r}{hint}", {"name": name, "known": names})
-        index = names.index(name)
-        removed[:] = [config.searches[index]]
-        intended = replace(config, searches=_without(config.searches, [index]))
-        return splice.remove_items(document, "searches", [index]), intended
+        return replace(config, searches=tuple(search for search in config.searches if search.name != name))
 
-    _edit(path, plan)
-    return removed[0]
+    before, _ = _edit(path, change)
+    return next(search for search in before.searches if search.name == name)
 
 
 def use_preset(path: Path, preset: str) -> None:
     """Set which preset of models is used; `preset` is one of PRESETS, or NO_PRESET."""
 
-    def plan(document: YamlDocument, config: Config) -> tuple[list[splice.Splice], Config]:
-        intended = replace(config, models=replace(config.models, preset=preset))
-        return splice.set_string(document, "models", ["preset", "activePreset"], preset), intended
+    def splices(document: YamlDocument, _: Config, __: Config) -> list[splice.Splice]:
+        # Write it even if it is the default: then the file names a preset.
+        return splice.set_string(document, "models", ["preset", "activePreset"], preset)
 
-    _edit(path, plan)
+    _edit(path, lambda config: replace(config, models=replace(config.models, preset=preset)), splices)
 
 
 def names_preset(path: Path) -> bool:
@@ -268,23 +231,58 @@ def names_preset(path: Path) -> bool:
     return any(entry and not is_null(entry[1]) for entry in entries)
 
 
-def _edit(path: Path, plan: _Plan) -> None:
+def _edit(path: Path, change: _Change, splices_of: _Splices | None = None) -> tuple[Config, Config]:
+    """Change the file so that it means what `change` returns; return the config before and after."""
     text = read_text(path)
     text = STARTER if text is None else text
     body = text.removeprefix("\ufeff")
     document, loaded = parse_text(body, path)
+    intended = change(loaded.config)
     try:
-        splices, intended = plan(document, loaded.config)
-        changed = splice.apply(body, splices)
+        changed = splice.apply(body, (splices_of or _difference)(document, loaded.config, intended))
         result = _validated(changed, path)
     except splice.UneditableError:
         result = None
     if result is None or result != intended:
-        report = Report(path)
+        report = FaultReport(path)
         reason = "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
         report.fault(None, "", reason)
         report.raise_faults()
     storage.write(path, text[: len(text) - len(body)] + changed)
+    return loaded.config, intended
+
+
+def _difference(document: YamlDocument, before: Config, after: Config) -> list[splice.Splice]:
+    """Return the splices for the lists that differ: items were added at the end, removed, or changed in place."""
+    splices: list[splice.Splice] = []
+    for section in ("collections", "attached", "contexts", "searches"):
+        old: tuple[_Item, ...] = getattr(before, section)
+        new: tuple[_Item, ...] = getattr(after, section)
+        if len(new) > len(old):
+            splices += splice.append_item(document, section, _written(new[-1]))
+        elif len(new) < len(old):
+            gone = [index for index, item in enumerate(old) if item not in new]
+            splices += splice.remove_items(document, section, gone)
+        else:
+            for index, (item, changed) in enumerate(zip(old, new, strict=True)):
+                splices += _settings_changed(document, section, index, item, changed)
+    return splices
+
+
+def _settings_changed(
+    document: YamlDocument, section: str, index: int, before: _Item, after: _Item
+) -> list[splice.Splice]:
+    return [
+        each
+        for setting in settings_of(type(before))
+        if (value := getattr(after, setting.name)) != getattr(before, setting.name)
+        for each in splice.set_in_item(document, section, index, [setting.name, *filter(None, [setting.gno])], value)
+    ]
+
+
+def _written(item: _Item) -> splice.Settings:
+    values = ((setting, getattr(item, setting.name)) for setting in settings_of(type(item)))
+    return {setting.name: value for setting, value in values if value != setting.default}
 
 
 def _validated(text: str, path: Path) -> Config:
@@ -307,42 +305,19 @@ def _no_context(config: Config, scope: str, text: str | None) -> ContextNotFound
     return ContextNotFound(f"the scope {scope!r} has no {missing}; {hint}", {"scope": scope, "known": known})
 
 
-def _contexts_of(config: Config, name: str) -> list[int]:
-    return [i for i, context in enumerate(config.contexts) if parse_scope(context.scope)[0] == name]
+def _contexts_outside(config: Config, name: str) -> tuple[ContextConfig, ...]:
+    return tuple(context for context in config.contexts if parse_scope(context.scope)[0] != name)
 
 
-def _without(items: tuple[T, ...], indexes: list[int]) -> tuple[T, ...]:
-    return tuple(item for index, item in enumerate(items) if index not in indexes)
+def _replaced(items: tuple[T, ...], before: T, after: T) -> tuple[T, ...]:
+    return tuple(after if item == before else item for item in items)
 
 
-def _replaced(items: tuple[T, ...], index: int, item: T) -> tuple[T, ...]:
-    return (*items[:index], item, *items[index + 1 :])
-
-
-def _as_loaded(collection: CollectionConfig, path: Path) -> CollectionConfig:
+def _as_loaded(collection: CollectionConfig) -> CollectionConfig:
     """Return the collection as it will be after reading the file; an invalid value stays unchanged."""
-    folder = collection.path
-    with suppress(ValueError):
-        folder = resolve_path(collection.path, path.parent.absolute())
     include = dict.fromkeys(normalise_extension(written) or written for written in collection.include)
     models = {ROLE_ALIASES.get(role, role): uri for role, uri in collection.models.items()}
-    return replace(collection, path=folder, include=tuple(include), models=models)
-
-
-def _settings(collection: CollectionConfig) -> splice.Settings:
-    defaults = asdict(CollectionConfig(name="", path=""))
-    return {key: value for key, value in asdict(collection).items() if value != defaults[key]}
-
-
-def _setting(document: YamlDocument, section: str, index: int, *keys: str) -> Node:
-    """Return the value of an item's setting, under whichever of `keys` the user wrote."""
-    items = entry[1] if document.root and (entry := splice.find_entry(document.root, section)) else None
-    if items is None or items.kind != "sequence":
-        raise splice.UneditableError
-    for key in keys:
-        if entry := splice.find_entry(items.children[index].target, key):
-            return entry[1]
-    raise splice.UneditableError
+    return replace(collection, include=tuple(include), models=models)
 
 
 def _renamed(scope: str, old: str, new: str) -> str:

@@ -24,7 +24,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Report:
+class FaultReport:
     """Collects the faults and warnings of one file."""
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +50,6 @@ class Report:
             raise self.error()
 
     def error(self) -> ConfigInvalid:
-        """Return the error that names the faults so far."""
         faults = sorted(self._faults, key=_line)
         details: dict[str, object] = {
             "faults": [msgspec.structs.asdict(fault) for fault in faults],
@@ -59,7 +58,6 @@ class Report:
         return ConfigInvalid("\n".join(self._lines(faults, "faults")), details)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the warnings in the file's order."""
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))
 
     def _add(self, listed: list[Fault], kind: str, fault: Fault) -> None:

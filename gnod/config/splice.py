@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.document import skip_gap
-from gnod.config.nodes import Node, YamlDocument, is_null
+from gnod.config.nodes import YamlDocument, YamlNode, is_null
 
 # Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
 # else.
@@ -94,21 +94,19 @@ def set_string(document: YamlDocument, section: str, keys: Sequence[str], value:
     return [_insert_lines(document.text, start, f"{' ' * first.column}{line}\n")]
 
 
-def set_in_item(document: YamlDocument, section: str, index: int, key: str, value: str | None) -> list[Splice]:
-    """Set a string of an item of the top-level list `section`, below its name; None removes the setting."""
+def set_in_item(
+    document: YamlDocument, section: str, index: int, keys: Sequence[str], value: str | None
+) -> list[Splice]:
+    """Set a string of an item of the top-level list `section`, under whichever of `keys` is there; the first one, below
+    the item's name, when none is. None removes the setting."""
     text = document.text
     entry = find_entry(document.root, section) if document.root else None
     if entry is None or entry[1].kind != "sequence":
         raise UneditableError
     item = entry[1].children[index].target
-    found, name = find_entry(item, key), find_entry(item, "name")
-    if found is None and value is not None and name is not None:
-        line = f"{key}: {quote(value)}"
-        if item.flow:
-            return [_into_flow(item, line)]
-        return [_insert_lines(text, _line_end(text, name[1].end), f"{' ' * item.column}{line}\n")]
+    found, name = next(filter(None, (find_entry(item, key) for key in keys)), None), find_entry(item, "name")
     if found is None:
-        return []
+        return [] if value is None or name is None else [_below(text, item, name, f"{keys[0]}: {quote(value)}")]
     if value is not None:
         return [
             _set_value(text, *found, quote(value)) if is_null(found[1]) else replace_string(document, found[1], value)
@@ -117,6 +115,12 @@ def set_in_item(document: YamlDocument, section: str, index: int, key: str, valu
     if item.flow or text[start : found[0].start].strip():  # other settings are on its line, or the item's dash
         return [Splice(found[1].start, found[1].end, "null")]
     return [Splice(start, end, "")]
+
+
+def _below(text: str, item: YamlNode, entry: tuple[YamlNode, YamlNode], line: str) -> Splice:
+    if item.flow:
+        return _into_flow(item, line)
+    return _insert_lines(text, _line_end(text, entry[1].end), f"{' ' * item.column}{line}\n")
 
 
 def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> list[Splice]:
@@ -138,7 +142,7 @@ def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> li
     return splices
 
 
-def replace_string(document: YamlDocument, node: Node, value: str) -> Splice:
+def replace_string(document: YamlDocument, node: YamlNode, value: str) -> Splice:
     """Replace a string in place; its quotes stay, if they can."""
     written = document.text[node.start : node.end]
     properties = _PROPERTIES.match(written)
@@ -148,7 +152,7 @@ def replace_string(document: YamlDocument, node: Node, value: str) -> Splice:
     return Splice(start, node.end, _double_quoted(value) if node.style == '"' else quote(value))
 
 
-def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
+def find_entry(root: YamlNode, key: str) -> tuple[YamlNode, YamlNode] | None:
     """Return key and value of a mapping's entry. Raises UneditableError when `root` is not a mapping."""
     if root.kind != "mapping":
         raise UneditableError
@@ -194,7 +198,7 @@ def _new_section(document: YamlDocument, key: str, flow: str, block: str) -> Spl
     return _insert_lines(document.text, document.end, lines)
 
 
-def _set_value(text: str, name: Node, value: Node, written: str) -> Splice:
+def _set_value(text: str, name: YamlNode, value: YamlNode, written: str) -> Splice:
     """Replace a value that is missing, or an empty mapping."""
     colon = skip_gap(text, name.end)
     if value.kind == "alias" or text[colon : colon + 1] != ":":
@@ -204,7 +208,7 @@ def _set_value(text: str, name: Node, value: Node, written: str) -> Splice:
     return Splice(colon + 1, colon + 1, f" {written}")
 
 
-def _first_item(text: str, name: Node, items: Node, settings: Settings) -> list[Splice]:
+def _first_item(text: str, name: YamlNode, items: YamlNode, settings: Settings) -> list[Splice]:
     """Replace an empty value by lines below its key, and leave a comment beside the key in place."""
     start = items.start
     while text[start - 1] in " \t" and not text[items.end : items.end + 1].strip():
@@ -227,21 +231,21 @@ def _insert_lines(text: str, position: int, lines: str) -> Splice:
     return Splice(position, position, lines)
 
 
-def _into_flow(collection: Node, item: str) -> Splice:
+def _into_flow(collection: YamlNode, item: str) -> Splice:
     if not collection.children:
         return Splice(collection.end - 1, collection.end - 1, item)
     end = collection.children[-1].end
     return Splice(end, end, f", {item}")
 
 
-def _empty_list(text: str, name: Node, items: Node) -> Splice:
+def _empty_list(text: str, name: YamlNode, items: YamlNode) -> Splice:
     properties = _PROPERTIES.match(text, items.start)
     written = properties[0].rstrip() if properties else ""
     position = items.start + len(written) if written else skip_gap(text, name.end) + 1
     return Splice(position, position, " []")
 
 
-def _dashes(text: str, items: Node) -> list[int]:
+def _dashes(text: str, items: YamlNode) -> list[int]:
     """Return the positions of the dashes of a block list."""
     properties = _PROPERTIES.match(text, items.start)
     start = properties.end() if properties else items.start
@@ -255,7 +259,7 @@ def _dashes(text: str, items: Node) -> list[int]:
     return dashes
 
 
-def _block_end(text: str, item: Node, dash: int) -> int:
+def _block_end(text: str, item: YamlNode, dash: int) -> int:
     """Return the end of an item's lines, with comments right below it that are indented as part of it."""
     inside = re.compile(rf"(?: {{{_column(text, dash) + 1},}}#[^\n]*(?:\n|\Z))*")
     end = _line_end(text, item.end)
@@ -263,7 +267,7 @@ def _block_end(text: str, item: Node, dash: int) -> int:
     return comments.end() if comments else end
 
 
-def _flow_removal(text: str, items: Node, index: int, gone: list[int]) -> list[Splice]:
+def _flow_removal(text: str, items: YamlNode, index: int, gone: list[int]) -> list[Splice]:
     """Remove an item and one comma; the comments between stay."""
     item = items.children[index]
     comma = skip_gap(text, item.end)

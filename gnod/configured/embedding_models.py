@@ -54,7 +54,6 @@ class EmbeddingService:
         self._served = await self._database.read(vectors.serving)
 
     def wanted(self) -> dict[str, str | None]:
-        """Return the wanted model of each collection."""
         names = [collection.name for collection in self._configuration.current.collections]
         return {name: self._models.uri_for("embed", name) for name in names}
 

@@ -25,7 +25,7 @@ from gnod.models.run.inference import Inference
 from gnod.models.run.runner import Runner
 from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,6 @@ class ModelService:
         return presets.uri_for(self._configuration.current, role, collection)
 
     def uses(self) -> list[presets.Use]:
-        """Return every model that the configuration asks for."""
         return presets.uses(self._configuration.current)
 
     def find(self, uri: str) -> Installed | None:
@@ -103,12 +102,12 @@ class ModelService:
         self.require_ready(uri)
         return uri
 
-    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
+    def usable(self, role: str, collection: str | None = None) -> str | UnavailableModel:
         """Return the address of the model for `role`, installed or run by a server, or the reason why there is none."""
         try:
             return self.required(role, collection)
         except GnoError as error:
-            return Unavailable(error.message)
+            return UnavailableModel(error.message)
 
     def is_pulling(self, uri: str) -> bool:
         return str(uris.parse(uri)) in self._pulls

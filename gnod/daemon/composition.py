@@ -32,28 +32,24 @@ from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri, OutdatedDatabase
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
+from gnod.handlers import answers as answer_handlers
 from gnod.handlers import (
-    ask,
     backup,
     collection,
     daemon,
     embedding,
-    evidence,
     index,
     index_status,
     links,
     memory,
     models,
-    publishing,
     saved,
     search,
     subscribe,
 )
-from gnod.handlers import (
-    attached as attached_handlers,
-)
+from gnod.handlers import shared as shared_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import document, document_boxes, document_image
+from gnod.handlers.documents import document, document_pages
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -61,7 +57,7 @@ from gnod.memory.service import MemoryService
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import private_folder
 from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
@@ -72,7 +68,7 @@ from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.service import SearchService
 from gnod.shared import opening
 from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import Engine
+from gnod.shared.engine import SharedEngine
 from gnod.shared.publisher import PublishingService
 from gnod.store import index_schema
 from gnod.store.backup import restore
@@ -107,7 +103,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Services:
+class ComposedServices:
     """The services that `lifecycle.serve` keeps while the daemon runs."""
 
     handlers: Mapping[str, Handler]
@@ -161,14 +157,14 @@ class Services:
 
 
 async def start(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     *,
     log_level: str | None = None,
     on_demand: bool = False,
     addresses: Addresses | None = None,
-) -> Services:
+) -> ComposedServices:
     """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
     quarantined, and a new one created; so is one from before the first release.
 
@@ -193,14 +189,14 @@ async def start(
 
 
 async def _start(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     *,
     log_level: str | None,
     on_demand: bool,
     addresses: Addresses,
-) -> Services:
+) -> ComposedServices:
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
@@ -224,14 +220,14 @@ async def _start(
 
 
 async def _compose(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     configuration: Configuration,
     database: Database,
     following: Following,
     addresses: Addresses,
-) -> Services:
+) -> ComposedServices:
     """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
     is the order in which they take in a new config."""
     model_service = ModelService(configuration, places.models_dir)
@@ -306,8 +302,7 @@ async def _compose(
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     families = (
-        ask.handlers(answers),
-        attached_handlers.handlers(configuration, attached, egress),
+        answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached),
         daemon.handlers(places, stats, pool, control.stop),
@@ -318,10 +313,8 @@ async def _compose(
             )
         ),
         document.handlers(configuration, database, attached),
-        document_boxes.handlers(configuration, database, pool),
-        document_image.handlers(configuration, database, pool),
+        document_pages.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
-        evidence.handlers(answers),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
@@ -333,13 +326,13 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
-        publishing.handlers(configuration, database, publications),
         saved.handlers(configuration, database),
         search.handlers(searches, flights),
+        shared_handlers.handlers(configuration, database, attached, publications, egress),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     attached.reload()
-    return Services(
+    return ComposedServices(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
         attached=attached,
@@ -363,7 +356,7 @@ async def _compose(
     )
 
 
-async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> Engine:
+async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> SharedEngine:
     purpose = Purpose("search", collections=(name,), users=(name,))
     return await opening.open_engine(shared_addresses.parse(written), egress, purpose, addresses, _ENGINE_S)
 
@@ -390,7 +383,7 @@ def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _following(places: Places, configuration: Configuration, database: Database) -> Following:
+def _following(places: IndexPaths, configuration: Configuration, database: Database) -> Following:
     """Make what keeps the postings. Call it before anything reads the database, so that all readers have them."""
     postings = Postings(folder_of(places.database), VERSION)
     following = Following(
@@ -400,7 +393,7 @@ def _following(places: Places, configuration: Configuration, database: Database)
     return following
 
 
-def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
+def _pool(places: IndexPaths, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
     limits = configuration.current.ingest
     return WorkerPool(
         size=1 if for_ocr else limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),

@@ -1,34 +1,30 @@
-"""The command `gnod bench`, which `gnoctl bench` runs. It needs no daemon and uses a temporary index."""
+"""The measurement of `gnoctl bench`. It needs no daemon and uses a temporary index."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import msgspec
 
 from gnod import paths
 from gnod.config import load
-from gnod.egress import SCOPES
+from gnod.egress import Scope
 from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
 from gnod.evaluate import memories, report, runs
 from gnod.evaluate.choice import choose
-from gnod.evaluate.comparison import Comparison, Contrast, Loss, compare, contrasts, losses
+from gnod.evaluate.comparison import Contrast, Loss, RunComparison, compare, contrasts, losses
 from gnod.evaluate.dataset import check_layout, read
-from gnod.evaluate.evaluation import Run, Summary, evaluate
+from gnod.evaluate.evaluation import EvaluationRun, Summary, evaluate
 from gnod.evaluate.gate import MeasurementGate
 from gnod.evaluate.measures import library
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import DEFAULT_MODES, MODES
-from gnod.evaluate.progress import Progress
+from gnod.evaluate.progress import ProgressLine
 from gnod.models.files import ModelFiles
 from gnod.store.tables.egress_journal import EgressJournal
 
-PROGRAM = "gnoctl bench"
 EXIT_INTERRUPTED = 130
 
 
@@ -37,96 +33,52 @@ class BenchOutput(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
 
     losses: list[Loss] = msgspec.field(default_factory=list)
     contrasts: list[Contrast] = msgspec.field(default_factory=list)
-    comparisons: list[Comparison] = msgspec.field(default_factory=list)
+    comparisons: list[RunComparison] = msgspec.field(default_factory=list)
 
 
-def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
-    """Run the command and return its exit status."""
-    as_json = "--json" in words
+class BenchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to measure: the options of `gnoctl bench`, where they are declared and explained."""
+
+    folders: list[Path]
+    mode: list[str]
+    memory: bool
+    ablation: bool
+    model: str | None
+    expand: str | None
+    rerank: str | None
+    egress: Scope
+    budget: float | None
+    no_tune: bool
+    never_below: float | None
+    limit: int | None
+    save: Path | None
+    compare: Path | None
+    run: Path | None
+    json: bool
+    quiet: bool
+
+
+def main(request: str, out: TextIO, err: TextIO) -> int:
+    """Measure what `request` asks for, a BenchRequest in JSON, and return the exit status."""
     try:
-        options = _parser().parse_args(words)
+        options = msgspec.json.decode(request, type=BenchRequest, dec_hook=lambda kind, value: kind(value))
+    except msgspec.MsgspecError as error:
+        err.write(f"gnod: these are not the options of `gnoctl bench`, which calls this ({error})\n")
+        return EXIT_VALIDATION
+    try:
         _Bench(options, out, err).run()
         return 0
     except GnoError as error:
-        return _report(error, out if as_json else err, as_json=as_json)
+        return _report(error, out if options.json else err, as_json=options.json)
     except (KeyboardInterrupt, asyncio.CancelledError):  # the second one while indexing
         return EXIT_INTERRUPTED
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see `{PROGRAM} --help`")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog=PROGRAM,
-        allow_abbrev=False,
-        description="Measure search on test collections in BEIR layout: corpus.jsonl, queries.jsonl and qrels.tsv.",
-    )
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a test collection")
-    parser.add_argument(
-        "--mode",
-        action="append",
-        choices=tuple(MODES),
-        help=f"how to search, repeatable (default: {', '.join(DEFAULT_MODES)})",
-    )
-    parser.add_argument("--memory", action="store_true", help="DIR contains memories.jsonl and queries.jsonl")
-    parser.add_argument("--ablation", action="store_true", help="run all variants of the hybrid query")
-    parser.add_argument("--model", metavar="URI", help="embedding model (default: from index.yml)")
-    parser.add_argument("--expand", metavar="URI", help="query expansion model (default: from index.yml)")
-    parser.add_argument("--rerank", metavar="URI", help="reranking model (default: from index.yml)")
-    parser.add_argument(
-        "--egress",
-        choices=SCOPES,
-        default="local",
-        help="how far the texts of the collection may travel to model servers (default: local)",
-    )
-    parser.add_argument(
-        "--budget", type=_seconds, metavar="SECONDS", help="time limit of a hybrid query (default: none)"
-    )
-    parser.add_argument("--no-tune", action="store_true", help="do not let the collections learn how to mix both sides")
-    parser.add_argument(
-        "--never-below",
-        type=_loss,
-        metavar="LOSS",
-        help="fail if hybrid search is worse than its better side by more than LOSS (nDCG@10) in a collection",
-    )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="run the first N queries only")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures as JSON, with those of each query")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="show the changes since --save wrote FILE")
-    parser.add_argument("--run", type=Path, metavar="FILE", help="write the results as a TREC run file")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no notes")
-    return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be >= 1")
-    return number
-
-
-def _loss(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError("must be >= 0 and < 1")
-    return number
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError("must be > 0")
-    return number
 
 
 class _Bench:
     """One run of the command."""
 
-    def __init__(self, options: argparse.Namespace, out: TextIO, err: TextIO) -> None:
-        self._folders: list[Path] = options.folders
+    def __init__(self, options: BenchRequest, out: TextIO, err: TextIO) -> None:
+        self._folders = options.folders
         self._modes: list[str] = []
         self._models: EvaluationModels | None = None
         self._options = options
@@ -142,7 +94,7 @@ class _Bench:
         library()
         before = runs.load(self._options.compare) if self._options.compare else None
         self._check()
-        models = self._choose()
+        models = self._choose(self._options.mode)
         if self._options.run and len(self._folders) * len(self._modes) > 1:
             raise UsageError("--run writes one run: give one DIR and one --mode")
         with models or contextlib.nullcontext() as self._models:
@@ -162,8 +114,7 @@ class _Bench:
 
     def _run_memories(self) -> None:
         """Measure the recall of memories. Needs the embedding model and nothing else."""
-        self._options.mode = ["vector"]
-        models = self._choose()
+        models = self._choose(["vector"])
         assert models is not None, "the mode vector requires a model"
         with models:
             models.check()
@@ -194,15 +145,13 @@ class _Bench:
             if file and not file.absolute().parent.is_dir():
                 raise UsageError(f"cannot write {file}: there is no folder {file.absolute().parent}")
 
-    def _choose(self) -> EvaluationModels | None:
-        """Choose the modes. Return the models that they use."""
+    def _choose(self, named: list[str]) -> EvaluationModels | None:
+        """Choose the modes: those that are `named`, or all that are possible. Return the models that they use."""
         places = paths.resolve(None)
         files = ModelFiles(places.models_dir)
         options = self._options
         given = {"embed": options.model, "expand": options.expand, "rerank": options.rerank}
-        choice = choose(
-            options.mode or [], given, load.load(places.config_file).config, files, ablation=options.ablation
-        )
+        choice = choose(named, given, load.load(places.config_file).config, files, ablation=options.ablation)
         self._modes = choice.modes
         for note in choice.notes:
             self._note(note)
@@ -217,10 +166,10 @@ class _Bench:
             gate=MeasurementGate(options.egress, EgressJournal(places.egress_journal)),
         )
 
-    def _measure(self, folder: Path) -> list[Run]:
+    def _measure(self, folder: Path) -> list[EvaluationRun]:
         dataset = read(folder)
         self._queries[dataset.name] = dataset.queries
-        progress = Progress(self._err, quiet=self._options.quiet)
+        progress = ProgressLine(self._err, quiet=self._options.quiet)
         try:
             return list(
                 evaluate(
@@ -236,14 +185,14 @@ class _Bench:
         finally:
             progress.clear()
 
-    def _finish(self, run: Run) -> Summary:
+    def _finish(self, run: EvaluationRun) -> Summary:
         if file := self._options.run:
             encoded = runs.write_trec(run.rankings, file, tag=f"gnod-{run.summary.mode}")
             if encoded:
                 self._note(f"{file}: {encoded:,} ids contain spaces or '%' and are percent-encoded")
         return run.summary
 
-    def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+    def _print(self, saved: runs.Saved, compared: list[RunComparison]) -> None:
         sections = [
             report.table(saved),
             report.quotes(saved.runs),
@@ -256,7 +205,7 @@ class _Bench:
         texts = filter(None, map("\n".join, sections))
         self._out.write("\n\n".join(texts) + "\n")
 
-    def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+    def _print_json(self, saved: runs.Saved, compared: list[RunComparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
         figures = {**msgspec.structs.asdict(saved), "runs": short}
         output = BenchOutput(

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from gnod.errors import InvalidParams, ShuttingDown
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.in_thread import in_thread
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import backup, restore, staging
@@ -21,7 +21,9 @@ from gnod.store.database import Database
 from gnod.store.documents import maintenance
 
 
-def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], None]], None]) -> Mapping[str, Handler]:
+def handlers(
+    places: IndexPaths, database: Database, reopen: Callable[[Callable[[], None]], None]
+) -> Mapping[str, Handler]:
     """`reopen` reopens the index after a function that runs while it is closed."""
     one_at_a_time = asyncio.Lock()  # backups and restores share a folder
     is_replaced = asyncio.Event()
@@ -45,7 +47,7 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
             check_still_ours()
             totals = await database.read(maintenance.totals)
             now = datetime.now(UTC)
-            options = restore.RestoreOptions(params.config, params.memories, keep_index=totals.documents > 0)
+            options = restore.RestoreChoices(params.config, params.memories, keep_index=totals.documents > 0)
             try:
                 work = partial(restore.prepare, places, file, options, now=now)
                 prepared = await in_thread(work, call, unit="bytes")
@@ -65,7 +67,7 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
             took_ms=milliseconds_since(started),
         )
 
-    return {"index.backup": index_backup, "index.restore": index_restore}
+    return named(index_backup, index_restore)
 
 
 def _absolute(path: str) -> Path:

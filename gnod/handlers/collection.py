@@ -13,12 +13,12 @@ from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
-from gnod.handlers.attached import infos as attached_infos
+from gnod.handlers.shared import attached_infos
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.shared.attached import AttachedCollections
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -77,15 +77,10 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
         removed = await configuration.edit(partial(edit.remove_context, scope=params.scope, text=params.text))
         return wire.ContextRemoveResult(removed=[copied(wire.ContextInfo, context) for context in removed])
 
-    return {
-        "collection.add": collection_add,
-        "collection.remove": collection_remove,
-        "collection.rename": collection_rename,
-        "collection.list": collection_list,
-        "context.add": context_add,
-        "context.list": context_list,
-        "context.remove": context_remove,
-    }
+    return named(
+        *(collection_add, collection_remove, collection_rename, collection_list),
+        *(context_add, context_list, context_remove),
+    )
 
 
 def _counts(connection: Connection) -> dict[str, int]:

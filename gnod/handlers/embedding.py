@@ -20,7 +20,7 @@ from gnod.protocol.index import (
     IndexTuneResult,
     InferenceStatus,
 )
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store.tables.priors import Prior
@@ -62,12 +62,7 @@ def handlers(configuration: Configuration, backlog: Backlog, tuning: TuningServi
             collections=[_wire(name, known.get(name)) for name in names], took_ms=milliseconds_since(started)
         )
 
-    return {
-        "index.embed": index_embed,
-        "index.pause": index_pause,
-        "index.resume": index_resume,
-        "index.tune": index_tune,
-    }
+    return named(index_embed, index_pause, index_resume, index_tune)
 
 
 def embedding_status(backlog: Backlog) -> EmbeddingStatus:

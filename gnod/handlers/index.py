@@ -15,11 +15,11 @@ from gnod.handlers.wire_types import iso
 from gnod.ingest.sync import SyncReport
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.store.documents import maintenance
 from gnod.store.health import damage
 from gnod.store.tables import activity
-from gnod.store.tables.egress_journal import Sent
+from gnod.store.tables.egress_journal import SentBytes
 
 _MAX_BUCKETS = 1000
 
@@ -100,15 +100,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
             database_bytes=after,
         )
 
-    return {
-        "index.init": index_init,
-        "index.sync": index_sync,
-        "index.status": index_status,
-        "index.egress": index_egress,
-        "index.activity": index_activity,
-        "index.why": index_why,
-        "index.cleanup": index_cleanup,
-    }
+    return named(index_init, index_sync, index_status, index_egress, index_activity, index_why, index_cleanup)
 
 
 async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> list[SyncReport]:
@@ -130,7 +122,7 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)
 
 
-def _sent(line: Sent) -> wire.EgressEntry:
+def _sent(line: SentBytes) -> wire.EgressEntry:
     return copied(
         wire.EgressEntry,
         line,

@@ -12,21 +12,21 @@ from gnod.errors import InvalidParams
 from gnod.handlers.wire_types import iso
 from gnod.memory import listing
 from gnod.memory.memories import Memories, Proposal
-from gnod.memory.recalling.previews import Preview, preview
+from gnod.memory.recalling.previews import MemoryPreview, preview
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
-from gnod.memory.recalling.recall import Hit, Recalled
+from gnod.memory.recalling.recall import Recalled, RecalledMemory
 from gnod.memory.records import PERSONAL, Memory
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Change, Draft, Stored
+from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 
 
 def handlers(service: MemoryService) -> Mapping[str, Handler]:
-    async def store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
+    async def memory_store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
         memories = await service.memories()
-        draft = Draft(
+        draft = MemoryDraft(
             params.text,
             params.type,
             params.topics,
@@ -37,26 +37,26 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         (stored,) = await memories.store([draft])
         return _stored(stored, await memories.proposals(stored.memory))
 
-    async def search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
+    async def memory_search(params: m.MemorySearchParams, _: Call) -> m.MemorySearchResult:
         return await _searched(params, SEARCH)
 
-    async def deep_search(params: m.MemoryDeepSearchParams, _: Call) -> m.MemorySearchResult:
+    async def memory_deep_search(params: m.MemoryDeepSearchParams, _: Call) -> m.MemorySearchResult:
         return await _searched(params, DEEP_SEARCH)
 
     async def _searched(params: m.MemorySearchParams, depth: Depth) -> m.MemorySearchResult:
         recalled = await service.recall(params.query, depth, params.namespaces, params.budget_s)
         return _found(recalled, recalled.hits[: params.limit], depth)
 
-    async def retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
+    async def memory_retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
         memories = await service.memories()
         return m.MemoryRecordsResult(memories=_records(memories, await memories.retrieve(params.ids)))
 
-    async def history(params: m.MemoryHistoryParams, _: Call) -> m.MemoryHistoryResult:
+    async def memory_history(params: m.MemoryHistoryParams, _: Call) -> m.MemoryHistoryResult:
         memories = await service.memories()
         return m.MemoryHistoryResult(memories=_records(memories, await memories.history(params.id)))
 
-    async def update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
-        change = Change(
+    async def memory_update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
+        change = MemoryChange(
             params.text,
             params.type,
             params.topics,
@@ -71,12 +71,12 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         (record,) = _records(memories, [await memories.update(params.id, change)])
         return record
 
-    async def forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
+    async def memory_forget(params: m.MemoryIdsParams, _: Call) -> m.MemoryForgetResult:
         memories = await service.memories()
         await memories.forget(params.ids)
         return m.MemoryForgetResult(forgotten=len(set(params.ids)))
 
-    async def list_(params: m.MemoryListParams, _: Call) -> m.MemoryListResult:
+    async def memory_list(params: m.MemoryListParams, _: Call) -> m.MemoryListResult:
         memories = await service.memories()
         page = await listing.page(
             memories,
@@ -89,28 +89,28 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         records = _records(memories, page.memories, whole=params.whole)
         return m.MemoryListResult(memories=records, total=page.total, cursor=page.cursor, notes=page.notes)
 
-    async def publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
+    async def memory_publish(params: m.MemoryPublishParams, _: Call) -> m.MemoryManyResult:
         memories = await service.memories()
         return _many(await memories.publish(params.ids, params.namespace))
 
-    async def import_(params: m.MemoryImportParams, _: Call) -> m.MemoryManyResult:
+    async def memory_import(params: m.MemoryImportParams, _: Call) -> m.MemoryManyResult:
         drafts = [_draft(at, record) for at, record in enumerate(params.records)]
         memories = await service.memories()
         return _many(await memories.store(drafts))
 
-    async def lock(_: NoParams, __: Call) -> m.MemoryStatusResult:
+    async def memory_lock(_: NoParams, __: Call) -> m.MemoryStatusResult:
         await service.lock()
         return await _status()
 
-    async def unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
+    async def memory_unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
         await service.unlock(params.passphrase)
         return await _status()
 
-    async def move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
+    async def memory_move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
         await service.move_key(params.passphrase, params.new_passphrase)
         return await _status()
 
-    async def status(_: NoParams, __: Call) -> m.MemoryStatusResult:
+    async def memory_status(_: NoParams, __: Call) -> m.MemoryStatusResult:
         return await _status()
 
     async def _status() -> m.MemoryStatusResult:
@@ -129,25 +129,14 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             namespaces=state.namespaces,
         )
 
-    return {
-        "memory.store": store,
-        "memory.search": search,
-        "memory.deep_search": deep_search,
-        "memory.retrieve": retrieve,
-        "memory.history": history,
-        "memory.update": update,
-        "memory.forget": forget,
-        "memory.list": list_,
-        "memory.publish": publish,
-        "memory.import": import_,
-        "memory.lock": lock,
-        "memory.unlock": unlock,
-        "memory.move_key": move_key,
-        "memory.status": status,
-    }
+    return named(
+        *(memory_store, memory_search, memory_deep_search, memory_retrieve, memory_history, memory_update),
+        *(memory_forget, memory_list, memory_publish, memory_import),
+        *(memory_lock, memory_unlock, memory_move_key, memory_status),
+    )
 
 
-def _found(recalled: Recalled, hits: Sequence[Hit], depth: Depth) -> m.MemorySearchResult:
+def _found(recalled: Recalled, hits: Sequence[RecalledMemory], depth: Depth) -> m.MemorySearchResult:
     topics = Counter(topic for hit in hits for topic in hit.memory.topics)
     return m.MemorySearchResult(
         results=[_hit(hit, rank, depth) for rank, hit in enumerate(hits)],
@@ -168,7 +157,7 @@ def _counts(recalled: Recalled, returned: int) -> str:
     return f"Ranked {recalled.ranked:,} of {recalled.found:,} without a reranker, returned {returned:,}"
 
 
-def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
+def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
     memory = hit.memory
     shown = preview(memory.text, hit.score, rank, depth.whole)
     return m.MemoryFound(
@@ -193,7 +182,7 @@ def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True
     return [_record(each, older[each.name], None if whole else preview(each.text, 0.0, 0, 0)) for each in listed]
 
 
-def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.MemoryRecord:
+def _record(memory: Memory, older: list[str], shown: MemoryPreview | None) -> m.MemoryRecord:
     return copied(
         m.MemoryRecord,
         memory,
@@ -208,7 +197,7 @@ def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.Memory
     )
 
 
-def _stored(stored: Stored, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
+def _stored(stored: StoredDraft, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
     return m.MemoryStoreResult(
         id=stored.memory.name, existed=stored.existed, proposals=[_proposal(proposal) for proposal in proposals]
     )
@@ -224,14 +213,14 @@ def _proposal(proposal: Proposal) -> m.MemoryProposal:
     )
 
 
-def _many(stored: Sequence[Stored]) -> m.MemoryManyResult:
+def _many(stored: Sequence[StoredDraft]) -> m.MemoryManyResult:
     return m.MemoryManyResult(memories=[_stored(each) for each in stored])
 
 
-def _draft(at: int, record: m.NewMemory) -> Draft:
+def _draft(at: int, record: m.NewMemory) -> MemoryDraft:
     created_ms = _milliseconds(f"records[{at}].created", record.created)
     updated_ms = _milliseconds(f"records[{at}].updated", record.updated) or created_ms
-    return Draft(
+    return MemoryDraft(
         record.text,
         record.type,
         record.topics,

@@ -12,7 +12,7 @@ from gnod.errors import InvalidName
 from gnod.handlers.wire_types import filters_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams, copied
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
 from gnod.search.query.parsing import parse_query
 from gnod.store.database import Database
@@ -41,11 +41,10 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         removed = await configuration.edit(partial(edit.remove_search, name=params.name))
         return wire.SearchRemoveResult(removed=copied(wire.SavedSearch, removed))
 
-    return {"search.save": search_save, "search.list": search_list, "search.remove": search_remove}
+    return named(search_save, search_list, search_remove)
 
 
 def _as_fields(params: wire.DocumentFilters) -> str:
-    """Return the filters as fields of a query."""
     fields = [
         ("collection", params.collections),
         *(("tag", [tag]) for tag in params.tags_all),

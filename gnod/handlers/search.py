@@ -12,9 +12,9 @@ from gnod.handlers.hits import result_of
 from gnod.handlers.wire_types import filters_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import ProgressValue
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.flights import Flights
-from gnod.search.hybrid.stages import OnStage, SearchOptions
+from gnod.search.hybrid.stages import HybridSettings, OnStage
 from gnod.search.request import SearchRequest
 from gnod.search.service import SearchService
 
@@ -37,7 +37,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
         return result_of(await searches.similar(request, params.ref, linked=params.by == "all"), params)
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
-        options = SearchOptions(
+        options = HybridSettings(
             limit=params.limit,
             min_score=params.min_score,
             candidates=params.candidates,
@@ -50,12 +50,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
         request = _request(params, exact=params.exact)
         return result_of(await searches.hybrid(request, options, _stage_reporter(call)), params)
 
-    found: dict[str, Handler] = {
-        "search.lexical": search_lexical,
-        "search.vector": search_vector,
-        "search.similar": search_similar,
-        "search.query": search_query,
-    }
+    found = named(search_lexical, search_vector, search_similar, search_query)
     return {name: flights.shared(handler, unless=_syncs_first) for name, handler in found.items()}
 
 

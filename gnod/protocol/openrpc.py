@@ -29,7 +29,6 @@ Schema = dict[str, Any]
 
 
 def document(methods: Mapping[str, Method] = METHODS) -> dict[str, object]:
-    """Return the document as plain data."""
     schemas = _schemas(methods)
     described = [_method(method, schemas[method.params.__name__]) for method in methods.values()]
     # Parameters are listed one by one, so nothing refers to their structs.
@@ -103,7 +102,6 @@ def _result(method: Method) -> Schema:
 
 
 def _error_classes() -> list[type[errors.GnoError]]:
-    """Return the error classes, ordered by code."""
     return [errors.CLASSES[code] for code in sorted(errors.CLASSES)]
 
 

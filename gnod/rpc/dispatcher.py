@@ -26,7 +26,7 @@ from gnod.protocol.jsonrpc import Request, encode_error, encode_result
 from gnod.protocol.methods import METHODS, Method
 from gnod.rpc.call import Call
 
-__all__ = ["Call", "Dispatcher", "Handler"]
+__all__ = ["Call", "Dispatcher", "Handler", "named"]
 
 Handler = Callable[[Any, Call], Awaitable[Result | Raw]]
 """Returns the result, or that as JSON."""
@@ -34,6 +34,11 @@ Handler = Callable[[Any, Call], Awaitable[Result | Raw]]
 DISCOVER = "rpc.discover"
 
 _log = logging.getLogger(__name__)
+
+
+def named(*handlers: Handler) -> dict[str, Handler]:
+    """Return handlers by the names of their methods: the function `memory_deep_search` serves `memory.deep_search`."""
+    return {handler.__name__.replace("_", ".", 1): handler for handler in handlers}
 
 
 class Dispatcher:

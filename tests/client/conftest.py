@@ -14,8 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from gnoctl.__main__ import run
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from tests.client.fake_daemon import FakeDaemon
+from tests.terminal import Terminal
 
 
 class Outcome(NamedTuple):
@@ -29,7 +30,7 @@ Spawn = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexPaths]:
     """Folders with short paths: a socket's path may have about a hundred bytes."""
     folder = Path(tempfile.mkdtemp(prefix="gnoctl-", dir="/tmp"))
     monkeypatch.setenv("NO_COLOR", "")  # restored at the end: --no-color sets it
@@ -44,13 +45,13 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
 
 
 @pytest.fixture
-def daemon(places: Places) -> Iterator[FakeDaemon]:
+def daemon(places: IndexPaths) -> Iterator[FakeDaemon]:
     with FakeDaemon(places).serving() as serving:
         yield serving
 
 
 @pytest.fixture
-def gnoctl(places: Places, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
+def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
     """Run a command line in this process."""
 
     def call(*words: str) -> Outcome:
@@ -62,7 +63,7 @@ def gnoctl(places: Places, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
 
 
 @pytest.fixture
-def spawn(places: Places) -> Iterator[Spawn]:
+def spawn(places: IndexPaths) -> Iterator[Spawn]:
     """Run a command line in a process of its own."""
     processes: list[subprocess.Popen[str]] = []
 
@@ -82,3 +83,11 @@ def spawn(places: Places) -> Iterator[Spawn]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def on_a_terminal(*words: str, **environment: str) -> str:
+    """Run a command line on a terminal of its own, and return what it showed."""
+    command = [sys.executable, "-m", "gnoctl", *words]
+    with Terminal(command, {**os.environ, "TERM": "xterm", **environment}) as terminal:
+        assert terminal.finish() == 0
+        return terminal.shown

@@ -18,6 +18,26 @@ few = settings(max_examples=25)
 CURRENT = Freshness(current=True, state="current")
 
 
+# The filters of a command line, and as parameters.
+FILTERS = [
+    *("-c", "a,b", "-c", "d", "--tag", "x", "--any-tag", "y,z", "--lang", "de", "--type", "adr"),
+    *("--author", "Ada", "--path", "p/", "--since", "7d", "--until", "1d", "--fresh", "--explain"),
+]
+FILTERED: dict[str, Any] = {
+    "collections": ["a", "b", "d"],
+    "tags_all": ["x"],
+    "tags_any": ["y", "z"],
+    "languages": ["de"],
+    "types": ["adr"],
+    "author": "Ada",
+    "path_prefix": "p/",
+    "since": "7d",
+    "until": "1d",
+    "fresh": True,
+    "explain": True,
+}
+
+
 def hit(rank: int = 1, **changes: object) -> Hit:
     fields: dict[str, object] = {
         "rank": rank,

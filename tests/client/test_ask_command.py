@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pty
-import subprocess
 import sys
 
 import msgspec
@@ -14,16 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnoctl.printing import text
-from gnoctl.printing.answers import Draft, render
+from gnoctl.printing.answers import DrawnDraft, render
 from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples
-from tests.client.conftest import Gnoctl
+from tests.client.conftest import Gnoctl, on_a_terminal
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import few, hostile_text
-
-FILTERS = "-c a,b --tag x --any-tag y --lang de --type adr --author Ada --path p/ --since 7d --until 1d --fresh"
 
 
 def source(number: int, path: str, **changes: object) -> AnswerSource:
@@ -112,26 +107,11 @@ def answering(daemon: FakeDaemon) -> FakeDaemon:
 
 
 def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    words = ["ask", "what", "is", "it?", *FILTERS.split(), "-n", "3", "--max-tokens", "99"]
-    gnoctl(*words, "--no-expand", "--no-rerank", "--explain", "--json")
+    words = ["ask", "what", "is", "it?", *samples.FILTERS, "-n", "3", "--max-tokens", "99"]
+    gnoctl(*words, "--no-expand", "--no-rerank", "--json")
     asked = msgspec.structs.replace(daemon.asked(AskParams), progress_token=None)
     assert asked == AskParams(
-        question="what is it?",
-        collections=["a", "b"],
-        tags_all=["x"],
-        tags_any=["y"],
-        languages=["de"],
-        types=["adr"],
-        author="Ada",
-        path_prefix="p/",
-        since="7d",
-        until="1d",
-        fresh=True,
-        limit=3,
-        max_tokens=99,
-        expand=False,
-        rerank=False,
-        explain=True,
+        question="what is it?", limit=3, max_tokens=99, expand=False, rerank=False, **samples.FILTERED
     )
 
 
@@ -191,12 +171,9 @@ def test_the_parts_of_the_confidence_are_explained(daemon: FakeDaemon, gnoctl: G
 
 
 def test_an_answer_that_was_cut_off_says_so(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="length")
-    assert "--max-tokens" in gnoctl("ask", "what").out
-    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="time")
-    assert "took too long" in gnoctl("ask", "what").out
-    daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish="repetition")
-    assert "repeated itself" in gnoctl("ask", "what").out
+    for finish, said in {"length": "--max-tokens", "time": "took too long", "repetition": "repeated itself"}.items():
+        daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, finish=finish)
+        assert said in gnoctl("ask", "what").out
 
 
 def test_quotes_stand_above_the_answer(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -207,11 +184,18 @@ def test_quotes_stand_above_the_answer(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
     )
 
 
-def test_without_a_model_there_are_quotes_only(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = QUOTES_ONLY
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("no_model", "no model: run `gnoctl models pull answer`"),
+        ("model_too_small", "m has 0.27 billion parameters: use --generate to call it anyway"),
+    ],
+)
+def test_without_a_model_there_are_quotes_only(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.answer"] = msgspec.structs.replace(QUOTES_ONLY, reason=reason, no_model_reason=why)
     outcome = gnoctl("ask", "what")
     assert outcome.status == 0
-    assert outcome.out.endswith("  name: Miso\n\n(quotes only: no model: run `gnoctl models pull answer`)\n")
+    assert outcome.out.endswith(f"  name: Miso\n\n(quotes only: {why})\n")
 
 
 def test_a_model_may_be_asked_for_and_forbidden(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -227,13 +211,6 @@ def test_without_a_generated_text_there_are_quotes_only(daemon: FakeDaemon, gnoc
     assert "--no-generate cannot be used together" in gnoctl("ask", "what", "--generate", "--no-generate").err
 
 
-def test_a_model_that_is_too_small_is_named_once(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    why = "m has 0.27 billion parameters: use --generate to call it anyway"
-    result = msgspec.structs.replace(QUOTES_ONLY, reason="model_too_small", no_model_reason=why)
-    daemon.answers["ask.answer"] = result
-    assert gnoctl("ask", "what").out.endswith(f"  name: Miso\n\n(quotes only: {why})\n")
-
-
 @pytest.mark.parametrize("words", [("-n", "0"), ("-n", "51"), ("--max-tokens", "0"), ("--max-tokens", "x")])
 def test_out_of_range(words: tuple[str, str], gnoctl: Gnoctl) -> None:
     outcome = gnoctl("ask", "what", *words)
@@ -243,7 +220,7 @@ def test_out_of_range(words: tuple[str, str], gnoctl: Gnoctl) -> None:
 
 def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -> None:
     daemon.progress_pause_s = 0.02
-    shown = _on_a_terminal("ask", "what")
+    shown = on_a_terminal("ask", "what")
     said = shown.index("It is ␛[31mMiso, I guess [9]")
     assert "not checked yet:" in shown[:said]
     assert shown.index("searching …") < shown.index("reading 2 sources …") < said
@@ -262,7 +239,7 @@ def test_a_terminal_shows_quotes_at_once_and_keeps_them(daemon: FakeDaemon) -> N
     daemon.answers["ask.answer"] = msgspec.structs.replace(ANSWERED, quotes=QUOTES)
     daemon.progress["ask.answer"].insert(1, ProgressValue(stage="quotes", done=2, total=2, quotes=QUOTES))
     daemon.progress_pause_s = 0.02
-    shown = _on_a_terminal("ask", "what")
+    shown = on_a_terminal("ask", "what")
     assert shown.index("is called Miso.") < shown.index("Miso, I guess")
     assert _screen(shown)[:7] == [
         "notes/cats.md:3-4  Cats > Names",
@@ -278,20 +255,20 @@ def test_a_terminal_shows_quotes_at_once_and_keeps_them(daemon: FakeDaemon) -> N
 def test_a_terminal_says_above_the_quotes_that_they_do_not_answer(daemon: FakeDaemon) -> None:
     daemon.answers["ask.answer"] = NOT_FOUND
     daemon.progress["ask.answer"] = [ProgressValue(stage="quotes", done=2, total=2, quotes=NOT_FOUND.quotes)]
-    shown = _screen(_on_a_terminal("ask", "what"))
+    shown = _screen(on_a_terminal("ask", "what"))
     assert shown[:3] == ["Your documents do not say. Perhaps:", "", "notes/cats.md:3-4  Cats > Names"]
     assert shown[-1].startswith("(quotes only: no model")
 
 
 def test_a_dumb_terminal_gets_the_checked_answer_only(daemon: FakeDaemon) -> None:
-    assert "guess" not in _on_a_terminal("ask", "what", TERM="dumb")
-    assert "\x1b[J" not in _on_a_terminal("ask", "what", "--quiet")
+    assert "guess" not in on_a_terminal("ask", "what", TERM="dumb")
+    assert "\x1b[J" not in on_a_terminal("ask", "what", "--quiet")
 
 
 def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    with Draft(Terminal(width=40)) as draft:
+    with DrawnDraft(Terminal(width=40)) as draft:
         for number in range(200):
             draft(ProgressValue(stage="answer", done=0, text=f"Line {number}.\n\n"))
     assert _screen(out.getvalue()) == []
@@ -338,24 +315,3 @@ def _screen(written: str) -> list[str]:
         lines[-1:] = [lines[-1] + first] if lines else [first]
         lines += rest
     return lines[:-1] if lines[-1] == "" else lines
-
-
-def _on_a_terminal(*words: str, **environment: str) -> str:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gnoctl", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", **environment},
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while data := os.read(ours, 4096):
-            shown += data
-    except OSError:
-        pass  # Linux says EIO when the last writer is gone
-    os.close(ours)
-    assert process.wait(timeout=60) == 0
-    return shown.decode(errors="replace")

@@ -1,18 +1,19 @@
-"""Two parsers, one meaning; and what a faulty command line is told."""
+"""What a command line means, and what a faulty one is told."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl import app
-from gnoctl.arguments import fastparse
+from gnoctl.arguments import plain
+from gnoctl.arguments.command_line import read
 from gnoctl.arguments.options import specs
-from gnoctl.command import Parsed
 from gnoctl.commands import NAMES, load
+from gnoctl.commands.search import ExactOptions
 from gnod.errors import UsageError
 from tests.client.conftest import Gnoctl
 
@@ -20,69 +21,69 @@ WORDS = [
     *("search", "get", "ls", "collection", "add", "remove", "rm", "daemon", "logs", "status"),
     *("foo", "bar baz", "-", "--", "", "-bar", "0", "5", "-5", "1.5", "x", "1_0", " 7", "nan"),
     *("-n", "-n5", "-n=5", "--limit", "--limit=5", "--limit=", "-q", "-qn5", "--quiet", "--quiet=1", "-f"),
-    *(
-        "-c",
-        "-cnotes",
-        "--collection=a,b",
-        "--json",
-        "--csv",
-        "--index",
-        "--index=w",
-        "--min-score",
-        "--lines",
-    ),
+    *("-c", "-cnotes", "--collection=a,b", "--json", "--csv", "--index", "--index=w", "--min-score", "--lines"),
     *("--from", "-l", "--no-start", "--version", "--nope", "--name", "null"),
 ]
 
 
-def by_typer(words: list[str]) -> Parsed | int | None:
-    try:
-        return app.parse(words)
-    except UsageError:
-        return None
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
 @given(st.sampled_from(["search", "similar", "get", "ls", "collection add", "daemon logs", ""]), st.data())
-def test_the_fast_parser_accepts_only_what_typer_reads_the_same_way(command: str, data: st.DataObject) -> None:
+def test_any_command_line_has_a_meaning_or_an_error(command: str, data: st.DataObject) -> None:
     words = [*command.split(), *data.draw(st.lists(st.sampled_from(WORDS), max_size=6))]
-    fast = fastparse.parse(words)
-    if fast is not None:
-        assert fast == by_typer(words)
+    try:
+        chosen, options = read(words or ["status"])
+    except UsageError as error:
+        said = str(error)
+    else:
+        said = "--help`"
+        assert isinstance(options, chosen.options)
+    assert "--help`" in said
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "values"),
     [
-        "search deploy to production",
-        "search --index work -n5 --limit=7 x -c a -c b,c --min-score 0.25 --full -q",
-        "--index work --no-start search -- -n 5",
-        "vsearch what to do -c a --min-score 0.7 --explain",
-        "similar #a1b2c3 -n 3 --files",
-        "get #a1b2c3 --from 3 -l 20 --line-numbers",
-        "multi-get a b --max-bytes 100",
-        "ls notes --offset 5",
-        "collection add . --name n --include md,txt --exclude a --update cmd --egress any --no-gitignore",
-        "collection rm notes",
-        "context add / all of it",
-        "daemon logs -n 5 -f",
-        "mcp",
-        "mcp install --agent zed --dry-run",
-        "index",
-        "init",
-        "update a b --json",
+        ("search deploy to production", {"query": ["deploy", "to", "production"]}),
+        (
+            "search --index work -n5 --limit=7 x -c a -c b,c --min-score 0.25 --full -q",
+            {
+                "index": "work",
+                "limit": 7,
+                "query": ["x"],
+                "collections": ["a", "b,c"],
+                "min_score": 0.25,
+                "full": True,
+                "quiet": True,
+            },
+        ),
+        (
+            "--index work --no-start search -- -n 5",
+            {"index": "work", "no_start": True, "query": ["-n", "5"], "limit": None},
+        ),
+        ("search x -qn5 y", {"quiet": True, "limit": 5, "query": ["x", "y"]}),
+        ("search x --sort -modified", {"sort": "-modified"}),
+        ("search x - y", {"query": ["x", "-", "y"]}),
+        ("--index a search x --index b", {"index": "b"}),
+        ("similar #a1b2c3 -n 3 --files", {"ref": "#a1b2c3", "limit": 3, "files": True}),
+        ("multi-get a b --max-bytes 100", {"refs": ["a", "b"], "max_bytes": 100}),
+        ("collection rm notes", {"name": "notes"}),
+        ("collection --index w list", {"index": "w"}),
+        ("collection add . --egress any", {"path": ".", "egress": "any"}),
+        ("remember all of it", {"words": ["all", "of", "it"]}),
+        ("mcp", {"index": None}),
+        ("mcp --index w", {"index": "w"}),
+        ("mcp -q install --agent zed --dry-run", {"quiet": True, "agent": ["zed"], "dry_run": True}),
+        ("index", {"collections": []}),
+        ("init", {"path": None}),
     ],
 )
-def test_everyday_command_lines_take_the_fast_path(line: str) -> None:
-    fast = fastparse.parse(line.split())
-    assert fast is not None
-    assert fast == by_typer(line.split())
+def test_what_a_command_line_means(line: str, values: dict[str, Any]) -> None:
+    _, options = read(line.split())
+    assert {name: getattr(options, name) for name in values} == values
 
 
-@pytest.mark.parametrize("line", ["search", "search x --help", "search x -n 0", "search x -n", "nope", "", "daemon"])
-def test_the_unusual_is_left_to_typer(line: str) -> None:
-    assert fastparse.parse(line.split()) is None
+def test_the_options_of_a_plain_search_are_those_of_the_command() -> None:
+    light = {spec.name: spec for spec in (plain.QUERY, plain.LIMIT, plain.COLLECTIONS, plain.JSON)}
+    assert {spec.name: spec for spec in specs(ExactOptions) if spec.name in light} == light
 
 
 @pytest.mark.slow
@@ -101,17 +102,25 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("search", "missing argument 'QUERY'; see `gnoctl search --help`"),
-        ("similar", "missing argument 'REF'; see `gnoctl similar --help`"),
+        ("search", "QUERY is missing; see `gnoctl search --help`"),
+        ("similar", "REF is missing; see `gnoctl similar --help`"),
+        ("status x", "there is no place for 'x'; see `gnoctl status --help`"),
         ("search x -n many", "--limit takes a whole number, not 'many'"),
+        ("search x -n=5", "--limit takes a whole number, not '=5'"),
+        ("search x --min-score half", "--min-score takes a number, not 'half'"),
+        ("search x -n", "-n needs a value"),
+        ("search x --quiet=1", "--quiet takes no value"),
         ("search x -n 0", "--limit must be >= 1"),
         ("search x --min-score 2", "--min-score must be <= 1.0"),
-        ("search x --limt 3", "no such option: --limt (Possible options: --limit"),
-        ("search rust -async", "quote the query"),
-        ("serach x", "no such command 'serach'. Did you mean 'search'"),
+        ("search x --limt 3", "there is no option --limt; see `gnoctl search --help`. Did you mean --limit?"),
+        ("search rust -async", "there is no option -a; see `gnoctl search --help`. To exclude a word, quote the query"),
+        ("mcp --nope", "there is no option --nope; see `gnoctl mcp --help`"),
+        ("--nope search", "there is no option --nope; see `gnoctl --help`"),
+        ("serach x", "there is no command serach; see `gnoctl --help`. Did you mean search?"),
+        ("collection lst", "there is no command collection lst; see `gnoctl collection --help`. Did you mean list?"),
         ("search caf\udce9 --json", "is not valid UTF-8"),
         ("search x --json --files", "--json and --files cannot be used together"),
-        ("completion tcsh", "no completion for 'tcsh': choose bash, zsh or fish"),
+        ("completion tcsh", "SHELL must be bash, zsh or fish, not 'tcsh'"),
         ("search caf\udce9", "is not valid UTF-8"),
         ("--index ../x search x", "index name '../x' is not valid"),
     ],
@@ -125,7 +134,7 @@ def test_a_usage_error_is_one_sentence_and_status_1(line: str, said: str, gnoctl
 
 
 def test_without_a_command_there_is_help_and_status_1(gnoctl: Gnoctl) -> None:
-    for words in ([], ["collection"]):
+    for words in ([], ["-q"], ["collection"], ["collection", "-q"]):
         outcome = gnoctl(*words)
         assert outcome.status == 1
         assert "Usage: gnoctl" in outcome.out

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
 from gnod.errors import FolderNotFound, QuerySyntaxError, StorageFailed
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Freshness, Result
 from gnod.protocol.collections import (
     CollectionAddParams,
@@ -61,29 +61,7 @@ SYNCED = IndexSyncResult(
 )
 
 
-def test_search_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.lexical"] = samples.found(samples.hit())
-    words = "search blue green -c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ "
-    gnoctl(*words.split(), "--since", "7d", "--until", "2026-01-01", "--min-score", "0.5", "--full", "--explain")
-    assert daemon.asked(SearchLexicalParams) == SearchLexicalParams(
-        query="blue green",
-        limit=5,
-        min_score=0.5,
-        collections=["a", "b", "d"],
-        tags_all=["x"],
-        tags_any=["y", "z"],
-        languages=["de"],
-        types=["adr"],
-        path_prefix="p/",
-        author="Ada",
-        since="7d",
-        until="2026-01-01",
-        full=True,
-        explain=True,
-    )
-
-
-@pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
+@pytest.mark.parametrize("flag", ["--json", "--csv"])
 def test_programs_get_twenty_and_notes_on_stderr(flag: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     pending = Freshness(current=False, state="syncing: 1 file is not indexed yet", pending=1)
     daemon.answers["search.lexical"] = samples.found(samples.hit(), freshness=pending)
@@ -216,7 +194,7 @@ def test_collection_add_indexes_at_once(
 
     daemon.calls.clear()
     refused = gnoctl("collection", "add", "link", "--egress", "off")
-    assert refused.err == "gnoctl: there is no scope 'off' for --egress: choose local, lan or any\n"
+    assert refused.err.startswith("gnoctl: --egress must be local, lan or any, not 'off'; see")
     assert not daemon.calls
     gnoctl("collection", "add", "link", "--no-index")
     assert [method for method, _ in daemon.calls] == ["collection.add"]
@@ -381,28 +359,20 @@ def test_doctor_has_something_to_say_without_a_daemon(gnoctl: Gnoctl) -> None:
     assert "✗ daemon: gnod is not running" in outcome.out
 
 
-def test_socket(places: Places, gnoctl: Gnoctl) -> None:
+def test_socket(places: IndexPaths, gnoctl: Gnoctl) -> None:
     assert gnoctl("socket").out == f"{places.socket}\n"
     assert gnoctl("--index", "work", "socket").out == f"{places.cache_dir}/work.sock\n"
 
 
-METHODS_OF = {
-    "collection.list": ("collection", "list"),
-    "context.list": ("context", "list"),
-    "index.cleanup": ("cleanup",),
-}
-
-
-@pytest.mark.parametrize(("method", "words"), METHODS_OF.items())
-def test_every_answer_can_be_had_as_json(
-    method: str, words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl
+@pytest.mark.parametrize(
+    ("words", "method", "answer"),
+    [
+        ("collection list", "collection.list", CollectionListResult(collections=[samples.collection()])),
+        ("context list", "context.list", ContextListResult(contexts=[])),
+    ],
+)
+def test_an_answer_can_be_had_as_json(
+    words: str, method: str, answer: Result, daemon: FakeDaemon, gnoctl: Gnoctl
 ) -> None:
-    answers: dict[str, Callable[[], Result]] = {
-        "collection.list": lambda: CollectionListResult(collections=[samples.collection()]),
-        "context.list": lambda: ContextListResult(contexts=[]),
-        "index.cleanup": lambda: IndexCleanupResult(
-            removed_documents=0, removed_contents=0, freed_bytes=0, database_bytes=1
-        ),
-    }
-    daemon.answers[method] = answers[method]()
-    assert isinstance(json.loads(gnoctl(*words, "--json").out), dict)
+    daemon.answers[method] = answer
+    assert json.loads(gnoctl(*words.split(), "--json").out) == msgspec.to_builtins(answer)

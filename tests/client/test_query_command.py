@@ -22,7 +22,6 @@ from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import few, hostile_text
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
-ALL_FILTERS = "-c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ --since 7d --until 1d"
 STAGES: list[dict[str, object]] = [
     {"stage": "bm25", "ran": True, "ms": 1.25, "matches": [12]},
     {"stage": "embed", "ran": True, "ms": 7.0, "models": ["hf:a/b/c.gguf"], "texts": 1},
@@ -53,7 +52,7 @@ def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
 
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
-    gnoctl("query", "x", *options.split(), *ALL_FILTERS.split(), "--fresh", "--explain")
+    gnoctl("query", "x", *options.split(), *samples.FILTERS)
     assert daemon.asked(SearchQueryParams) == SearchQueryParams(
         progress_token=1,
         query="x",
@@ -66,17 +65,7 @@ def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> 
         limit=7,
         min_score=0.5,
         full=True,
-        collections=["a", "b", "d"],
-        tags_all=["x"],
-        tags_any=["y", "z"],
-        languages=["de"],
-        types=["adr"],
-        author="Ada",
-        path_prefix="p/",
-        since="7d",
-        until="1d",
-        fresh=True,
-        explain=True,
+        **samples.FILTERED,
     )
 
 
@@ -104,14 +93,6 @@ def test_people_get_hits_and_how_many(gnoctl: Gnoctl) -> None:
         "",
         "the best 1 of 1 document compared · 3 ms",
     ]
-
-
-@pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
-def test_programs_get_twenty_in_every_format(flag: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    outcome = gnoctl("query", "deploy", flag)
-    assert (outcome.status, outcome.err) == (0, "")
-    assert "a1b2c3d4" in outcome.out
-    assert daemon.asked(SearchQueryParams).limit == 20
 
 
 def test_nothing_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -14,9 +13,9 @@ import pytest
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.index import CollectionSync, IndexSyncResult
 from gnod.protocol.memory import MemorySearchResult, MemoryStoreResult
+from tests.client.conftest import on_a_terminal
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import document, found, hit, memory
-from tests.terminal import Terminal
 
 Spawn = Callable[..., subprocess.Popen[str]]
 
@@ -101,15 +100,15 @@ def test_a_pipe_gets_utf_8_whatever_the_locale(daemon: FakeDaemon, spawn: Spawn)
 
 def test_a_title_that_the_terminal_cannot_show_is_no_error(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = found(hit(title="日本語"))
-    assert _on_a_terminal("search", "x", NO_COLOR="1", PYTHONIOENCODING="latin-1").startswith("???")
+    assert on_a_terminal("search", "x", NO_COLOR="1", PYTHONIOENCODING="latin-1").startswith("???")
 
 
-def test_on_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
+def teston_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = found(hit())
-    shown = _on_a_terminal("search", "x")
+    shown = on_a_terminal("search", "x")
     assert "\x1b[1;33mdeploy\x1b[0m" in shown
-    assert "\x1b" not in _on_a_terminal("search", "x", NO_COLOR="1")
-    assert "\x1b" not in _on_a_terminal("search", "x", "--no-color")
+    assert "\x1b" not in on_a_terminal("search", "x", NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal("search", "x", "--no-color")
 
 
 @pytest.mark.slow
@@ -120,12 +119,12 @@ def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, s
     daemon.answers["index.sync"] = IndexSyncResult(
         collections=[CollectionSync(name="notes", available=True, added=9)], took_ms=500.0
     )
-    shown = _on_a_terminal("index")
+    shown = on_a_terminal("index")
     assert "convert" in shown
     assert "9/9" in shown
     assert "[red]a␛.md" in shown
     assert shown.endswith("notes: 9 added · 0.0 s\r\n")
-    assert "convert" not in _on_a_terminal("index", "--quiet")
+    assert "convert" not in on_a_terminal("index", "--quiet")
     out, err = spawn("index").communicate(timeout=60)
     assert (out, err) == ("notes: 9 added · 0.0 s\n", "")
 
@@ -152,10 +151,3 @@ class _Flag:
         self._reader.settimeout(60)
         self._reader.recv(1)
         self._reader.close()
-
-
-def _on_a_terminal(*words: str, **environment: str) -> str:
-    command = [sys.executable, "-m", "gnoctl", *words]
-    with Terminal(command, {**os.environ, "TERM": "xterm", **environment}) as terminal:
-        assert terminal.finish() == 0
-        return terminal.shown

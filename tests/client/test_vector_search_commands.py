@@ -1,8 +1,10 @@
-"""`gnoctl vsearch` and `gnoctl similar` against the fake daemon: what they ask, and what they print."""
+"""What all searches ask of the fake daemon; and what `gnoctl vsearch` and `gnoctl similar` print."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,23 +12,11 @@ import pytest
 from gnod.errors import ModelNotPulled, NotEmbedded
 from gnod.protocol.base import Freshness
 from gnod.protocol.collections import CollectionListResult
-from gnod.protocol.search import FilterParams, SearchSimilarParams, SearchVectorParams
+from gnod.protocol.search import FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
-ALL_FILTERS = "-c a,b -c d --tag x --any-tag y,z --lang de --type adr --author Ada --path p/ --since 7d --fresh"
-FILTERED = {
-    "collections": ["a", "b", "d"],
-    "tags_all": ["x"],
-    "tags_any": ["y", "z"],
-    "languages": ["de"],
-    "types": ["adr"],
-    "author": "Ada",
-    "path_prefix": "p/",
-    "since": "7d",
-    "fresh": True,
-}
 SCORED = samples.hit(score=0.8125, explain={"similarity": 0.8125})
 
 
@@ -34,32 +24,27 @@ SCORED = samples.hit(score=0.8125, explain={"similarity": 0.8125})
 def answering(daemon: FakeDaemon) -> FakeDaemon:
     daemon.answers["search.vector"] = samples.found(SCORED, mode="vector")
     daemon.answers["search.similar"] = samples.found(SCORED, mode="similar")
+    daemon.answers["search.lexical"] = samples.found(SCORED)
+    daemon.answers["search.query"] = samples.found(SCORED, mode="query")
     daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
     return daemon
 
 
-def test_vsearch_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    gnoctl("vsearch", "blue", "green", *ALL_FILTERS.split(), "-n", "7", "--min-score", "0.5", "--full", "--explain")
-    assert daemon.asked(SearchVectorParams) == SearchVectorParams(
-        query="blue green",
-        limit=7,
-        min_score=0.5,
-        full=True,
-        explain=True,
-        **FILTERED,  # type: ignore[arg-type]
-    )
-
-
-def test_similar_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    gnoctl("similar", "notes/a.md", *ALL_FILTERS.split(), "-n", "7", "--min-score", "0.5", "--full", "--explain")
-    assert daemon.asked(SearchSimilarParams) == SearchSimilarParams(
-        ref="notes/a.md",
-        limit=7,
-        min_score=0.5,
-        full=True,
-        explain=True,
-        **FILTERED,  # type: ignore[arg-type]
-    )
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("search", partial(SearchLexicalParams, "blue green")),
+        ("vsearch", partial(SearchVectorParams, "blue green")),
+        ("similar", partial(SearchSimilarParams, "blue green")),
+    ],
+)
+def test_it_asks_for_what_was_typed(
+    command: str, asked: Callable[..., FilterParams], daemon: FakeDaemon, gnoctl: Gnoctl
+) -> None:
+    words = ["blue", "green"] if command != "similar" else ["blue green"]
+    gnoctl(command, *words, *samples.FILTERS, "-n", "7", "--min-score", "0.5", "--full")
+    expected = asked(limit=7, min_score=0.5, full=True, **samples.FILTERED)
+    assert daemon.asked(type(expected)) == expected
 
 
 def test_similar_makes_paths_absolute(
@@ -91,7 +76,7 @@ def test_people_get_five_with_scores_and_what_is_missing(
     assert [params.limit for _, params in daemon.calls if isinstance(params, FilterParams)] == [5]
 
 
-@pytest.mark.parametrize("words", [("vsearch", "x"), ("similar", "#a1b2c3d4")])
+@pytest.mark.parametrize("words", [(name, "#a1b2c3d4") for name in ("search", "vsearch", "query", "similar")])
 @pytest.mark.parametrize("flag", ["--json", "--files", "--csv", "--md", "--xml"])
 def test_programs_get_twenty_in_every_format(
     flag: str, words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl

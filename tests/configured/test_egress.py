@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gnod.daemon import composition
-from gnod.daemon.composition import Services
+from gnod.daemon.composition import ComposedServices
 from gnod.daemon.lifecycle import Control
 from gnod.errors import EndpointChanged, GnoError
 from gnod.protocol import index as index_wire
@@ -65,7 +65,7 @@ def beyond(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 class Daemon:
     """A daemon whose models are all on one server."""
 
-    def __init__(self, folder: Path, services: Services) -> None:
+    def __init__(self, folder: Path, services: ComposedServices) -> None:
         self.folder = folder
         self.services = services
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import stat
@@ -9,9 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gnod import peer
 from gnod.daemon.listening import listening_socket
 from gnod.errors import IndexLocked, Refused, SocketPathTooLong, StorageFailed, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from tests.rpc.harness import places_in, short_folder
 
 
@@ -27,7 +29,7 @@ def live_socket(path: Path) -> socket.socket:
     return listener
 
 
-def refused(places: Places, error: type[Exception]) -> str:
+def refused(places: IndexPaths, error: type[Exception]) -> str:
     with pytest.raises(error) as caught, listening_socket(places):
         pass
     return str(caught.value)
@@ -118,7 +120,7 @@ def test_the_socket_of_a_later_daemon_is_kept() -> None:
             assert places.socket.is_socket()
 
 
-@pytest.mark.parametrize("access", [0o1777, 0o777, 0o775, 0o757])
+@pytest.mark.parametrize("access", [0o1777, 0o777, 0o757])
 def test_a_folder_that_other_users_can_write_is_refused(access: int) -> None:
     with short_folder() as folder:
         places = places_in(folder)
@@ -126,6 +128,20 @@ def test_a_folder_that_other_users_can_write_is_refused(access: int) -> None:
         places.socket.parent.chmod(access)
         assert f"other users could replace the socket in {places.socket.parent}" in refused(places, Refused)
         assert not places.socket.exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another group")
+def test_a_group_of_others_is_refused_and_the_users_own_group_is_not() -> None:
+    with short_folder() as folder:
+        places = places_in(folder)
+        places.socket.parent.mkdir()
+        places.socket.parent.chmod(0o775)  # as with umask 002, the default of Ubuntu and Fedora
+        os.chown(places.socket.parent, -1, pwd.getpwnam("daemon").pw_gid)
+        assert "other users could replace the socket" in refused(places, Refused)
+        assert peer.folder_problem(str(places.socket.parent))
+        os.chown(places.socket.parent, -1, os.getgid())
+        with listening_socket(places):
+            assert peer.place_problem(str(places.socket)) is None
 
 
 def test_a_private_folder_inside_a_shared_one_is_used() -> None:

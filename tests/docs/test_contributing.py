@@ -122,11 +122,7 @@ def test_a_method_takes_three_places_and_a_command_two(checkout: Checkout) -> No
     )
     checkout.insert("gnod/handlers/daemon.py", "async def daemon_shutdown", "")
     handlers = checkout.sources / "gnod/handlers/daemon.py"
-    handlers.write_text(
-        handlers.read_text().replace(
-            'return {"daemon.status"', 'return {"daemon.uptime": daemon_uptime, "daemon.status"'
-        )
-    )
+    handlers.write_text(handlers.read_text().replace("named(daemon_status", "named(daemon_uptime, daemon_status"))
     checkout.add("gnoctl/commands/uptime.py", UPTIME)
     checkout.insert("gnoctl/commands/__init__.py", '"daemon status"', '"uptime": "uptime",')
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gnoctl import app
-from gnoctl.arguments import fastparse
+from gnoctl.arguments.command_line import begin, read
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,9 +44,9 @@ def test_the_generated_pages_are_current() -> None:
 @pytest.mark.parametrize("words", commands_in_readme("gnoctl"), ids=shlex.join)
 def test_a_gnoctl_command_of_the_readme_exists(words: list[str]) -> None:
     if "--help" in words:
-        assert fastparse.command_name(words)
+        assert begin(words).name
     else:
-        assert isinstance(fastparse.parse(words) or app.parse(words), tuple)
+        assert read(words)
 
 
 @pytest.mark.parametrize("target", sorted({words[0] for words in commands_in_readme("make") if words}))

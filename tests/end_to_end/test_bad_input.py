@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
         (["search", 'say "hello'], "quotation mark is not closed"),
         (["search", "--", "-only"], "only excludes words"),
         (["search", ""], "the query has no words"),
-        (["search", "zebra", "--nonsense"], "no such option: --nonsense"),
+        (["search", "zebra", "--nonsense"], "there is no option --nonsense"),
         (["search", "zebra", "-c", "nowhere"], "no collection 'nowhere'"),
         (["search", "zebra", "--since", "soon"], "is not a date"),
         (["search", "zebra", "--since", "2026-01-02", "--until", "2026-01-01"], "is after until 2026-01-01: swap"),

@@ -64,7 +64,7 @@ def test_graph(vault: Machine) -> None:
     assert found == vault.json("graph", str(vault.notes / "start.md"), "--format", "json")
     assert '"gno://notes/start.md" -> "gno://notes/Savanna.md";' in vault.ok("graph", "--format", "dot")
     assert "n0 --> n3" in vault.ok("graph", "--scope", "notes", "--format", "mermaid")
-    assert "there is no format 'svg'" in vault.run("graph", "--format", "svg").stderr
+    assert "--format must be tree, json, dot or mermaid, not 'svg'" in vault.run("graph", "--format", "svg").stderr
 
 
 def test_mentions(vault: Machine) -> None:

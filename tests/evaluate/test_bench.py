@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from gnoctl.arguments.options import specs
-from gnoctl.commands.bench import BenchOptions
-from gnoctl.commands.bench import words as words_of
+from gnod.errors import UsageError
 from gnod.evaluate import command, runs
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import evaluate
 from tests.evaluate import tiny
+from tests.evaluate.measuring import measure
 from tests.machine import wait_until
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "collections"
@@ -35,8 +35,8 @@ def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def _bench(*arguments: str | Path, program: str = "gnod") -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", program, "bench", *map(str, arguments)]
+def _bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "gnoctl", "bench", *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -61,7 +61,7 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
-    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", "-q", program="gnoctl")
+    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", "-q")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0].split()[:6] == ["collection", "mode", "nDCG@10", "RR@10", "R@100", "MAP"]
     assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "lexical", "0.7364", "1.0000", "0.7500", "0.7500"]
@@ -88,20 +88,24 @@ def test_what_is_refused(tmp_path: Path) -> None:
     absent = tmp_path / "none" / "x.json"
     refusals: list[tuple[list[str | Path], str]] = [
         ([empty], f"{empty / 'corpus.jsonl'} is missing"),
-        ([folder, "--mode", "psychic"], "argument --mode: invalid choice: 'psychic'"),
-        ([folder, "--limit", "0"], "argument --limit: must be >= 1"),
         ([folder, "--mode", "vector", "--model", "nonsense"], "'nonsense' is not a model's address: expected hf:"),
-        ([folder, "--lim", "5"], "unrecognized arguments: --lim 5; see `gnoctl bench --help`"),
         ([folder, folder], "two folders are named 'tiny'"),
         ([folder, "--compare", absent], f"cannot read {absent}: "),
         ([folder, "--save", absent], f"cannot write {absent}: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
     ]
     for arguments, message in refusals:
-        out, err = io.StringIO(), io.StringIO()
-        assert command.main([str(each) for each in arguments], out, err) == 1
-        assert err.getvalue().startswith(f"gnoctl: {message}")
-        assert (err.getvalue().count("\n"), out.getvalue()) == (1, "")
+        status, out, err = measure(*arguments)
+        assert err.startswith(f"gnoctl: {message}")
+        assert (status, err.count("\n"), out) == (1, 1, "")
+    for words, message in (
+        (["--mode", "psychic"], "--mode must be lexical, vector, "),
+        (["--limit", "0"], "--limit must be >= 1"),
+        (["--budget", "0"], "--budget must be > 0"),
+        (["--lim", "5"], "there is no option --lim; see `gnoctl bench --help`. Did you mean --limit?"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(message)):
+            measure(folder, *words)
 
 
 @pytest.mark.slow
@@ -119,33 +123,29 @@ def test_by_meaning(tmp_path: Path, minilm_gguf: Path) -> None:
 
 
 def test_a_run_file_holds_one_run(tmp_path: Path) -> None:
-    out, err = io.StringIO(), io.StringIO()
-    folders = [str(tiny.write(tmp_path / name)) for name in ("a", "b")]
-    assert command.main([*folders, "--mode", "lexical", "--run", str(tmp_path / "run")], out, err) == 1
-    assert err.getvalue().startswith("gnoctl: --run writes one run: give one DIR")
+    folders = [tiny.write(tmp_path / name) for name in ("a", "b")]
+    status, _, err = measure(*folders, "--mode", "lexical", "--run", tmp_path / "run")
+    assert status == 1
+    assert err.startswith("gnoctl: --run writes one run: give one DIR")
 
 
 def test_an_error_for_programs(tmp_path: Path) -> None:
-    out, err = io.StringIO(), io.StringIO()
-    assert command.main([str(tmp_path / "nowhere"), "--json"], out, err) == 1
-    assert json.loads(out.getvalue())["error"]["details"]["kind"] == "folder_not_found"
-    assert err.getvalue() == ""
+    status, out, err = measure(tmp_path / "nowhere", "--json")
+    assert json.loads(out)["error"]["details"]["kind"] == "folder_not_found"
+    assert (status, err) == (1, "")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["gnod", "gnoctl"])
-def test_without_ir_measures_the_error_names_the_extra(
-    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_ir_measures_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ir_measures.py").write_text("raise ModuleNotFoundError(name='ir_measures')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     folder = tiny.write(tmp_path / "tiny")
-    done = _bench(folder, "--mode", "lexical", program=program)
+    done = _bench(folder, "--mode", "lexical")
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'gnod[bench]'" in done.stderr
     assert "pipx inject gnod ir-measures" in done.stderr
     assert done.stderr.count("\n") == 1
-    as_json = _bench(folder, "--json", program=program)
+    as_json = _bench(folder, "--json")
     assert as_json.returncode == 2
     assert json.loads(as_json.stdout)["error"]["details"] == {
         "package": "ir-measures",
@@ -153,7 +153,7 @@ def test_without_ir_measures_the_error_names_the_extra(
         "kind": "dependency_missing",
         "code": 418,
     }
-    assert _bench("--help", program=program).returncode == 0
+    assert _bench("--help").returncode == 0
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
         for number in range(20_000):
             corpus.write(json.dumps({"_id": f"n{number}", "title": "", "text": f"number {number} " * 50}) + "\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "gnod", "bench", "--mode", "lexical", str(folder)],
+        [sys.executable, "-m", "gnoctl", "bench", "--mode", "lexical", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(temporary)},
@@ -177,46 +177,11 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
     assert list(temporary.iterdir()) == []
 
 
-def test_gnoctl_hands_every_option_on() -> None:
-    options = BenchOptions(
-        folders=["-a", "b"],
-        mode=["lexical"],
-        ablation=True,
-        rerank="file:r",
-        budget=0.5,
-        no_tune=True,
-        never_below=0.0,
-        limit=3,
-        save="s",
-        compare="-c",
-        run="r",
-        json=True,
-        quiet=True,
-    )
-    given = words_of(options)
-    assert given[:1] == ["--quiet"]
-    assert given[-3:] == ["--", "-a", "b"]
-    assert set(given[1:-3]) == {
-        "--mode=lexical",
-        "--ablation",
-        "--rerank=file:r",
-        "--budget=0.5",
-        "--no-tune",
-        "--never-below=0.0",
-        "--limit=3",
-        "--save=s",
-        "--compare=-c",
-        "--run=r",
-        "--json",
-    }
-
-
-def test_gnoctl_has_every_option_of_the_measurement() -> None:
-    offered = {flag for spec in specs(BenchOptions) for flag in spec.flags}
-    assert {flag for action in command._parser()._actions for flag in action.option_strings} <= offered | {
-        "-h",
-        "--help",
-    }
+@pytest.mark.parametrize("options", ["{}", "folder"])
+def test_gnod_alone_does_not_measure(options: str) -> None:
+    err = io.StringIO()
+    assert command.main(options, io.StringIO(), err) == 1
+    assert "the options of `gnoctl bench`" in err.getvalue()
 
 
 @pytest.mark.stress

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
 
-from gnod.evaluate import command
+from tests.evaluate.measuring import measure
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +39,9 @@ def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = ["--memory", f"--model=file:{minilm_gguf}", str(folder)]
 
-    out = io.StringIO()
-    assert command.main([*words, "--json"], out, io.StringIO()) == 0
-    (measured,) = json.loads(out.getvalue())
+    status, out, _ = measure(*words, "--json")
+    assert status == 0
+    (measured,) = json.loads(out)
     assert measured["memories"] == 3
     recall = {(each["category"], each["mode"]): each for each in measured["recall"]}
     assert {category for category, _ in recall} == {"all", "temporal", "single"}
@@ -50,11 +49,9 @@ def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min
     assert recall["all", "convex"]["at"]["1"] == recall["temporal", "plain"]["at"]["5"] == 1.0
     assert measured["empty"]["answered"] == 0
 
-    out = io.StringIO()
-    assert command.main(words, out, io.StringIO()) == 0
-    assert "R@20" in out.getvalue()
+    assert "R@20" in measure(*words)[1]
 
     (folder / "queries.jsonl").write_text("{}")
-    err = io.StringIO()
-    assert command.main(words, io.StringIO(), err) != 0
-    assert "queries.jsonl has an invalid line" in err.getvalue()
+    status, _, err = measure(*words)
+    assert status != 0
+    assert "queries.jsonl has an invalid line" in err

@@ -14,7 +14,7 @@ from PIL import Image
 
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidReference, NotFound, Unavailable
-from gnod.handlers.documents import document_boxes, document_image
+from gnod.handlers.documents import document_pages
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.locations import Locations, Start
 from gnod.protocol.documents import (
@@ -35,14 +35,14 @@ FILE = pdf(["one zqx", "studies of zqx"])
 
 
 async def boxes(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, query: str) -> DocumentBoxesResult:
-    handlers = document_boxes.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
+    handlers = document_pages.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
     result = await handlers["document.boxes"](DocumentBoxesParams(ref=ref, query=query), Call(lambda _: True))
     assert isinstance(result, DocumentBoxesResult)
     return result
 
 
 async def image(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, **more: int) -> DocumentImageResult:
-    handlers = document_image.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
+    handlers = document_pages.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
     result = await handlers["document.image"](DocumentImageParams(ref=ref, **more), Call(lambda _: True))
     assert isinstance(result, DocumentImageResult)
     return result

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.hostile_samples import zipped
 from gnod.ingest.member_names import Names
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from tests.ingest.syncing import syncing
 from tests.small_index import SmallIndex
 
@@ -29,7 +29,7 @@ async def test_a_file_that_ends_the_worker_is_named(
     assert (report.added, report.failed) == (1, 0)
     found = documents.under(small_index.reader, "notes", "", 10, 0)
     (document,) = found
-    assert isinstance(document, Document)
+    assert isinstance(document, DocumentRow)
     assert document.path == "a.zip"
     assert [each.name for each in document.unread] == ["note.md", "bad.deed"]
     assert document.unread[0].message.startswith(

@@ -16,8 +16,8 @@ from gnod.errors import GnoError, ParseError
 from gnod.protocol import jsonrpc
 from gnod.protocol.framing import MAX_HEADER_BYTES, Framer, Framing, encode
 from gnod.protocol.jsonrpc import BadRequestError, encode_call
-from gnod.rpc.connection import Limits
-from tests.rpc.harness import Served, run, serving
+from gnod.rpc.connection import ConnectionLimits
+from tests.rpc.harness import Served, serving
 from tests.stress.mutation import mutated
 
 LIMIT = 300
@@ -158,18 +158,14 @@ WRONG_LENGTHS = [
 
 
 @pytest.mark.parametrize("data", [data for _, data in WRONG_LENGTHS], ids=[name for name, _ in WRONG_LENGTHS])
-def test_a_wrong_length_is_detected_or_harmless(data: bytes) -> None:
+async def test_a_wrong_length_is_detected_or_harmless(data: bytes) -> None:
     got, fault = read([data])
     assert read([data[at : at + 1] for at in range(len(data))]) == (got, fault)
-
-    async def scenario() -> None:
-        async with serving(Limits(message_bytes=LIMIT)) as served:
-            answers = await served.exchange(data)
-            assert answers, "every client gets a reply"
-            assert all("error" in answer or "result" in answer for answer in answers)
-            await still_serves(served)
-
-    run(scenario())
+    async with serving(ConnectionLimits(message_bytes=LIMIT)) as served:
+        answers = await served.exchange(data)
+        assert answers, "every client gets a reply"
+        assert all("error" in answer or "result" in answer for answer in answers)
+        await still_serves(served)
 
 
 def test_the_same_length_twice_is_accepted() -> None:
@@ -203,7 +199,7 @@ def test_the_daemon_survives_five_hundred_broken_clients(caplog: pytest.LogCaptu
     async def scenario() -> None:
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
-        async with serving(Limits(message_bytes=4096)) as served:
+        async with serving(ConnectionLimits(message_bytes=4096)) as served:
             before = len(asyncio.all_tasks())
             for _ in range(25):
                 await asyncio.gather(*(client(served) for _ in range(20)))

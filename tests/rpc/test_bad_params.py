@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.rpc.harness import SECRET, run, serving
+from tests.rpc.harness import SECRET, serving
 
 # params of `echo` as JSON text, error code, part of the message
 BAD: list[tuple[str, int, str]] = [
@@ -50,36 +50,27 @@ def error_of(answers: list[Any]) -> Any:
     return answers[0]["error"]
 
 
-def test_bad_params() -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            for params, code, message in BAD:
-                error = error_of(await served.exchange(request("echo", params)))
-                assert (error["code"], message in error["message"]) == (code, True), (params[:60], error)
-                assert len(error["message"]) < 300
-
-    run(scenario())
+async def test_bad_params() -> None:
+    async with serving() as served:
+        for params, code, message in BAD:
+            error = error_of(await served.exchange(request("echo", params)))
+            assert (error["code"], message in error["message"]) == (code, True), (params[:60], error)
+            assert len(error["message"]) < 300
 
 
-def test_bytes_that_are_no_utf8_are_answered_by_id() -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            (answer,) = await served.exchange(
-                b'{"jsonrpc":"2.0","method":"echo","params":{"text":"\xed\xa0\x80"},"id":5}\n'
-            )
-            assert (answer["id"], answer["error"]["code"]) == (5, -32700)
-
-    run(scenario())
+async def test_bytes_that_are_no_utf8_are_answered_by_id() -> None:
+    async with serving() as served:
+        (answer,) = await served.exchange(
+            b'{"jsonrpc":"2.0","method":"echo","params":{"text":"\xed\xa0\x80"},"id":5}\n'
+        )
+        assert (answer["id"], answer["error"]["code"]) == (5, -32700)
 
 
 @pytest.mark.parametrize("params", [None, "{}", "[]", "null", ' { "text" : "" } ', '{"text": "\\\\u0000"}'])
-def test_good_params(params: str | None) -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            (answer,) = await served.exchange(request("echo", params))
-            assert "result" in answer
-
-    run(scenario())
+async def test_good_params(params: str | None) -> None:
+    async with serving() as served:
+        (answer,) = await served.exchange(request("echo", params))
+        assert "result" in answer
 
 
 @pytest.mark.parametrize(
@@ -101,23 +92,17 @@ def test_good_params(params: str | None) -> None:
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_failures(method: str, code: int, message: str) -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            error = error_of(await served.exchange(request(method, None)))
-            assert error["code"] == code
-            assert message in error["message"]
-            assert error["data"]["kind"]
-            assert SECRET not in json.dumps(error)
-            assert "Traceback" not in json.dumps(error)
-
-    run(scenario())
+async def test_failures(method: str, code: int, message: str) -> None:
+    async with serving() as served:
+        error = error_of(await served.exchange(request(method, None)))
+        assert error["code"] == code
+        assert message in error["message"]
+        assert error["data"]["kind"]
+        assert SECRET not in json.dumps(error)
+        assert "Traceback" not in json.dumps(error)
 
 
-def test_discover_describes_the_methods() -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            (answer,) = await served.exchange(request("rpc.discover", None))
-            assert "echo" in [method["name"] for method in answer["result"]["methods"]]
-
-    run(scenario())
+async def test_discover_describes_the_methods() -> None:
+    async with serving() as served:
+        (answer,) = await served.exchange(request("rpc.discover", None))
+        assert "echo" in [method["name"] for method in answer["result"]["methods"]]

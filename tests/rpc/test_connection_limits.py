@@ -8,8 +8,8 @@ import contextlib
 import pytest
 
 from gnod.protocol.jsonrpc import encode_call
-from gnod.rpc.connection import Limits
-from tests.rpc.harness import Client, Served, run, serving
+from gnod.rpc.connection import ConnectionLimits
+from tests.rpc.harness import Client, Served, serving
 from tests.waiting import until
 
 LIMIT_EXCEEDED, BUSY = 309, 417
@@ -31,169 +31,136 @@ async def still_serves(served: Served) -> None:
         (b"Content-Length: 9\r\n\r\n{}", -32700),
     ],
 )
-def test_a_framing_fault_is_answered_and_closes_the_connection(data: bytes, code: int) -> None:
-    async def scenario() -> None:
-        async with serving(Limits(message_bytes=1000)) as served:
-            (answer,) = await served.exchange(data)
-            assert (answer["id"], answer["error"]["code"]) == (None, code)
-            await still_serves(served)
-
-    run(scenario())
+async def test_a_framing_fault_is_answered_and_closes_the_connection(data: bytes, code: int) -> None:
+    async with serving(ConnectionLimits(message_bytes=1000)) as served:
+        (answer,) = await served.exchange(data)
+        assert (answer["id"], answer["error"]["code"]) == (None, code)
+        await still_serves(served)
 
 
-def test_requests_before_a_framing_fault_are_answered() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(message_bytes=1000)) as served:
-            answers = await served.exchange(encode_call("echo", request_id=1) + b"\n" + b"{" * 2000)
-            assert {answer["id"] for answer in answers} == {1, None}
-
-    run(scenario())
+async def test_requests_before_a_framing_fault_are_answered() -> None:
+    async with serving(ConnectionLimits(message_bytes=1000)) as served:
+        answers = await served.exchange(encode_call("echo", request_id=1) + b"\n" + b"{" * 2000)
+        assert {answer["id"] for answer in answers} == {1, None}
 
 
-def test_half_a_message_times_out() -> None:
-    async def scenario() -> None:
-        for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
-            async with serving(Limits(message_timeout_s=0.03)) as served, await served.client() as client:
-                client.send(begun)
-                (answer,) = await client.receive_all()
-                assert answer["error"]["code"] == TIMED_OUT
-
-    run(scenario())
+async def test_half_a_message_times_out() -> None:
+    for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
+        async with serving(ConnectionLimits(message_timeout_s=0.03)) as served, await served.client() as client:
+            client.send(begun)
+            (answer,) = await client.receive_all()
+            assert answer["error"]["code"] == TIMED_OUT
 
 
-def test_a_message_byte_by_byte_times_out_too() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(message_timeout_s=0.05)) as served, await served.client() as client:
+async def test_a_message_byte_by_byte_times_out_too() -> None:
+    async with serving(ConnectionLimits(message_timeout_s=0.05)) as served, await served.client() as client:
 
-            async def drip() -> None:
-                client.send(b"{")
-                while True:
-                    await asyncio.sleep(0.01)
-                    client.send(b" ")
+        async def drip() -> None:
+            client.send(b"{")
+            while True:
+                await asyncio.sleep(0.01)
+                client.send(b" ")
 
-            dripping = asyncio.create_task(drip())
-            assert (await client.receive())["error"]["code"] == TIMED_OUT
-            dripping.cancel()
-
-    run(scenario())
+        dripping = asyncio.create_task(drip())
+        assert (await client.receive())["error"]["code"] == TIMED_OUT
+        dripping.cancel()
 
 
-def test_requests_in_flight_are_limited_and_cancelling_still_gets_through() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(in_flight=2)) as served, await served.client() as client:
-            for request_id in (1, 2, 3):
-                client.call("wait", request_id=request_id)
-            refused = await client.receive()
-            assert (refused["id"], refused["error"]["code"]) == (3, LIMIT_EXCEEDED)
-            client.cancel(1)
-            assert (await client.receive())["error"]["code"] == -32800
-            client.call("echo", request_id=4)
-            assert (await client.receive())["result"] == {"text": ""}
-
-    run(scenario())
+async def test_requests_in_flight_are_limited_and_cancelling_still_gets_through() -> None:
+    async with serving(ConnectionLimits(in_flight=2)) as served, await served.client() as client:
+        for request_id in (1, 2, 3):
+            client.call("wait", request_id=request_id)
+        refused = await client.receive()
+        assert (refused["id"], refused["error"]["code"]) == (3, LIMIT_EXCEEDED)
+        client.cancel(1)
+        assert (await client.receive())["error"]["code"] == -32800
+        client.call("echo", request_id=4)
+        assert (await client.receive())["result"] == {"text": ""}
 
 
-def test_a_batch_is_limited_as_a_whole() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(in_flight=2)) as served:
-            (answer,) = await served.exchange(b"[1,1,1]")
-            assert (answer["id"], answer["error"]["code"]) == (None, LIMIT_EXCEEDED)
-
-    run(scenario())
+async def test_a_batch_is_limited_as_a_whole() -> None:
+    async with serving(ConnectionLimits(in_flight=2)) as served:
+        (answer,) = await served.exchange(b"[1,1,1]")
+        assert (answer["id"], answer["error"]["code"]) == (None, LIMIT_EXCEEDED)
 
 
-def test_connections_are_limited() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(connections=2, reserved=0)) as served, await served.client() as first:
-            async with await served.client() as second:
-                for client in (first, second):
-                    client.call("echo")
-                    await client.receive()
-                assert served.stats.connections == 2
-                async with await served.client() as third:
-                    (answer,) = await third.receive_all()
-                    assert answer["error"]["code"] == BUSY
-            await served.connections_left(1)
-            await still_serves(served)
-
-    run(scenario())
+async def test_connections_are_limited() -> None:
+    async with serving(ConnectionLimits(connections=2, reserved=0)) as served, await served.client() as first:
+        async with await served.client() as second:
+            for client in (first, second):
+                client.call("echo")
+                await client.receive()
+            assert served.stats.connections == 2
+            async with await served.client() as third:
+                (answer,) = await third.receive_all()
+                assert answer["error"]["code"] == BUSY
+        await served.connections_left(1)
+        await still_serves(served)
 
 
-def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
-    async def scenario() -> None:
-        limits = Limits(connections=2, reserved=2, reserved_s=0.2)
-        async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
-            for _ in range(2):
-                leaked = await stack.enter_async_context(await served.client())
-                leaked.call("echo")
-                await leaked.receive()
-            async with await served.client() as beyond:
-                beyond.call("daemon.status", request_id=1)
-                assert (await beyond.receive())["result"] == {"text": "well"}
-                beyond.call("echo", request_id=2)
-                refused = await beyond.receive()
-                assert (refused["id"], refused["error"]["code"]) == (2, BUSY)
-            await served.connections_left(2)
-            idle = [await stack.enter_async_context(await served.client()) for _ in range(2)]
-            await until(lambda: served.stats.connections == 4)
-            (answer,) = await served.exchange(b"")
-            assert answer["error"]["code"] == BUSY, "reserved places are few"
-            for each in idle:
-                assert await each.receive_all() == [], "and nobody keeps one"
-            (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
-            assert "result" in answer
-
-    run(scenario())
+async def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
+    limits = ConnectionLimits(connections=2, reserved=2, reserved_s=0.2)
+    async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
+        for _ in range(2):
+            leaked = await stack.enter_async_context(await served.client())
+            leaked.call("echo")
+            await leaked.receive()
+        async with await served.client() as beyond:
+            beyond.call("daemon.status", request_id=1)
+            assert (await beyond.receive())["result"] == {"text": "well"}
+            beyond.call("echo", request_id=2)
+            refused = await beyond.receive()
+            assert (refused["id"], refused["error"]["code"]) == (2, BUSY)
+        await served.connections_left(2)
+        idle = [await stack.enter_async_context(await served.client()) for _ in range(2)]
+        await until(lambda: served.stats.connections == 4)
+        (answer,) = await served.exchange(b"")
+        assert answer["error"]["code"] == BUSY, "reserved places are few"
+        for each in idle:
+            assert await each.receive_all() == [], "and nobody keeps one"
+        (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
+        assert "result" in answer
 
 
-def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one() -> None:
-    async def scenario() -> None:
-        limits = Limits(connections=1, idle_s=0, reserved_s=0.05)
-        async with serving(limits) as served, await served.client() as idle, await served.client() as newer:
+async def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one() -> None:
+    limits = ConnectionLimits(connections=1, idle_s=0, reserved_s=0.05)
+    async with serving(limits) as served, await served.client() as idle, await served.client() as newer:
+        newer.call("wait")
+        await served.methods.begun.acquire()
+        assert await idle.receive_all() == []
+        await asyncio.sleep(0.1)
+        served.methods.released.set()
+        assert (await newer.receive())["result"]["text"] == "released"
+
+
+async def test_the_one_that_has_idled_longest_makes_room() -> None:
+    limits = ConnectionLimits(connections=4, reserved=0, idle_s=60)
+    async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
+        told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
+        told.call("follow")
+        await told.receive()
+        waiting.call("wait")
+        await served.methods.begun.acquire()
+        spoken.call("echo")
+        await spoken.receive()
+        assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
+        served.transport._limits = limits._replace(idle_s=0)
+        for idle in (mute, spoken):
+            newer = await stack.enter_async_context(await served.client())
             newer.call("wait")
             await served.methods.begun.acquire()
             assert await idle.receive_all() == []
-            await asyncio.sleep(0.1)
-            served.methods.released.set()
-            assert (await newer.receive())["result"]["text"] == "released"
-
-    run(scenario())
-
-
-def test_the_one_that_has_idled_longest_makes_room() -> None:
-    async def scenario() -> None:
-        limits = Limits(connections=4, reserved=0, idle_s=60)
-        async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
-            told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
-            told.call("follow")
-            await told.receive()
-            waiting.call("wait")
-            await served.methods.begun.acquire()
-            spoken.call("echo")
-            await spoken.receive()
-            assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
-            served.transport._limits = limits._replace(idle_s=0)
-            for idle in (mute, spoken):
-                newer = await stack.enter_async_context(await served.client())
-                newer.call("wait")
-                await served.methods.begun.acquire()
-                assert await idle.receive_all() == []
-            assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
-            served.methods.released.set()
-            assert (await waiting.receive())["result"]["text"] == "released"
-            told.call("echo")
-            await told.receive()
-
-    run(scenario())
+        assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
+        served.methods.released.set()
+        assert (await waiting.receive())["result"]["text"] == "released"
+        told.call("echo")
+        await told.receive()
 
 
-def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:
-    async def scenario() -> None:
-        async with serving() as served, await served.client() as client:
-            client.call("big", {"size": 16 * 1024 * 1024})
-            assert (await client.receive())["error"]["code"] == LIMIT_EXCEEDED
-
-    run(scenario())
+async def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:
+    async with serving() as served, await served.client() as client:
+        client.call("big", {"size": 16 * 1024 * 1024})
+        assert (await client.receive())["error"]["code"] == LIMIT_EXCEEDED
 
 
 async def dropped(served: Served, client: Client) -> None:
@@ -209,76 +176,61 @@ async def send_for_ever(client: Client, data: bytes) -> None:
         await client.writer.drain()
 
 
-def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(write_timeout_s=0.05)) as served, await served.client() as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            client.call("big", {"size": 4_000_000}, request_id=1)
-            client.call("wait", request_id=2)
-            await served.methods.cancelled.acquire()
-            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            await dropped(served, client)
-            await still_serves(served)
-
-    run(scenario())
+async def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
+    async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.call("big", {"size": 4_000_000}, request_id=1)
+        client.call("wait", request_id=2)
+        await served.methods.cancelled.acquire()
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        await dropped(served, client)
+        await still_serves(served)
 
 
-def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(write_timeout_s=0.05)) as served, await served.client() as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            with pytest.raises(ConnectionError):
-                await send_for_ever(client, b"{\n" * 10_000)
-            assert served.stats.requests < 5_000, "what fits between two full buffers"
-            await still_serves(served)
-
-    run(scenario())
+async def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -> None:
+    async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        with pytest.raises(ConnectionError):
+            await send_for_ever(client, b"{\n" * 10_000)
+        assert served.stats.requests < 5_000, "what fits between two full buffers"
+        await still_serves(served)
 
 
-def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None:
-    async def scenario() -> None:
-        async with serving(Limits(unread_bytes=1_000_000)) as served, await served.client() as client:
-            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            for request_id in range(20):
-                client.call("big", {"size": 500_000}, request_id)
-            await until(lambda: served.stats.requests == 20)
-            client.writer.transport.resume_reading()  # type: ignore[attr-defined]
-            answers = [await client.receive() for _ in range(20)]
-            assert {answer["id"] for answer in answers} == set(range(20))
-            refused = [answer["error"] for answer in answers if "error" in answer]
-            assert {error["code"] for error in refused} == {LIMIT_EXCEEDED}
-            assert 10 <= len(refused) < 20
-            client.call("big", {"size": 500_000}, 21)
-            assert "result" in await client.receive()
-
-    run(scenario())
+async def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None:
+    async with serving(ConnectionLimits(unread_bytes=1_000_000)) as served, await served.client() as client:
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        for request_id in range(20):
+            client.call("big", {"size": 500_000}, request_id)
+        await until(lambda: served.stats.requests == 20)
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        answers = [await client.receive() for _ in range(20)]
+        assert {answer["id"] for answer in answers} == set(range(20))
+        refused = [answer["error"] for answer in answers if "error" in answer]
+        assert {error["code"] for error in refused} == {LIMIT_EXCEEDED}
+        assert 10 <= len(refused) < 20
+        client.call("big", {"size": 500_000}, 21)
+        assert "result" in await client.receive()
 
 
 @pytest.mark.slow
-def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
-    async def scenario() -> None:
-        half = b'{"jsonrpc": "' + b"x" * 300_000
-        async with serving(Limits(held_bytes=1_000_000)) as served, contextlib.AsyncExitStack() as stack:
-            clients = [await stack.enter_async_context(await served.client()) for _ in range(10)]
-            for client in clients:
-                client.send(half)
-                await client.writer.drain()
-            await served.connections_left(4)
-            (answer,) = await clients[-1].receive_all()
-            assert answer["error"]["code"] == BUSY
-            await still_serves(served)  # a little there is always room for
-
-    run(scenario())
+async def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
+    half = b'{"jsonrpc": "' + b"x" * 300_000
+    async with serving(ConnectionLimits(held_bytes=1_000_000)) as served, contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(await served.client()) for _ in range(10)]
+        for client in clients:
+            client.send(half)
+            await client.writer.drain()
+        await served.connections_left(4)
+        (answer,) = await clients[-1].receive_all()
+        assert answer["error"]["code"] == BUSY
+        await still_serves(served)  # a little there is always room for
 
 
-def test_a_slow_reader_gets_everything() -> None:
-    async def scenario() -> None:
-        async with serving() as served, await served.client() as client:
-            for request_id in range(5):
-                client.call("big", {"size": 1_000_000}, request_id=request_id)
-            await asyncio.sleep(0.05)
-            answers = [await client.receive() for _ in range(5)]
-            assert {answer["id"] for answer in answers} == set(range(5))
-            assert {len(answer["result"]["text"]) for answer in answers} == {1_000_000}
-
-    run(scenario())
+async def test_a_slow_reader_gets_everything() -> None:
+    async with serving() as served, await served.client() as client:
+        for request_id in range(5):
+            client.call("big", {"size": 1_000_000}, request_id=request_id)
+        await asyncio.sleep(0.05)
+        answers = [await client.receive() for _ in range(5)]
+        assert {answer["id"] for answer in answers} == set(range(5))
+        assert {len(answer["result"]["text"]) for answer in answers} == {1_000_000}

@@ -9,27 +9,24 @@ from pathlib import Path
 from gnod import turns
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from tests.rpc.harness import run, serving
+from tests.rpc.harness import serving
 
 
-def test_a_client_with_many_requests_does_not_delay_one_with_one() -> None:
-    async def scenario() -> None:
-        async with serving() as served, await served.client() as greedy, await served.client() as modest:
-            for number in range(60):
-                greedy.call("in_turn", {"size": number}, request_id=number)
-            await served.methods.begun.acquire()
-            modest.call("in_turn", {"size": 1000}, request_id=1)
-            modest.call("in_turn", {"size": 1001}, request_id=2)
-            modest.call("echo", {"text": "cheap"}, request_id=3)
-            assert (await modest.receive())["id"] == 3, "what is cheap waits for nothing"
-            greedy.cancel(1)
-            assert (await greedy.receive())["error"]
-            served.methods.released.set()
-            assert [(await modest.receive())["id"] for _ in range(2)] == [1, 2]
-            assert {(await greedy.receive())["id"] for _ in range(59)} == {0, *range(2, 60)}
-            assert served.methods.order[:5] == [0, 2, 1000, 3, 1001], "of each client one in turn"
-
-    run(scenario())
+async def test_a_client_with_many_requests_does_not_delay_one_with_one() -> None:
+    async with serving() as served, await served.client() as greedy, await served.client() as modest:
+        for number in range(60):
+            greedy.call("in_turn", {"size": number}, request_id=number)
+        await served.methods.begun.acquire()
+        modest.call("in_turn", {"size": 1000}, request_id=1)
+        modest.call("in_turn", {"size": 1001}, request_id=2)
+        modest.call("echo", {"text": "cheap"}, request_id=3)
+        assert (await modest.receive())["id"] == 3, "what is cheap waits for nothing"
+        greedy.cancel(1)
+        assert (await greedy.receive())["error"]
+        served.methods.released.set()
+        assert [(await modest.receive())["id"] for _ in range(2)] == [1, 2]
+        assert {(await greedy.receive())["id"] for _ in range(59)} == {0, *range(2, 60)}
+        assert served.methods.order[:5] == [0, 2, 1000, 3, 1001], "of each client one in turn"
 
 
 def test_reads_of_a_database_take_turns(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gnod.protocol.framing import Framing, encode
-from tests.rpc.harness import run, serving
+from tests.rpc.harness import serving
 
 NONE: list[Any] = []
 
@@ -77,35 +77,26 @@ def outline(answer: Any) -> Any:
 @pytest.mark.parametrize(
     ("sent", "expected"), [example[1:] for example in EXAMPLES], ids=[example[0] for example in EXAMPLES]
 )
-def test_examples(sent: str, expected: list[Any], framing: Framing) -> None:
-    async def scenario() -> None:
-        async with serving() as served:
-            answers = await served.exchange(encode(sent.encode(), framing))
-            assert [outline(answer) for answer in answers] == expected
-
-    run(scenario())
+async def test_examples(sent: str, expected: list[Any], framing: Framing) -> None:
+    async with serving() as served:
+        answers = await served.exchange(encode(sent.encode(), framing))
+        assert [outline(answer) for answer in answers] == expected
 
 
-def test_the_framing_of_the_first_message_is_mirrored() -> None:
-    async def scenario() -> None:
-        request = json.dumps({"jsonrpc": "2.0", "method": "echo", "id": 1}).encode()
-        async with serving() as served, await served.client() as client:
-            client.send(encode(request, Framing.HEADERS))
-            assert (await client.reader.readline()).startswith(b"Content-Length: ")
-        async with serving() as served, await served.client() as client:
-            client.send(encode(request, Framing.LINES))
-            assert json.loads(await client.reader.readline())["id"] == 1
-
-    run(scenario())
+async def test_the_framing_of_the_first_message_is_mirrored() -> None:
+    request = json.dumps({"jsonrpc": "2.0", "method": "echo", "id": 1}).encode()
+    async with serving() as served, await served.client() as client:
+        client.send(encode(request, Framing.HEADERS))
+        assert (await client.reader.readline()).startswith(b"Content-Length: ")
+    async with serving() as served, await served.client() as client:
+        client.send(encode(request, Framing.LINES))
+        assert json.loads(await client.reader.readline())["id"] == 1
 
 
-def test_requests_run_side_by_side_and_answers_come_as_they_are_ready() -> None:
-    async def scenario() -> None:
-        async with serving() as served, await served.client() as client:
-            client.call("wait", request_id="slow")
-            client.call("echo", request_id="quick")
-            assert (await client.receive())["id"] == "quick"
-            served.methods.released.set()
-            assert (await client.receive())["id"] == "slow"
-
-    run(scenario())
+async def test_requests_run_side_by_side_and_answers_come_as_they_are_ready() -> None:
+    async with serving() as served, await served.client() as client:
+        client.call("wait", request_id="slow")
+        client.call("echo", request_id="quick")
+        assert (await client.receive())["id"] == "quick"
+        served.methods.released.set()
+        assert (await client.receive())["id"] == "slow"

@@ -13,7 +13,7 @@ from gnod.store import index_schema
 from gnod.store.documents import collections, maintenance
 from gnod.store.tables.filters import Condition
 from gnod.store.vectors import knn, vector_rows, vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -91,7 +91,7 @@ def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
     (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     index.add({"a.md": "lion"})
-    late = {chunk.embed_hash: [Piece(vector_of(URI, "late"))]}
+    late = {chunk.embed_hash: [StoredPiece(vector_of(URI, "late"))]}
     assert index.write(lambda c: vectors.put(c, URI, late)) == 0
     index.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late"))
     assert count(index, "embedding_errors") == 0
@@ -110,7 +110,7 @@ def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> 
     index.add({"a.md": "zebra"})
     (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     with pytest.raises(InferenceFailed):
-        index.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [Piece(vector)]}))
+        index.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [StoredPiece(vector)]}))
     assert count(index) == 0
 
 

@@ -1,23 +1,59 @@
-"""`gnoctl completion`: completion with the Tab key, and search with Ctrl-G."""
+"""`gnoctl completion`: completion with the Tab key; and Ctrl-G, which inserts a path that `gnoctl ui` found.
+
+Zsh and fish read completion scripts when Tab is pressed, so they get a file that they read when they start.
+"""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.command import Options, command
-from gnoctl.commands.integration.shell_widgets import SCRIPTS, place
-from gnod.errors import UsageError
 
-SHELLS = "bash|zsh|fish"
 VARIABLE = "_GNOCTL_COMPLETE"
+
+_BASH = r"""
+_gnoctl_ui() {
+  local chosen
+  chosen=$(gnoctl ui --print) || return
+  printf -v chosen %q "$chosen"
+  READLINE_LINE="${READLINE_LINE:0:READLINE_POINT}$chosen${READLINE_LINE:READLINE_POINT}"
+  READLINE_POINT=$((READLINE_POINT + ${#chosen}))
+}
+case $- in *i*) bind -x '"\C-g": _gnoctl_ui' ;; esac
+"""
+
+_ZSH = r"""
+_gnoctl_ui() {
+  local chosen
+  chosen=$(gnoctl ui --print </dev/tty) && LBUFFER+="${(q)chosen}"
+  zle reset-prompt
+}
+if [[ -o interactive ]]; then
+  zle -N _gnoctl_ui
+  bindkey '^G' _gnoctl_ui
+fi
+"""
+
+_FISH = r"""
+function _gnoctl_ui
+    set -l chosen (gnoctl ui --print)
+    and commandline -i -- (string escape -- $chosen)
+    commandline -f repaint
+end
+if status is-interactive
+    bind \cg _gnoctl_ui
+end
+"""
+
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 class CompletionOptions(Options, frozen=True, kw_only=True):
-    shell: Annotated[str, argument("SHELL", help="bash, zsh or fish", complete=SHELLS)]
-    install: Annotated[bool, option("--install", help="Install the script for this shell")] = False
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("SHELL", "bash, zsh or fish")]
+    install: Annotated[bool, option("--install", "Install the script for this shell")] = False
 
 
 @command("completion", CompletionOptions)
@@ -32,8 +68,6 @@ def completion(options: CompletionOptions) -> None:
     """
     from typer.completion import get_completion_script, install  # type: ignore[attr-defined]
 
-    if options.shell not in SHELLS.split("|"):
-        raise UsageError(f"no completion for {options.shell!r}: choose bash, zsh or fish")
     if options.install:
         shell, path = install(shell=options.shell, prog_name="gnoctl", complete_var=VARIABLE)
         _install_widget(options.shell, path)
@@ -53,3 +87,22 @@ def _install_widget(shell: str, completion: Path) -> None:
         before = startup.read_text() if startup.exists() else ""
         if line not in before.splitlines():
             startup.write_text(f"{before}\n{line}\n")
+
+
+class WidgetFile(NamedTuple):
+    """Where a widget is stored.
+
+    `file`: its file; `startup`: the file that must source it, None if the shell does so itself.
+    """
+
+    file: Path
+    startup: Path | None = None
+
+
+def place(shell: str, completion: Path, home: Path) -> WidgetFile:
+    """Return where to store the widget, beside a completion script that is installed at `completion`."""
+    if shell == "bash":
+        return WidgetFile(completion)  # the file is read at the start, and written again each time
+    if shell == "zsh":
+        return WidgetFile(completion.parent / "gnoctl-ui.zsh", home / ".zshrc")
+    return WidgetFile(completion.parent.parent / "conf.d" / "gnoctl-ui.fish")

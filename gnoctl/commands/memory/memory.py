@@ -19,6 +19,7 @@ from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.memory_types import MEMORY_TYPES
 from gnod.protocol import memory as wire
+from gnod.protocol.base import copied
 
 RECALL_LIMIT = 10
 _DONE = "_done"
@@ -27,28 +28,25 @@ _TYPES = [known.name for known in MEMORY_TYPES]
 _WHEN = "When it happened, as 2026-05-31 or another ISO 8601 time"
 _SUPERSEDES = "Mark this older memory as superseded. Repeatable"
 
-Ids = Annotated[list[str], argument("ID", help="A memory, as `gnoctl recall` and `gnoctl remember` print it")]
-Namespaces = Annotated[list[str], option("--namespace", metavar="NAME", help="Only this namespace. Repeatable")]
+Ids = Annotated[list[str], argument("ID", "A memory, as `gnoctl recall` and `gnoctl remember` print it")]
+Namespaces = Annotated[list[str], option("--namespace", "Only this namespace. Repeatable", "NAME")]
 
 
 class RememberOptions(JsonOptions, frozen=True, kw_only=True):
-    words: Annotated[list[str], argument("TEXT", help="The text; - reads standard input")] = []
+    words: Annotated[list[str], argument("TEXT", "The text; - reads standard input")] = []
     type: Annotated[
         str,
         option(
-            "-t",
-            "--type",
-            metavar="TYPE",
-            help=f"{', '.join(_TYPES)}, or a word of your own [default: fact]",
+            "-t, --type",
+            f"{', '.join(_TYPES)}, or a word of your own",
+            "TYPE",
             complete="|".join(_TYPES),
         ),
     ] = "fact"
-    topic: Annotated[list[str], option("--topic", metavar="NAME", help="A name to find it by. Repeatable")] = []
-    namespace: Annotated[
-        str, option("--namespace", metavar="NAME", help="Store it in this namespace [default: personal]")
-    ] = "personal"
-    when: Annotated[str | None, option("--when", metavar="TIME", help=f"{_WHEN} [default: now]")] = None
-    supersedes: Annotated[list[str], option("--supersedes", metavar="ID", help=_SUPERSEDES)] = []
+    topic: Annotated[list[str], option("--topic", "A name to find it by. Repeatable", "NAME")] = []
+    namespace: Annotated[str, option("--namespace", "Store it in this namespace", "NAME")] = "personal"
+    when: Annotated[str | None, option("--when", f"{_WHEN} [default: now]", "TIME")] = None
+    supersedes: Annotated[list[str], option("--supersedes", _SUPERSEDES, "ID")] = []
 
 
 @command("remember", RememberOptions)
@@ -65,14 +63,7 @@ def remember(options: RememberOptions) -> None:
       gnoctl remember 'Anna lives in Bremen' --supersedes m4x0q2v7ke --when 2026-05-31
     """
     words = given_text(options.words, missing="nothing to remember: give a text, `gnoctl remember TEXT`, or pipe it in")
-    params = wire.MemoryStoreParams(
-        text=words,
-        type=options.type,
-        topics=options.topic,
-        namespace=options.namespace,
-        when=options.when,
-        supersedes=options.supersedes,
-    )
+    params = copied(wire.MemoryStoreParams, options, text=words, topics=options.topic)
     result = options.call("memory.store", params, wire.MemoryStoreResult)
     options.show(result, result.id)
     if result.existed and not options.json:
@@ -86,20 +77,20 @@ def remember(options: RememberOptions) -> None:
 
 
 class RecallOptions(JsonOptions, frozen=True, kw_only=True):
-    query: Annotated[list[str], argument("QUERY", help="A question, or keywords")]
+    query: Annotated[list[str], argument("QUERY", "A question, or keywords")]
     deep: Annotated[
-        bool, option("--deep", help="Search four times as many candidates; slower, needs at least two keywords")
+        bool, option("--deep", "Search four times as many candidates; slower, needs at least two keywords")
     ] = False
     namespace: Namespaces = []
     limit: Annotated[
         Annotated[int, Meta(ge=1, le=wire.MAX_DEEP_RESULTS)] | None,
         option(
-            *("-n", "--limit"),
-            help=f"Return at most this many, up to {wire.MAX_RESULTS} (--deep: {wire.MAX_DEEP_RESULTS}) "
+            "-n, --limit",
+            f"Return at most this many, up to {wire.MAX_RESULTS} (--deep: {wire.MAX_DEEP_RESULTS}) "
             f"[default: {RECALL_LIMIT}; all with --json]",
         ),
     ] = None
-    budget: Annotated[float, option("--budget", metavar="SECONDS", help="Time for the reranker [default: 2]")] = 2.0
+    budget: Annotated[float, option("--budget", "Time for the reranker", "SECONDS")] = 2.0
 
 
 @command("recall", RecallOptions)
@@ -133,12 +124,12 @@ def _recalled(result: wire.MemorySearchResult, query: str, options: RecallOption
             options.note(each)
 
 
-class ShowOptions(JsonOptions, frozen=True, kw_only=True):
+class IdsOptions(JsonOptions, frozen=True, kw_only=True):
     ids: Ids
 
 
-@command("memory show", ShowOptions)
-def show(options: ShowOptions) -> None:
+@command("memory show", IdsOptions)
+def show(options: IdsOptions) -> None:
     """Print complete memories."""
     result = options.call("memory.retrieve", wire.MemoryIdsParams(ids=options.ids), wire.MemoryRecordsResult)
     options.show(result, _whole(result, options.terminal))
@@ -151,13 +142,11 @@ def _whole(result: wire.MemoryRecordsResult, terminal: Terminal) -> Iterator[str
 
 
 class ListOptions(JsonOptions, frozen=True, kw_only=True):
-    type: Annotated[list[str], option("-t", "--type", metavar="TYPE", help="Only this type. Repeatable")] = []
-    topic: Annotated[list[str], option("--topic", metavar="NAME", help="Only with all these topics. Repeatable")] = []
+    type: Annotated[list[str], option("-t, --type", "Only this type. Repeatable", "TYPE")] = []
+    topic: Annotated[list[str], option("--topic", "Only with all these topics. Repeatable", "NAME")] = []
     namespace: Namespaces = []
-    limit: Annotated[int, option("-n", "--limit", help="List at most this many [default: 100]", ge=1, le=1000)] = 100
-    cursor: Annotated[
-        str | None, option("--cursor", metavar="CURSOR", help="Continue there; the previous list prints it")
-    ] = None
+    limit: Annotated[int, option("-n, --limit", "List at most this many", ge=1, le=1000)] = 100
+    cursor: Annotated[str | None, option("--cursor", "Continue there; the previous list prints it", "CURSOR")] = None
 
 
 @command("memory list", ListOptions)
@@ -168,13 +157,8 @@ def list_memories(options: ListOptions) -> None:
       gnoctl memory list --type decision
       gnoctl memory list --topic postgres --namespace team
     """
-    params = wire.MemoryListParams(
-        namespaces=options.namespace,
-        types=options.type,
-        topics=options.topic,
-        limit=options.limit,
-        cursor=options.cursor,
-    )
+    names = {"namespaces": options.namespace, "types": options.type, "topics": options.topic}
+    params = copied(wire.MemoryListParams, options, **names)
     result = options.call("memory.list", params, wire.MemoryListResult)
     options.show(result, _listed(result, options))
 
@@ -189,17 +173,15 @@ def _listed(result: wire.MemoryListResult, options: ListOptions) -> Iterator[str
 
 
 class UpdateOptions(JsonOptions, frozen=True, kw_only=True):
-    id: Annotated[str, argument("ID", help="The memory")]
-    words: Annotated[list[str], argument("TEXT", help="The new text; - reads standard input")] = []
-    type: Annotated[str | None, option("-t", "--type", metavar="TYPE", help="The new type")] = None
-    topic: Annotated[
-        list[str], option("--topic", metavar="NAME", help="The new topics, instead of all old ones; '' for none")
-    ] = []
+    id: Annotated[str, argument("ID", "The memory")]
+    words: Annotated[list[str], argument("TEXT", "The new text; - reads standard input")] = []
+    type: Annotated[str | None, option("-t, --type", "The new type", "TYPE")] = None
+    topic: Annotated[list[str], option("--topic", "The new topics, instead of all old ones; '' for none", "NAME")] = []
     remove_topic: Annotated[
-        list[str], option("--remove-topic", metavar="NAME", help="Remove a topic, given or suggested (~). Repeatable")
+        list[str], option("--remove-topic", "Remove a topic, given or suggested (~). Repeatable", "NAME")
     ] = []
-    when: Annotated[str | None, option("--when", metavar="TIME", help=f"{_WHEN}; '' for none")] = None
-    supersedes: Annotated[list[str], option("--supersedes", metavar="ID", help=_SUPERSEDES)] = []
+    when: Annotated[str | None, option("--when", f"{_WHEN}; '' for none", "TIME")] = None
+    supersedes: Annotated[list[str], option("--supersedes", _SUPERSEDES, "ID")] = []
 
 
 @command("memory update", UpdateOptions)
@@ -218,21 +200,19 @@ def update(options: UpdateOptions) -> None:
     is_timed = options.when is not None
     if not (options.words or options.type or options.topic or options.remove_topic or is_timed or options.supersedes):
         raise UsageError("nothing to change: give a text, --type, --topic, --remove-topic, --when or --supersedes")
-    params = wire.MemoryUpdateParams(
-        id=options.id,
+    params = copied(
+        wire.MemoryUpdateParams,
+        options,
         text=given_text(options.words, missing="standard input is empty") if options.words else None,
-        type=options.type,
         topics=options.topic or None,
         remove_topics=[name.removeprefix("~") for name in options.remove_topic],
-        when=options.when,
-        supersedes=options.supersedes,
     )
     result = options.call("memory.update", params, wire.MemoryRecord)
     options.show(result, render_whole(result, options.terminal))
 
 
 class HistoryOptions(JsonOptions, frozen=True, kw_only=True):
-    id: Annotated[str, argument("ID", help="Any memory of the chain")]
+    id: Annotated[str, argument("ID", "Any memory of the chain")]
 
 
 @command("memory history", HistoryOptions)
@@ -264,9 +244,8 @@ def done(options: DoneOptions) -> None:
             print(text.line(f"{memory.id}  {new_type}"))
 
 
-class ForgetOptions(JsonOptions, frozen=True, kw_only=True):
-    ids: Ids
-    yes: Annotated[bool, option("-y", "--yes", help="Do not ask")] = False
+class ForgetOptions(IdsOptions, frozen=True, kw_only=True):
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
 @command("memory forget", ForgetOptions)
@@ -293,13 +272,12 @@ def _confirmed(daemon: Connection, params: wire.MemoryIdsParams) -> bool:
     return confirmed("Delete permanently?")
 
 
-class PublishOptions(JsonOptions, frozen=True, kw_only=True):
-    ids: Ids
-    to: Annotated[str | None, option("--to", metavar="NAME", help="The namespace; required")] = None
+class MemoryPublishOptions(IdsOptions, frozen=True, kw_only=True):
+    to: Annotated[str | None, option("--to", "The namespace; required", "NAME")] = None
 
 
-@command("memory publish", PublishOptions)
-def publish(options: PublishOptions) -> None:
+@command("memory publish", MemoryPublishOptions)
+def publish(options: MemoryPublishOptions) -> None:
     """Copy memories into a shared namespace.
 
     The namespace is created if it does not exist. The originals stay where they are.

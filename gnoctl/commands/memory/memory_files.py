@@ -37,7 +37,7 @@ _BATCH = 20
 
 
 class ExportOptions(Options, frozen=True, kw_only=True):
-    file: Annotated[str | None, argument("FILE", help="The file to write [default: standard output]")] = None
+    file: Annotated[str | None, argument("FILE", "The file to write [default: standard output]")] = None
 
 
 @command("memory export", ExportOptions)
@@ -85,18 +85,16 @@ class _Exported(NewMemory, frozen=True, kw_only=True):
 
 
 class ImportOptions(JsonOptions, frozen=True, kw_only=True):
-    file: Annotated[str | None, argument("FILE", help="An export, as JSON Lines; - reads standard input")] = None
+    file: Annotated[str | None, argument("FILE", "An export, as JSON Lines; - reads standard input")] = None
     session: Annotated[
         str | None,
-        option("--from", metavar="FILE", help="The session of an agent, as JSON Lines"),
+        option("--from", "The session of an agent, as JSON Lines", "FILE"),
     ] = None
-    namespace: Annotated[
-        str, option("--namespace", metavar="NAME", help="With --from: store the turns there [default: personal]")
-    ] = "personal"
+    namespace: Annotated[str, option("--namespace", "With --from: store the turns there", "NAME")] = "personal"
     limit: Annotated[
-        Annotated[int, Meta(ge=1)] | None, option("-n", "--limit", help="With --from: import at most this many turns")
+        Annotated[int, Meta(ge=1)] | None, option("-n, --limit", "With --from: import at most this many turns")
     ] = None
-    dry_run: Annotated[bool, option("--dry-run", help="With --from: only show what would be stored")] = False
+    dry_run: Annotated[bool, option("--dry-run", "With --from: only show what would be stored")] = False
 
 
 @command("memory import", ImportOptions)
@@ -123,7 +121,7 @@ def import_memories(options: ImportOptions) -> None:
         raise UsageError("--dry-run and --limit are for sessions: add --from")
     records = _read(str(options.file))
     existed = 0
-    links = _Links()
+    links = _ExportedLinks()
     with options.connect() as daemon, options.progress() as progress:
         for start in range(0, len(records), _BATCH):
             progress(ProgressValue(stage="import", done=start, total=len(records)))
@@ -138,7 +136,7 @@ def import_memories(options: ImportOptions) -> None:
     options.show({"imported": imported, "existed": existed}, f"imported {memories(imported)}{existing}")
 
 
-class _Links:
+class _ExportedLinks:
     """The links of an export, between the new ids."""
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ def _passphrase(status: MemoryStatusResult) -> str | None:
 
 
 class PassphraseOptions(JsonOptions, frozen=True, kw_only=True):
-    keyring: Annotated[bool, option("--keyring", help="Store the key in the system keyring instead")] = False
+    keyring: Annotated[bool, option("--keyring", "Store the key in the system keyring instead")] = False
 
 
 @command("memory passphrase", PassphraseOptions)

@@ -39,7 +39,6 @@ def lexer_of_language(language: str) -> Lexer | None:
 
 
 def coloured(lines: Sequence[str], lexer: Lexer | None) -> list[str]:
-    """Return each line as HTML."""
     too_long = sum(map(len, lines)) > MAX_CHARACTERS or max(map(len, lines), default=0) > MAX_LINE
     if lexer is None or too_long:
         return [plain(line) for line in lines]

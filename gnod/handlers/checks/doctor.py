@@ -19,21 +19,20 @@ from gnod.configured.endpoints import EndpointReport
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
-from gnod.handlers import publishing
-from gnod.handlers.attached import info, published
+from gnod.handlers import shared
 from gnod.handlers.checks import doctor_models
 from gnod.ingest.files.walk import root_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.memory.service import MemoryService
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
-from gnod.rpc.dispatcher import Call, Handler
+from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import Stats
-from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.shared.publisher import PublishingService
 from gnod.store.database import Database
 from gnod.store.health import damage
@@ -63,7 +62,7 @@ _PACKAGES = [
 class DoctorServices(NamedTuple):
     """The checked services."""
 
-    places: Places
+    places: IndexPaths
     stats: Stats
     configuration: Configuration
     database: Database
@@ -92,7 +91,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *_folders(services.configuration),
             *await _files(services.configuration, services.database),
             *map(_attached, services.attached.reports()),
-            *publishing.checks(services.publishing),
+            *shared.checks(services.publishing),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(
@@ -107,10 +106,10 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
 
-    return {"doctor.run": doctor_run}
+    return named(doctor_run)
 
 
-def _places(places: Places) -> list[Check]:
+def _places(places: IndexPaths) -> list[Check]:
     return [
         Check("config file", "ok", str(places.config_file)),
         _data(places.data_dir),
@@ -206,12 +205,12 @@ def _folders(configuration: Configuration) -> list[Check]:
     return checks
 
 
-def _attached(report: Report) -> Check:
+def _attached(report: AttachedReport) -> Check:
     subject = f"attached collection {report.config.name}"
     if report.problem:
         remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
         return Check(subject, "warning", report.problem, remedy)
-    state = published(info(report))
+    state = shared.published(shared.attached_info(report))
     return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
@@ -263,7 +262,6 @@ def _inference(inference: Inference) -> Check:
 
 
 async def _memories(memory: MemoryService) -> Check:
-    """Check whether the key of the memories is available."""
     name = "memories"
     try:
         state = await memory.state()

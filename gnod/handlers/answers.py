@@ -1,0 +1,183 @@
+"""`ask.answer` and `evidence.gather`: both search, and return what the documents say of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from gnod.answers.confidence import Confidence
+from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
+from gnod.answers.query_models import NotCalled
+from gnod.answers.quotes import ScoredQuote
+from gnod.answers.quoting import Quoted
+from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound
+from gnod.answers.sources import SourcePassage
+from gnod.handlers.search import request_of
+from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, location_to_wire, stages_of
+from gnod.protocol import base
+from gnod.protocol import evidence as wire
+from gnod.protocol.base import AnswerSource, ProgressValue, copied
+from gnod.protocol.search import AskParams, AskResult
+from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.hits import NO_COPIES, Copies
+from gnod.search.hybrid.stages import HybridSettings
+from gnod.types import format_uri
+
+
+def handlers(answers: AnswerService) -> Mapping[str, Handler]:
+    async def ask_answer(params: AskParams, call: Call) -> AskResult:
+        call.progress(ProgressValue(stage="syncing" if params.fresh else "searching", done=0))
+        request = request_of(params, params.question)._replace(exact=params.exact)
+        options = AnswerOptions(params.expand, params.rerank, params.max_tokens, params.generate)
+        return _answered(await answers.answer(request, options, _Progress(call, params)), params)
+
+    async def evidence_gather(params: wire.EvidenceParams, call: Call) -> wire.EvidenceResult:
+        if params.fresh:
+            call.progress(ProgressValue(stage="syncing", done=0))
+        request = request_of(params, params.question)._replace(exact=params.exact)
+        options = HybridSettings(
+            limit=params.limit,
+            min_score=params.min_score,
+            expand=params.expand,
+            rerank=params.rerank,
+            budget_s=params.budget_s,
+        )
+        return _gathered(await answers.evidence(request, options, params.tokens), params)
+
+    return named(ask_answer, evidence_gather)
+
+
+class _Progress:
+    """Tells the client how far its answer is."""
+
+    def __init__(self, call: Call, params: AskParams) -> None:
+        self._call = call
+        self._params = params
+
+    def quoted(self, found: Quoted, copies: Mapping[int, Copies]) -> None:
+        quotes = _quotes(found, copies, self._params)
+        self._call.say(ProgressValue(stage="quotes", done=len(quotes), total=len(quotes), quotes=quotes))
+
+    def chose(self, sources: Sequence[SourcePassage], copies: Mapping[int, Copies]) -> None:
+        shown = [_source(source, copies) for source in sources]
+        self._call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
+        self._call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
+
+    def wrote(self, text: str, length: int) -> None:
+        self._call.say(ProgressValue(stage="answering", done=length, unit="characters", text=text))
+
+
+def _answered(answer: Answer, params: AskParams) -> AskResult:
+    said, (sources, generated, checked), confidence = answer.said, answer.written, answer.quoted.confidence
+    answered, reason = answer.verdict
+    cited = checked.citations if checked else []
+    not_called = answer.generator if isinstance(answer.generator, NotCalled) else None
+    explain: dict[str, object] = {"stages": stages_of(said.stages), "confidence": dict(confidence.components)}
+    return AskResult(
+        question=params.question,
+        quotes=_quotes(answer.quoted, answer.copies, params),
+        answer=checked.text if checked and answered and not reason else "",
+        answered=answered,
+        confidence=confidence.value,
+        reason=reason,
+        sources=[_source(source, answer.copies, cited=source.number in cited) for source in sources],
+        citations=cited,
+        model=None if isinstance(answer.generator, NotCalled) else answer.generator.uri,
+        no_model_reason=not_called and not_called.why,
+        finish=generated.finish if generated else None,
+        prompt_tokens=generated.prompt_tokens if generated else 0,
+        tokens=generated.tokens if generated else 0,
+        took_ms=said.took_ms,
+        freshness=freshness_of(said.freshness),
+        notes=list(said.notes),
+        hints=list(said.hints),
+        corrections=corrections_of(said.corrections),
+        explain=explain if params.explain else None,
+    )
+
+
+def _source(source: SourcePassage, copies: Mapping[int, Copies], *, cited: bool = False) -> AnswerSource:
+    location, same = location_to_wire(source.location), also(copies.get(source.document_id, NO_COPIES))
+    return copied(AnswerSource, source, location=location, cited=cited, **same)
+
+
+def _quotes(found: Quoted, copies: Mapping[int, Copies], params: AskParams) -> list[base.Quote]:
+    return [_quote(quote, found.confidence, copies, explain=params.explain) for quote in found.quotes]
+
+
+def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> base.Quote:
+    return copied(
+        base.Quote,
+        quote,
+        location=location_to_wire(quote.location),
+        perhaps=not confidence.is_enough,
+        explain=dict(quote.components) if explain else None,
+        **also(copies.get(quote.document_id, NO_COPIES)),
+    )
+
+
+def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.EvidenceResult:
+    evidence, said = found.evidence, found.said
+    explain: dict[str, object] = {"stages": stages_of(said.stages), "confidence": dict(evidence.confidence.components)}
+    return wire.EvidenceResult(
+        question=params.question,
+        passages=[_passage(number, each, found) for number, each in enumerate(evidence.passages, start=1)],
+        tokens=evidence.tokens,
+        max_tokens=params.tokens,
+        left_out=[_left_out(each) for each in evidence.left_out],
+        reason=_why_empty(evidence),
+        found=evidence.confidence.is_enough,
+        confidence=evidence.confidence.value,
+        took_ms=said.took_ms,
+        freshness=freshness_of(said.freshness),
+        lexical_only_reason=found.lexical_only_reason,
+        notes=list(said.notes),
+        hints=list(said.hints),
+        corrections=corrections_of(said.corrections),
+        explain=explain if params.explain else None,
+    )
+
+
+def _passage(number: int, passage: PassageText, found: EvidenceFound) -> wire.EvidencePassage:
+    document = passage.place.document
+    return copied(
+        wire.EvidencePassage,
+        document,
+        **_place(passage.place),
+        number=number,
+        content_hash=found.digests[document.id],
+        text=passage.text,
+        lead=passage.lead,
+        lead_line=passage.lead_line,
+        score=passage.score,
+        **also(found.copies.get(document.id, NO_COPIES)),
+    )
+
+
+def _left_out(left_out: EvidenceLeftOut) -> wire.LeftOutPassages:
+    return copied(
+        wire.LeftOutPassages,
+        left_out.place.document,
+        **_place(left_out.place),
+        reason=left_out.reason,
+        count=left_out.passages,
+        score=left_out.score,
+        tokens=left_out.tokens,
+        repeats=None if left_out.repeats is None else left_out.repeats + 1,
+    )
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {
+        "uri": format_uri(place.document.collection, place.document.path),
+        "heading": place.heading,
+        "line": place.line,
+        "end_line": place.end_line,
+        "location": location_of(place.document, place.line),
+    }
+
+
+def _why_empty(evidence: EvidenceList) -> Literal["nothing_found", "over_budget"] | None:
+    if evidence.passages:
+        return None
+    return "over_budget" if evidence.left_out else "nothing_found"
