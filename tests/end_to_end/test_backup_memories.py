@@ -281,7 +281,7 @@ def test_the_next_start_completes_an_interrupted_move(machine: Machine) -> None:
         "from gnod import paths\n"
         "from gnod.store.backup import restore, staging\n"
         "places = paths.resolve()\n"
-        "options = restore.RestoreOptions(config=True, memories=True, keep_index=True)\n"
+        "options = restore.RestoreChoices(config=True, memories=True, keep_index=True)\n"
         "silent = lambda *_: None\n"
         "ready = restore.prepare(places, Path(sys.argv[1]), options, now=datetime.now(UTC), on_progress=silent)\n"
         "staged = staging.path_of(places) / 'index.yml'\n"
