@@ -8,9 +8,9 @@ DIR ?=
 ARGS ?=
 
 # Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` often
-# waits for daemons, so it has more processes than two cores; each takes 3 seconds to collect the tests.
+# waits for daemons, so it has more processes than two cores; each takes 2.5 seconds to collect the tests.
 PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
-PROCESSES = 4
+PROCESSES = 6
 test-fast: PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 BIN := .venv/bin

@@ -135,6 +135,22 @@ def small_index(tmp_path: Path) -> Iterator[SmallIndex]:
 
 
 @pytest.fixture
+def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The system's keyring is this file, which is not there yet."""
+    import keyring
+    from keyrings.alt.file import PlaintextKeyring
+
+    path = tmp_path / "keyring" / "keys.cfg"
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
+    backend = PlaintextKeyring()
+    backend.file_path = str(path)
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    yield path
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
 def short_tmp() -> Iterator[Path]:
     """A folder with a path short enough for a socket; pytest's own are too long."""
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:

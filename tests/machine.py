@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from gnod.presets import MODEL_ROLES
 from tests import forked, leftovers
 
 _PROCESSES = Path("/proc")
@@ -72,6 +73,15 @@ class Machine:
             path = self.notes / name.replace("__", "/").replace("_md", ".md")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+
+    def configure(self, *others: Path, **models: Path | None) -> None:
+        """Write a config with the folder `notes`, and others by their names, as collections. A role that is not given
+        has no model."""
+        found = {role: models.get(role) for role in MODEL_ROLES}
+        roles = (f'{role}: "file:{model}"' if model else f"{role}: none" for role, model in found.items())
+        folders = (f"  - {{name: {folder.name}, path: {folder}}}\n" for folder in (self.notes, *others))
+        self.config.parent.mkdir(exist_ok=True)
+        self.config.write_text(f"models: {{{', '.join(roles)}}}\ncollections:\n{''.join(folders)}")
 
     def empty(self) -> None:
         """Remove all collections and files. A daemon goes on: to start one takes longer than many a test."""

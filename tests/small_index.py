@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import FileStat, PreparedDocument
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import StoredPiece
+
+T = TypeVar("T")
 
 
 def prepared(
@@ -52,11 +55,17 @@ def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
 
 
 class SmallIndex:
-    def __init__(self, path: Path, *, use_knn: bool = True) -> None:
-        self.database = Database(path, readers=1, use_knn=use_knn)
+    """`reader`: a connection that sees all that was written, for tests that read in their own thread."""
+
+    def __init__(self, path: Path, *, use_knn: bool = True, readers: int = 1) -> None:
+        self.database = Database(path, readers=readers, use_knn=use_knn)
+        self.reader = self.database.open_reader()
 
     def close(self) -> None:
         self.database.close()
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        return self.database.submit_write(work).result()
 
     def add(self, texts: Mapping[str, str], collection: str = "notes", **options: str) -> None:
         """Add documents; `texts` maps paths to Markdown; `options` as in `prepared`."""
@@ -69,12 +78,10 @@ class SmallIndex:
             for path, text in texts.items():
                 writing.put(connection, collection_id, path, prepared(text, path, **options), now=0.0)
 
-        self.database.submit_write(work).result()
+        self.write(work)
 
     def remove(self, *paths: str, collection: str = "notes") -> None:
-        self.database.submit_write(
-            lambda c: writing.remove(c, collections.id_of(c, collection), paths, now=1.0)
-        ).result()
+        self.write(lambda c: writing.remove(c, collections.id_of(c, collection), paths, now=1.0))
 
     def embed(self, uri: str, *collections: str, limit: int = 10_000, dimensions: int = 8, pieces: int = 1) -> int:
         """Store vectors for the chunks of these collections ("notes" by default). Returns the number of chunks."""
@@ -90,17 +97,13 @@ class SmallIndex:
             }
             return vectors.put(connection, uri, made)
 
-        return self.database.submit_write(work).result()
+        return self.write(work)
 
     def search(self, query: str, filters: Filters | None = None, limit: int = 20) -> list[str]:
         """Return the paths of the hits, best first."""
-
-        def work(connection: Connection) -> list[str]:
-            found = lexical.search(connection, parse_clauses(query), filters or Filters(), limit=limit)
-            by_id = documents.by_ids(connection, [r.id for r in found.ranked])
-            return [by_id[r.id].path for r in found.ranked]
-
-        return self.database.submit_read(work).result()
+        found = lexical.search(self.reader, parse_clauses(query), filters or Filters(), limit=limit)
+        by_id = documents.by_ids(self.reader, [r.id for r in found.ranked])
+        return [by_id[r.id].path for r in found.ranked]
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        return self.database.submit_read(lambda connection: list(connection.execute(sql))).result()
+        return list(self.reader.execute(sql))

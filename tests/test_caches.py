@@ -91,6 +91,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> int:
     return WORDS.most_bytes
 
 
+@pytest.mark.slow
 def test_what_is_asked_about_words_keeps_to_the_limit(little: int) -> None:
     """All that keeps something of the words of queries and texts, in several languages."""
     rng = random.Random(7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_any_words(words: list[str]) -> None:
     assert terms_of_many(words, ANALYZERS) == _one_by_one(words)
 
 
+@pytest.mark.slow
 def test_words_of_all_languages() -> None:
     words = sorted({word for each in samples().values() for text in each.statements for word in text.lower().split()})
     assert len(words) > 4000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -153,7 +153,6 @@ said_by_models = st.lists(_PIECES | st.text(max_size=12), max_size=25).map("".jo
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(said_by_models)
 @example("```\n[1]")
 @example(" [1]```\nCranes must stop above 20 m/s")

@@ -211,7 +211,7 @@ def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> Eviden
     async def read(work: Callable[[Connection], T]) -> T:
         return index.database.submit_read(work).result()
 
-    ids = index.database.submit_read(lambda c: sorted(id_ for id_, _, _ in documents.addresses(c))).result()
+    ids = sorted(id_ for id_, _, _ in documents.addresses(index.reader))
     ranked = [RankedDocument(id_, 1.0, None, {}) for id_ in ids]
     dependencies = QuoteDependencies(read, None, {}, UnavailableModel("none"), ThroughputEstimate())  # type: ignore[arg-type]
     found = HybridResult(parse_query("x"), ranked, len(ranked), [], None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.answers.citations import cited
@@ -71,7 +71,6 @@ texts = st.lists(_HOSTILE | st.text(max_size=10), max_size=15).map("".join)
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
 @given(st.lists(texts, min_size=1, max_size=4), texts)
 def test_no_document_ends_its_own_quotation(documents: list[str], title: str) -> None:
     sources = [source(number, text, title) for number, text in enumerate(documents, 1)]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from gnod.answers import quotes
 from gnod.answers.quotes import Collected, ScoredQuote
 from gnod.answers.sources import EmbeddedQuestion, Floats
-from gnod.store.connection import Connection
 from tests.answers.test_sources import ANSWER, manual
 from tests.search.passages.test_sentences import PIECES
 from tests.small_index import SmallIndex
@@ -31,11 +30,8 @@ HARBOUR = {
 def collected(index: SmallIndex, question: str, asked: EmbeddedQuestion | None = None) -> Collected:
     """Return what is preselected from all documents of the index."""
 
-    def work(connection: Connection) -> Collected:
-        ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
-        return quotes.collect(connection, asked or EmbeddedQuestion(question, {}, {}, {}), dict.fromkeys(ids, 1.0))
-
-    return index.database.submit_read(work).result()
+    ids = [int(str(row[0])) for row in index.reader.execute("SELECT id FROM documents WHERE active ORDER BY id")]
+    return quotes.collect(index.reader, asked or EmbeddedQuestion(question, {}, {}, {}), dict.fromkeys(ids, 1.0))
 
 
 def quoted(index: SmallIndex, question: str) -> list[ScoredQuote]:

@@ -24,7 +24,6 @@ from gnod.models.files import ModelFiles
 from gnod.models.profiles import EmbeddingText
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
-from gnod.store.connection import Connection
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
@@ -68,12 +67,9 @@ def chosen(
 ) -> list[SourcePassage]:
     """Return the sources from all documents of the index."""
 
-    def work(connection: Connection) -> list[SourcePassage]:
-        ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
-        asked = EmbeddedQuestion(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
-        return select(connection, asked, dict.fromkeys(ids, 1.0), tokens=tokens)
-
-    return index.database.submit_read(work).result()
+    ids = [int(str(row[0])) for row in index.reader.execute("SELECT id FROM documents WHERE active ORDER BY id")]
+    asked = EmbeddedQuestion(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
+    return select(index.reader, asked, dict.fromkeys(ids, 1.0), tokens=tokens)
 
 
 def paths(sources: Sequence[SourcePassage]) -> list[str]:
@@ -117,14 +113,14 @@ async def embedded(index: SmallIndex, uri: str, queries: Sequence[str], folder: 
     inference = Inference(idle_unload_s=60)
     try:
         embedder = Embedder(uri, files=ModelFiles(folder), inference=inference, gpu=False, threads=2)
-        pending = index.database.submit_read(lambda c: vectors.pending(c, uri, ["notes"], 10_000)).result()
+        pending = vectors.pending(index.reader, uri, ["notes"], 10_000)
         # All of them would take a minute; those without vectors have their words.
         some = [chunk for n, chunk in enumerate(pending) if ANSWER in chunk.text or n % 10 == 0]
         documents = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in some])
         made = {
             c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(some, documents.pieces, strict=True)
         }
-        index.database.submit_write(lambda c: vectors.put(c, uri, made)).result()
+        index.write(lambda c: vectors.put(c, uri, made))
         return np.asarray(await embedder.texts(queries))
     finally:
         await inference.close()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
+from tests.machine import wait_until
 
 FOLDER = str(Path(__file__).parent)  # of echo_child
 ANYTHING = msgspec.msgpack.Decoder()
@@ -131,8 +131,7 @@ def test_a_sleeping_child_ends_with_its_parent() -> None:
     )
     parent = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert parent.returncode == -signal.SIGKILL, parent.stderr
-    while not gone(int(parent.stdout)):
-        time.sleep(0.01)
+    wait_until(lambda: gone(int(parent.stdout)))
 
 
 def test_a_child_whose_parent_ended_during_setup_ends() -> None:

@@ -6,10 +6,13 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from gnod.ingest.code.languages import LANGUAGES
 
@@ -25,7 +28,6 @@ LOADED_BY_NAME = {
     "pyspellchecker",  # its word lists
     *(language.grammar.partition(".")[0].replace("_", "-") for language in LANGUAGES),
 }
-DISTRIBUTIONS = packages_distributions()
 
 
 class Import(NamedTuple):
@@ -38,7 +40,12 @@ class Import(NamedTuple):
     @property
     def distributions(self) -> set[str]:
         """Return those that have the module; one that this platform does not need has the module's name."""
-        return set(map(canonical, DISTRIBUTIONS.get(self.module.partition(".")[0], [self.module])))
+        return set(map(canonical, _distributions().get(self.module.partition(".")[0], [self.module])))
+
+
+@cache
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
 
 
 def canonical(requirement: str) -> str:
@@ -73,13 +80,13 @@ def _imports(node: ast.AST, file: str, *, at_start: bool) -> Iterator[Import]:
         yield from _imports(child, file, at_start=inner)
 
 
-def sources() -> dict[str, str]:
+@cache
+def all_imports() -> list[Import]:
+    """Return those of gnod and gnoctl. Not when this module is loaded: each process of a test run loads it."""
     files = [file for package in ("gnod", "gnoctl") for file in (ROOT / package).rglob("*.py")]
-    return {str(file.relative_to(ROOT)): file.read_text() for file in files}
+    return [each for file in files for each in imports(file.read_text(), str(file.relative_to(ROOT)))]
 
 
-SOURCES = sources()
-IMPORTS = [each for file, text in SOURCES.items() for each in imports(text, file)]
 REQUIRED = set(map(canonical, PROJECT["dependencies"]))
 OPTIONAL = {
     extra: set(map(canonical, requirements))
@@ -117,28 +124,32 @@ async def g():
     ]
 
 
+@pytest.mark.slow
 def test_each_import_is_declared() -> None:
     declared = REQUIRED.union(*OPTIONAL.values())
 
-    missing = {(each.module, each.file) for each in IMPORTS if not each.distributions & declared}
+    missing = {(each.module, each.file) for each in all_imports() if not each.distributions & declared}
 
     assert not missing, "imported, but pyproject.toml does not declare their distributions"
 
 
+@pytest.mark.slow
 def test_what_an_extra_brings_is_not_imported_at_the_start() -> None:
-    eager = {(each.module, each.file) for each in IMPORTS if each.at_start and not each.distributions & REQUIRED}
+    eager = {(each.module, each.file) for each in all_imports() if each.at_start and not each.distributions & REQUIRED}
 
     assert not eager, "gnod must start without its extras"
 
 
+@pytest.mark.slow
 def test_each_declared_distribution_is_used() -> None:
-    imported = {distribution for each in IMPORTS for distribution in each.distributions}
+    imported = {distribution for each in all_imports() for distribution in each.distributions}
 
     unused = REQUIRED.union(*OPTIONAL.values()) - imported - LOADED_BY_NAME
 
     assert not unused, "declared in pyproject.toml, but nothing imports them"
 
 
+@pytest.mark.slow
 def test_internals_of_others_have_a_newest_version() -> None:
     """docs/dependencies.md lists whose internals gnod uses; private modules that are imported are among them."""
     requirements = [
@@ -149,6 +160,6 @@ def test_internals_of_others_have_a_newest_version() -> None:
     section = (ROOT / "docs/dependencies.md").read_text().partition("## Internals that gnod uses")[2]
     rows = re.findall(r"^\| ([a-z][a-z, -]+) \|", section, re.MULTILINE)[1:]
     listed = {name for row in rows for name in row.split(", ")}
-    private = {name for each in IMPORTS if re.search(r"\._[a-z]", each.module) for name in each.distributions}
+    private = {name for each in all_imports() if re.search(r"\._[a-z]", each.module) for name in each.distributions}
 
     assert capped == listed >= private > set()

@@ -6,6 +6,7 @@ import io
 import json
 import sqlite3
 import tarfile
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def database(data: bytes) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
     connection.deserialize(data)
     return connection
+
+
+def changed(data: bytes, *statements: str) -> bytes:
+    """Return a database in which these statements were executed."""
+    with closing(database(data)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+        return connection.serialize()
 
 
 def leftovers(machine: Machine) -> list[str]:

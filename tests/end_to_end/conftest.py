@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,14 @@ import pytest
 
 from tests.end_to_end.remembered import configure, forget_all, give_keyring
 from tests.machine import Machine, temporary_machine
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+OTHER_SCRIPTS = {
+    "faehre.md": "# Fähre\n\nDie Fähre legt um 9:15 Uhr ab.\n\nIm Winter fährt sie nicht.\n",
+    "ferry.ja.md": "# フェリー\n\nフェリーは九時に港を出発します。\n",
+    "nauka.md": "# नौका\n\nनौका सुबह नौ बजे चलती है।\n",
+    "copy.md": "# Fähre\n\nDie Fähre legt um 9:15 Uhr ab.\n",
+}
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -59,6 +68,20 @@ def busy() -> Iterator[Machine]:
         (machine.notes / "empty.md").write_text("")
         (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
         machine.ok("init", str(machine.notes), "--name", "notes")
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+    """A machine with the sample folder and notes in other scripts, embedded, and without a model for answers."""
+    with temporary_machine() as machine:
+        machine.place(measured_models)
+        shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
+        for name, text in OTHER_SCRIPTS.items():
+            (machine.notes / name).write_text(text)
+        machine.configure(embed=minilm_gguf)
+        machine.ok("index")
+        machine.ok("embed")
         yield machine
 
 

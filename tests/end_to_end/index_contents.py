@@ -102,4 +102,4 @@ def scratch(machine: Machine) -> Iterator[Machine]:
 
 
 def is_embedding(machine: Machine) -> bool:
-    return "embed:" in machine.config.read_text()
+    return "embed: none" not in machine.config.read_text()

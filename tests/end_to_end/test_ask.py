@@ -4,7 +4,6 @@ answers does not matter."""
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 NOTES = {
     "crane.md": "# Cranes\n\nTower cranes must stop when the wind is stronger than 20 m/s.\n",
     "boiler.md": "# Boiler house\n\nThe safety valve of boiler 3 opens at 12 bar. Helmbrecht replaced it.\n",
@@ -44,27 +42,7 @@ FIELDS = {
 def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
-        yield machine
-
-
-@pytest.fixture(scope="module")
-def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with the sample folder, embedded, and without a model for answers."""
-    with temporary_machine() as machine:
-        machine.place(measured_models)
-        shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
-        machine.ok("index")
-        machine.ok("embed")
+        machine.configure(embed=minilm_gguf, answer=smollm_gguf)
         yield machine
 
 
@@ -197,7 +175,7 @@ def test_questions_about_the_sample(asked: Asked, sample: Machine) -> None:
     assert asked.line in (None, best["line"])
     assert asked.holds in " ".join(best["text"].split())
     if asked.line:
-        file = (SAMPLES / asked.path).read_text(encoding="utf-8").split("\n")
+        file = (sample.notes / asked.path).read_text(encoding="utf-8").split("\n")
         assert best["text"] in "\n".join(file[best["line"] - 1 : best["end_line"]])
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 import pytest
 
-from tests.end_to_end.backups import BEFORE_RELEASE, Members, database, kept, leftovers, members, pack
+from tests.end_to_end.backups import BEFORE_RELEASE, Members, changed, kept, leftovers, members, pack
 from tests.end_to_end.namespace import namespace
 from tests.machine import Machine, alive, temporary_machine, wait_until
 
@@ -154,7 +154,7 @@ def test_a_backup_from_before_the_first_release_is_restored_if_its_schema_is_the
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
     parts = members(file)
-    pack(file, parts | {"index.sqlite": changed_index(parts["index.sqlite"], BEFORE_RELEASE)}, schema=22)
+    pack(file, parts | {"index.sqlite": changed(parts["index.sqlite"], BEFORE_RELEASE)}, schema=22)
     assert machine.json("restore", "--yes", str(file))["documents"] == 1
     assert machine.paths("heron") == ["a.md"]
     assert machine.json("status")["storage_notes"] == []
@@ -171,15 +171,6 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 def flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]
-
-
-def changed_index(data: bytes, *statements: str) -> bytes:
-    with closing(database(data)) as connection:
-        connection.execute("PRAGMA writable_schema = ON")
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
-        return connection.serialize()
 
 
 def linked(kind: bytes) -> Callable[[Path, Members], None]:
@@ -206,7 +197,7 @@ def sized(size: int) -> Callable[[Path, Members], None]:
 
 def index(*statements: str) -> Callable[[Path, Members], None]:
     def make(file: Path, parts: Members) -> None:
-        pack(file, parts | {"index.sqlite": changed_index(parts["index.sqlite"], *statements)})
+        pack(file, parts | {"index.sqlite": changed(parts["index.sqlite"], *statements)})
 
     return make
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.end_to_end.backups import BEFORE_RELEASE, Members, database, kept, leftovers, members, pack
+from tests.end_to_end.backups import BEFORE_RELEASE, Members, changed, database, kept, leftovers, members, pack
 from tests.end_to_end.remembered import FILE_KEYRING, NO_KEYRING, configure, give_keyring, piped, refused, store_all
 from tests.machine import Machine, temporary_machine, wait_until
 
@@ -159,16 +159,8 @@ def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
         yield machine
 
 
-def changed(*statements: str) -> Callable[[bytes], bytes]:
-    def make(data: bytes) -> bytes:
-        with closing(database(data)) as connection:
-            connection.execute("PRAGMA writable_schema = ON")
-            for statement in statements:
-                connection.execute(statement)
-            connection.commit()
-            return connection.serialize()
-
-    return make
+def after(*statements: str) -> Callable[[bytes], bytes]:
+    return lambda data: changed(data, *statements)
 
 
 # A trigger under a name that is SQLite's own: only its sql tells it from a table of statistics.
@@ -178,17 +170,17 @@ _HIDDEN = (
 )
 
 HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "wrong application id": (changed("PRAGMA application_id = 1735290724"), "database of another program"),
-    "newer": (changed("UPDATE schema_meta SET value = '99' WHERE key = 'version'"), "newer gnod (schema 99"),
-    "another schema of before": (changed(BEFORE_RELEASE, "DROP TABLE memory_topics"), "before the first release"),
-    "no version": (changed("DELETE FROM schema_meta"), "has no version"),
-    "column more": (changed("ALTER TABLE memories ADD COLUMN more TEXT"), "does not create"),
-    "table missing": (changed("DROP TABLE memory_vectors"), "does not create"),
-    "trigger": (changed("CREATE TRIGGER t AFTER INSERT ON memories BEGIN DELETE FROM keys; END"), "does not create"),
-    "hidden trigger": (changed(_HIDDEN), "does not create"),
-    "table that is copies in an index": (changed("CREATE TABLE vec_01234567 (x)"), "does not create"),
-    "view": (changed("CREATE VIEW v AS SELECT * FROM keys"), "does not create"),
-    "orphans": (changed("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows without the row"),
+    "wrong application id": (after("PRAGMA application_id = 1735290724"), "database of another program"),
+    "newer": (after("UPDATE schema_meta SET value = '99' WHERE key = 'version'"), "newer gnod (schema 99"),
+    "another schema of before": (after(BEFORE_RELEASE, "DROP TABLE memory_topics"), "before the first release"),
+    "no version": (after("DELETE FROM schema_meta"), "has no version"),
+    "column more": (after("ALTER TABLE memories ADD COLUMN more TEXT"), "does not create"),
+    "table missing": (after("DROP TABLE memory_vectors"), "does not create"),
+    "trigger": (after("CREATE TRIGGER t AFTER INSERT ON memories BEGIN DELETE FROM keys; END"), "does not create"),
+    "hidden trigger": (after(_HIDDEN), "does not create"),
+    "table that is copies in an index": (after("CREATE TABLE vec_01234567 (x)"), "does not create"),
+    "view": (after("CREATE VIEW v AS SELECT * FROM keys"), "does not create"),
+    "orphans": (after("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows without the row"),
     "damaged pages": (lambda data: data[:8192] + b"\x55" * (len(data) - 8192), "is damaged"),
     "cut short": (lambda data: data[: len(data) // 2], "is damaged"),
     "no database": (lambda _: b"x" * 9000, "cannot be restored"),
@@ -289,7 +281,7 @@ def test_the_next_start_completes_an_interrupted_move(machine: Machine) -> None:
         "from gnod import paths\n"
         "from gnod.store.backup import restore, staging\n"
         "places = paths.resolve()\n"
-        "options = restore.RestoreOptions(config=True, memories=True, keep_index=True)\n"
+        "options = restore.RestoreChoices(config=True, memories=True, keep_index=True)\n"
         "silent = lambda *_: None\n"
         "ready = restore.prepare(places, Path(sys.argv[1]), options, now=datetime.now(UTC), on_progress=silent)\n"
         "staged = staging.path_of(places) / 'index.yml'\n"

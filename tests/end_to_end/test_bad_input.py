@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -54,12 +52,6 @@ def test_with_json_errors_are_json(busy: Machine) -> None:
     assert (error["code"], error["details"]["kind"]) == ("VALIDATION", "query_syntax")
 
 
-def test_a_socket_path_that_is_too_long(machine: Machine) -> None:
-    done = machine.run("search", "x", GNO_SOCKET=str(machine.folder / ("x" * 120) / "s.sock"))
-    assert done.returncode == 1
-    assert "Set GNO_SOCKET to a shorter path" in done.stderr
-
-
 def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
     machine.config.parent.mkdir()
     faulty = "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
@@ -94,19 +86,6 @@ def test_a_database_of_a_newer_version(machine: Machine) -> None:
     done = machine.run("status")
     assert done.returncode == 1
     assert "newer gnod" in done.stderr
-
-
-def test_a_second_daemon_is_refused_and_the_first_goes_on(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n")
-    machine.ok("init", str(machine.notes))
-    pid = machine.pid()
-    second = subprocess.run(
-        [sys.executable, "-m", "gnod"], env=machine.environment, capture_output=True, text=True, timeout=60
-    )
-    assert second.returncode == 2
-    assert f"another gnod (pid {pid}) already serves index 'default'" in second.stderr
-    assert machine.paths("zebra") == ["a.md"]
-    assert machine.pid() == pid
 
 
 def test_no_start(machine: Machine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 
 import pytest
 
@@ -16,14 +17,10 @@ def test_doctor_says_what_holds(machine: Machine) -> None:
     machine.write(note_md="# zqx31\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     assert machine.paths("zqx31") == ["note.md"]
-    checks = {check["name"]: check for check in machine.json("doctor")["checks"]}
-    said = checks["converter sandbox"]["message"]
-    if has_landlock():
-        assert checks["converter sandbox"]["status"] == "ok"
-        assert "Landlock (reading, writing" in said
-        assert "seccomp (network, programs, other processes)" in said
-    else:
-        assert "no sandbox" in said or "seccomp" in said
+    check = next(check for check in machine.json("doctor")["checks"] if check["name"] == "converter sandbox")
+    assert ("Landlock (reading, writing" in check["message"]) == has_landlock()
+    assert ("seccomp (network, programs, other processes)" in check["message"]) == (sys.platform == "linux")
+    assert check["status"] == "ok"
 
 
 def test_temporary_folders_are_private_and_go(machine: Machine) -> None:
@@ -40,18 +37,3 @@ def test_temporary_folders_are_private_and_go(machine: Machine) -> None:
     assert not set(left) & set(folder.iterdir())
     machine.ok("daemon", "stop")
     wait_until(lambda: not folder.exists())
-
-
-@pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
-def test_a_collection_added_while_workers_live_is_read(machine: Machine) -> None:
-    machine.write(note_md="# zqx34\n")
-    machine.ok("init", str(machine.notes), "--name", "notes")
-    other = machine.folder / "other"
-    other.mkdir()
-    (other / "later.md").write_text("# zqx35\n")
-    machine.ok("collection", "add", str(other), "--name", "other")
-    assert machine.paths("zqx35", "--fresh") == ["later.md"]
-    machine.notes.rename(machine.folder / "before")
-    machine.notes.mkdir()
-    machine.write(new_md="# zqx36\n")
-    assert machine.paths("zqx36", "--fresh") == ["new.md"]

@@ -32,11 +32,7 @@ def copied(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
         (more / "a.md").write_text(KAYAK)
         for number in range(12):
             (more / f"other{number}.md").write_text(f"# Boats {number}\n\nA kayak and {number} boats at the pier.\n")
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", rerank: none, expand: none, answer: none}}\ncollections:\n'
-            f"  - {{name: notes, path: {machine.notes}}}\n  - {{name: more, path: {more}}}\n"
-        )
+        machine.configure(more, embed=minilm_gguf)
         machine.ok("update")
         machine.ok("embed")
         yield machine

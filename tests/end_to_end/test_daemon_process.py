@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 
@@ -54,57 +53,6 @@ def test_a_config_may_forbid_starting_on_demand(machine: Machine) -> None:
     assert "turns autostart off" in done.stderr
     machine.ok("daemon", "start")
     assert machine.run("search", "x").returncode == 0
-
-
-def test_after_a_crash_nothing_is_lost(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n")
-    machine.ok("init", str(machine.notes))
-    machine.kill()
-    assert machine.socket.exists()  # left behind, and in nobody's way
-    assert machine.paths("zebra") == ["a.md"]
-
-
-def test_what_changed_while_it_was_down_is_indexed_at_the_start(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n")
-    machine.ok("init", str(machine.notes))
-    machine.ok("daemon", "stop")
-    machine.write(b_md="# Lion\n")
-    (machine.notes / "a.md").unlink()
-    machine.ok("daemon", "start")
-    wait_until(lambda: machine.paths("lion") == ["b.md"])
-    assert machine.paths("zebra") == []
-
-
-def test_lines_and_headers_on_one_socket(busy: Machine) -> None:
-    request = b'{"jsonrpc":"2.0","id":"7","method":"search.lexical","params":{"query":"deploy"}}'
-    with busy.connect() as lines, lines.makefile("rb") as stream:
-        lines.sendall(request + b"\n")
-        answer = json.loads(stream.readline())
-        assert answer["id"] == "7"
-        assert answer["result"]["hits"][0]["path"] == "deploy.md"
-    with busy.connect() as headers, headers.makefile("rb") as stream:
-        headers.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(request), request))
-        length = int(stream.readline().split(b":")[1])
-        stream.readline()
-        assert json.loads(stream.read(length))["result"]["total"] == answer["result"]["total"]
-
-
-def test_nothing_that_a_client_sends_stops_it(busy: Machine) -> None:
-    pid = busy.pid()
-    for junk in (
-        b"\x00\xff\xfe",
-        b"{" * 100_000 + b"\n",
-        b"[" * 200_000 + b"\n",
-        b"Content-Length: -1\r\n\r\n",
-        b"GET / HTTP/1.1\r\n\r\n",
-    ):
-        with busy.connect() as client:
-            client.sendall(junk)
-            with contextlib.suppress(ConnectionError):
-                client.shutdown(socket.SHUT_WR)  # else the daemon waits for the rest of what may be half a message
-                assert b"Traceback" not in client.recv(65536)
-    assert busy.pid() == pid
-    assert busy.paths("deploy") == ["deploy.md"]
 
 
 def test_every_method_is_described_and_handled(busy: Machine) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -71,24 +68,6 @@ def test_a_file_that_cannot_be_read_is_left_to_status(busy: Machine) -> None:
     status = busy.ok("status")
     assert "notes: 1 file could not be read" in status
     assert "\ncurrent\ncompared with the disk now: names, sizes, inodes" in status
-
-
-def test_formats(busy: Machine) -> None:
-    files = busy.ok("search", "deploy", "--files").strip()
-    docid, score, uri = files.split(",")
-    assert docid.startswith("#")
-    assert 0.3 < float(score) < 1
-    assert uri == "gno://notes/deploy.md"
-    assert next(iter(csv.DictReader(io.StringIO(busy.ok("search", "deploy", "--csv")))))["uri"] == uri
-    assert ET.fromstring(busy.ok("search", "deploy", "--xml")) is not None
-    assert "Deployment" in busy.ok("search", "deploy", "--md")
-
-
-def test_paths_that_other_programs_open(busy: Machine) -> None:
-    (path,) = busy.ok("search", "deploy", "--paths").splitlines()
-    assert Path(path) == busy.notes / "deploy.md"
-    first = busy.ok("query", "viele Häuser", "-0").split("\0")[0]
-    assert "München" in Path(first).read_text()
 
 
 def test_filters(busy: Machine) -> None:
@@ -160,39 +139,6 @@ def test_doctor_and_daemon_status(busy: Machine) -> None:
     assert status["index"] == "default"
     assert str(busy.socket) in busy.ok("socket")
     assert "daemon.started" in busy.ok("daemon", "logs", "--json")
-
-
-def test_an_edit_is_found_when_asked_for_fresh(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n")
-    machine.ok("init", str(machine.notes))
-    machine.write(a_md="# Giraffe\n", b_md="# Giraffe two\n")
-    assert set(machine.paths("giraffe", "--fresh")) == {"a.md", "b.md"}
-    assert machine.paths("zebra") == []
-
-
-def test_changes_on_disk_are_found_without_being_asked_for(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n", d__b_md="# Lion\n")
-    machine.ok("init", str(machine.notes))
-    wait_until(lambda: machine.json("status")["collections"][0]["watch"] == "events")
-    machine.write(a_md="# Giraffe\n", new__deep__c_md="# Tiger\n")
-    wait_until(lambda: machine.paths("giraffe") == ["a.md"] and machine.paths("tiger") == ["new/deep/c.md"])
-    (machine.notes / "d").rename(machine.notes / "e")
-    wait_until(lambda: machine.paths("lion") == ["e/b.md"])
-    (machine.notes / "a.md").unlink()
-    wait_until(lambda: machine.paths("giraffe") == [])
-
-
-def test_a_folder_that_goes_and_comes_back_is_watched_again(machine: Machine) -> None:
-    machine.write(a_md="# Zebra\n")
-    machine.ok("init", str(machine.notes))
-    away = machine.folder / "away"
-    machine.notes.rename(away)
-    wait_until(lambda: machine.json("search", "zebra")["freshness"]["unwatched"] == ["notes"])
-    assert machine.paths("zebra") == ["a.md"]
-    (away / "b.md").write_text("# Lion\n")
-    away.rename(machine.notes)
-    wait_until(lambda: machine.paths("lion") == ["b.md"])
-    wait_until(lambda: machine.json("search", "lion")["freshness"]["current"])
 
 
 def test_collections_come_and_go(machine: Machine) -> None:

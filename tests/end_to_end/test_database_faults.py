@@ -234,16 +234,6 @@ def test_repeated_damage_stops_rebuilding(filled: Machine) -> None:
     assert len(aside(filled)) == 3
 
 
-def test_the_file_of_another_program_is_not_changed(filled: Machine) -> None:
-    stop(filled)
-    text = b"a text of somebody else\n" * 1000
-    filled.database.write_bytes(text)
-    refused = filled.run("daemon", "start")
-    assert "is not a gnod index" in refused.stderr
-    assert filled.database.read_bytes() == text
-    assert aside(filled) == []
-
-
 def remove_companions(path: Path) -> None:
     path.with_name(path.name + "-wal").unlink()
     path.with_name(path.name + "-shm").unlink()

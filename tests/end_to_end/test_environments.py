@@ -30,7 +30,6 @@ pytestmark = [
 ]
 
 _PATH = "/usr/bin:/bin"
-_ROOT = Path(__file__).parents[2]
 
 
 class User:
@@ -127,34 +126,10 @@ def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: 
     assert holder_of(user.lock_file) is None
 
 
-def test_all_environments_of_a_user_meet_the_daemon_of_the_desktop(user: User) -> None:
-    assert user.run(user.desktop(), "daemon", "start", umask=0o077).returncode == 0
-    pid = user.pid(user.desktop())
-    for environment in (user.cron(), user.ssh(), user.workaround()):
-        assert user.pid(environment) == pid, environment
-        assert user.socket(environment) == user.socket(user.desktop())
-    assert user.run(user.cron(), "search", "zebra").returncode == 0
-    assert user.run(user.cron(), "daemon", "stop").returncode == 0
-
-
 def test_a_runtime_folder_that_all_can_write_is_reported(user: User) -> None:
     told = user.run(user.workaround(), "doctor")
     assert "! runtime folder: /tmp can be written by others" in told.stdout
     assert not user.socket(user.workaround()).is_relative_to("/tmp/gno")
-
-
-def test_a_socket_in_a_folder_that_all_can_write_is_refused(user: User) -> None:
-    done = user.run(user.cron() | {"GNO_SOCKET": f"/tmp/{user.index}.sock"}, "daemon", "start")
-    is_told(done, "other users could replace the socket in /tmp", "set GNO_SOCKET to a path in another folder")
-
-
-def test_a_long_path_gets_a_short_socket(user: User) -> None:
-    user.home = user.folder / ("h" * 60) / ("o" * 60)
-    user.home.mkdir(parents=True)
-    user.lock_file = user.home / ".local/share/gno" / f"index-{user.index}.lock"
-    assert user.run(user.cron(), "search", "zebra").returncode == 0
-    assert len(os.fsencode(user.socket(user.cron()))) < 108
-    assert user.run(user.cron(), "daemon", "stop").returncode == 0
 
 
 @cache
@@ -192,14 +167,6 @@ def test_a_home_that_is_read_only(user: User) -> None:
     data = {"GNO_DATA_DIR": str(user.folder / "data")}  # the cache cannot be written either
     done = user.run(user.cron() | data, "search", "zebra", below=below(*_NOBODY))
     is_told(done, "cannot create the socket", str(user.home))
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can have the home folder of another user")
-def test_root_with_the_home_of_another_user(user: User) -> None:
-    os.chown(user.home, 1234, 1234)
-    done = user.run(user.cron(), "search", "zebra")
-    is_told(done, f"{user.home} belongs to user 1234, and you are root", "`sudo -H`")
-    assert list(user.home.iterdir()) == []
 
 
 # Nothing that a command writes into the folder is there afterwards.

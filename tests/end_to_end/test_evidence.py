@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,36 +10,12 @@ import pytest
 from benchmarks import sample_questions
 from gnod.ingest.text.canonical import canonicalise, digest
 from tests.end_to_end.test_mcp_server import agent, refused, said
-from tests.machine import Machine, temporary_machine
+from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-MORE = {
-    "faehre.md": "# Fähre\n\nDie Fähre legt um 9:15 Uhr ab.\n\nIm Winter fährt sie nicht.\n",
-    "ferry.ja.md": "# フェリー\n\nフェリーは九時に港を出発します。\n",
-    "nauka.md": "# नौका\n\nनौका सुबह नौ बजे चलती है।\n",
-    "copy.md": "# Fähre\n\nDie Fähre legt um 9:15 Uhr ab.\n",
-}
 F28 = "what does error F28 mean"
 UNANSWERED = sample_questions.NOT_ANSWERED[2].question
-
-
-@pytest.fixture(scope="module")
-def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
-    with temporary_machine() as machine:
-        machine.place(measured_models)
-        shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
-        for name, text in MORE.items():
-            (machine.notes / name).write_text(text)
-        machine.config.parent.mkdir(exist_ok=True)
-        machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
-        machine.ok("index")
-        machine.ok("embed")
-        yield machine
 
 
 def evidence(machine: Machine, *words: str) -> dict[str, Any]:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import hostile_samples
-from tests.machine import Machine
+from tests.machine import Machine, wait_until
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
@@ -33,11 +32,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 def quiet(machine: Machine) -> Any:
     """Wait until all is taken in, searching healthy notes all the time; return the status."""
-    while True:
+    status: Any = None
+
+    def settled() -> bool:
+        nonlocal status
         assert found(machine, "harbour") == {"healthy.md"}
         status = machine.call("index.status", errors=True)
-        if not (status["syncing"] or status["freshness"]["pending"]):
-            return status
+        return not (status["syncing"] or status["freshness"]["pending"])
+
+    wait_until(settled, timeout_s=120)
+    return status
 
 
 def found(machine: Machine, query: str) -> set[str]:
@@ -55,17 +59,6 @@ def start(machine: Machine) -> Any:
     machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     return quiet(machine)
-
-
-def test_bombs_and_texts_made_to_be_slow(machine: Machine) -> None:
-    hostile_samples.write(machine.notes / "bombs", hostile_samples.bombs())
-    hostile_samples.write(machine.notes / "slow", hostile_samples.slow_texts())
-    status = start(machine)
-    assert status["errors"] == []  # what is too large is left out, which is no fault
-    assert found(machine, "slowmark") == {f"slow/{name}" for name in hostile_samples.slow_texts()}
-    for name in hostile_samples.bombs():
-        said = why(machine, f"bombs/{name}")
-        assert "zip bomb" in said or "more than 500 MB" in said, said
 
 
 def test_nothing_outside_the_folder_is_read(machine: Machine) -> None:
@@ -86,16 +79,15 @@ def test_nothing_outside_the_folder_is_read(machine: Machine) -> None:
     assert "symbolic link" in why(machine, "odd/outside.md")
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.stress)])
-def test_odd_names_and_thousands_of_empty_files(machine: Machine, count: int) -> None:
+def test_odd_names_and_empty_files(machine: Machine) -> None:
     names = hostile_samples.odd_names(machine.notes / "names")
     empty = machine.notes / "empty"
     empty.mkdir()
-    for number in range(count):
+    for number in range(100):
         (empty / f"{number}.md").touch()
     status = start(machine)
     (notes,) = status["collections"]
-    assert notes["skipped"] == count
+    assert notes["skipped"] == 100
     assert "The file is empty." in why(machine, "empty/7.md")
     for name, word in names.items():
         if b"\xff" not in name:
@@ -105,36 +97,6 @@ def test_odd_names_and_thousands_of_empty_files(machine: Machine, count: int) ->
     (empty / "7.md").write_text("filled at last\n")
     machine.call("index.sync")
     assert found(machine, "filled") == {"empty/7.md"}
-
-
-def test_a_file_that_never_keeps_still(machine: Machine) -> None:
-    """Read in the middle of a write or not: what is indexed in the end is what is there in the end."""
-    restless = machine.notes / "restless.md"
-    restless.write_text("before\n")
-    start(machine)
-    stop = threading.Event()
-
-    def write() -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            with restless.open("w") as file:
-                for part in range(20):
-                    file.write(f"part{part} of version{number}\n" * 200)
-                    file.flush()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    for _ in range(20):
-        assert found(machine, "harbour") == {"healthy.md"}
-        machine.call("index.sync")
-    stop.set()
-    writer.join()
-    restless.write_text("it rests now\n")
-    machine.call("index.sync")
-    quiet(machine)
-    assert found(machine, "rests") == {"restless.md"}
-    assert found(machine, "version1") == set()
 
 
 @pytest.mark.stress

@@ -198,12 +198,8 @@ def answer(machine: Machine, query: str) -> Any:
 
 
 def run(machine: Machine, examples: int, model: Path | None = None) -> None:
-    lines = ["collections:"]
-    for root in ("notes", "other"):
-        (machine.folder / root).mkdir(exist_ok=True)
-        lines.append(f"  - {{name: {root}, path: {machine.folder / root}}}")
-    machine.config.parent.mkdir()
-    machine.config.write_text("\n".join(lines) + "\n" + (f"models: {{embed: 'file:{model}'}}\n" if model else ""))
+    (machine.folder / "other").mkdir()
+    machine.configure(machine.folder / "other", embed=model)
     machine.start()
     Files.machine = machine
     Files.compared = Files.documents = 0

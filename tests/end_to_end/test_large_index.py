@@ -10,11 +10,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_postings_serve_searches_through_crashes_and_damage(machine: Machine) -> None:
-    machine.config.parent.mkdir()
-    machine.config.write_text(
-        "ingest: {postings_from: 0}\nmodels: {embed: none}\n"
-        f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-    )
+    machine.configure()
+    with machine.config.open("a") as file:
+        file.write("ingest: {postings_from: 0}\n")
     machine.write(**{f"n{n}_md": f"# Bird {n}\n\nA kestrel saw bird number {n} of many.\n" for n in range(30)})
     machine.ok("index")
     hold(machine, 30)

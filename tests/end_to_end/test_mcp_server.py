@@ -300,11 +300,7 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
 
 
 async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
-    machine.config.parent.mkdir(exist_ok=True)
-    machine.config.write_text(
-        f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
-        f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-    )
+    machine.configure(embed=minilm_gguf, answer=smollm_gguf)
     machine.write(
         cat_md="# Cats\n\nThe kitten is called Miso. It sleeps on the sofa all day.\n",
         dog_md="# Dogs\n\nThe puppy is called Bruno. It sleeps in the hall.\n",

@@ -215,11 +215,7 @@ def test_a_killed_daemon_leaves_whole_archives() -> None:
         for number in range(30):
             texts = {f"{n}.md": f"# N{n}\n\nheron{number}x part{n} {chance.random()}\n" for n in range(20)}
             (machine.notes / f"{number}.zip").write_bytes(zipped(texts))
-        machine.config.parent.mkdir()
-        machine.config.write_text(
-            f"models: {{embed: none, rerank: none, expand: none, answer: none}}\n"
-            f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
+        machine.configure()
         machine.start()
         wait_until(lambda: machine.call("document.list", scope="notes")["total"] > 0)
         machine.hang_up()

@@ -161,22 +161,6 @@ def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
     assert keeper.json("memory", "status")["namespaces"] == ["personal", "crew"]
 
 
-@pytest.mark.stress
-def test_what_was_stored_survives_kill_and_restart(keeper: Machine) -> None:
-    names = []
-    for number in range(10):
-        names.append(keeper.call("memory.store", text=f"Buoy number {number} is red", topics=["buoy"])["id"])
-        if number in (4, 9):
-            keeper.hang_up()
-            keeper.kill()
-            keeper.ok("daemon", "start")
-    assert {each["id"] for each in keeper.call("memory.search", query="buoy")["results"]} == set(names)
-    keeper.hang_up()
-    keeper.ok("daemon", "restart")
-    assert keeper.json("memory", "status")["opens_by_itself"] is True
-    assert len(keeper.json("recall", "buoy")["results"]) == 10
-
-
 def test_remember_reads_standard_input(keeper: Machine) -> None:
     name = piped(keeper, "  The Österreich flag\nis on board.\n".encode(), "remember", "-t", "result").stdout.strip()
     assert keeper.json("memory", "show", name)["memories"][0]["text"] == "The Österreich flag\nis on board."

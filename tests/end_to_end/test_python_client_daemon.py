@@ -205,5 +205,7 @@ def test_the_examples_of_the_page_work(indexed: Machine) -> None:
             timeout=60,
         )
         assert (done.returncode, done.stderr) == (0, ""), example
-        expected = re.findall(r"^#>(?: (.*))?$", example, re.MULTILINE)
-        assert done.stdout.splitlines() == expected or not expected, example
+        if expected := re.findall(r"^# > (.*)$", example, re.MULTILINE):
+            assert done.stdout.splitlines() == expected, example
+        else:
+            assert "on_progress=show" in example  # how often it is told depends on the machine

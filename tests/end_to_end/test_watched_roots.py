@@ -189,8 +189,7 @@ def test_all_files_deleted_is_no_vanished_root(notes: Folder) -> None:
 
 def test_a_root_that_comes_only_later(machine: Machine) -> None:
     machine.notes.rmdir()
-    machine.config.parent.mkdir()
-    machine.config.write_text(f"collections:\n  - {{name: notes, path: {machine.notes}}}\n")
+    machine.configure()
     machine.ok("daemon", "start")
     wait_until(lambda: not machine.call("index.status")["collections"][0]["available"])
     notes = Folder(machine, machine.notes, "notes")

@@ -76,15 +76,6 @@ def test_created_modified_deleted(folder: Folder) -> None:
     folder.expect_documents()
 
 
-def test_atomic_save(folder: Folder) -> None:
-    folder.write("a.md", "# Zebra\n")
-    folder.expect("zebra", "a.md")
-    for word in ("lion", "tiger", "giraffe"):
-        folder.write(".a.md.tmp", f"# {word}\n").replace(folder / "a.md")
-        folder.expect(word, "a.md")
-    folder.expect_documents("a.md")
-
-
 def test_an_editor_with_swap_and_backup_files(folder: Folder) -> None:
     file = folder.write("a.md", "# Zebra\n")
     folder.expect("zebra", "a.md")
@@ -125,19 +116,6 @@ def test_two_files_change_places(folder: Folder) -> None:
     folder.expect("camel", "a.md")
 
 
-def test_only_the_case_of_a_name_changes(folder: Folder) -> None:
-    folder.write("Readme.md", "# Zebra\n")
-    folder.expect("zebra", "Readme.md")
-    (folder / "Readme.md").rename(folder / "README.md")
-    folder.expect_documents("README.md")
-    folder.write("Sub/a.md", "# Lion\n")
-    folder.expect("lion", "Sub/a.md")
-    (folder / "Sub").rename(folder / "sub")
-    folder.expect("lion", "sub/a.md")
-    folder.write("sub/b.md", "# Tiger\n")
-    folder.expect("tiger", "sub/b.md")
-
-
 def test_moved_between_collections(folder: Folder, other: Folder) -> None:
     folder.write("a.md", "# Zebra\n")
     folder.write("sub/b.md", "# Lion\n")
@@ -166,19 +144,6 @@ def test_trees_deleted_and_made_again(folder: Folder) -> None:
     folder.expect_documents()
     folder.write("tree/a/b0/c/0.md", "# Camel\n")
     folder.expect_documents("tree/a/b0/c/0.md")
-
-
-def test_a_tree_takes_the_place_of_another(folder: Folder) -> None:
-    folder.write("tree/sub/a.md", "# Zebra\n")
-    folder.expect("zebra", "tree/sub/a.md")
-    folder.write("next/sub/a.md", "# Lion\n")
-    folder.write("next/sub/b.md", "# Lion\n")
-    (folder / "tree").rename(folder / "old")
-    (folder / "next").rename(folder / "tree")
-    shutil.rmtree(folder / "old")
-    folder.expect_documents("tree/sub/a.md", "tree/sub/b.md")
-    folder.write("tree/sub/c.md", "# Lion\n")
-    folder.expect("lion", "tree/sub/a.md", "tree/sub/b.md", "tree/sub/c.md")
 
 
 def test_folders_renamed_many_times_in_an_instant(folder: Folder) -> None:
@@ -244,28 +209,6 @@ def test_files_that_are_still_being_written(folder: Folder) -> None:
     folder.expect("zebra", "slow.md")
     folder.machine.quiet()
     assert folder.failed() == {}
-
-
-def test_a_file_of_the_same_size_written_again_and_again(folder: Folder) -> None:
-    file = folder.write("a.md", "count 00000\n")
-    until = time.monotonic() + 1.5
-    number = 0
-    while time.monotonic() < until:
-        number += 1
-        file.write_text(f"count {number:05d}\n")
-    folder.expect(f"{number:05d}", "a.md")
-
-
-def test_empty_and_not_and_empty_again(folder: Folder) -> None:
-    file = folder.write("a.md", "")
-    folder.write("b.md", "# Camel\n")
-    folder.expect_documents("b.md")
-    file.write_text("# Zebra\n")
-    folder.expect("zebra", "a.md")
-    os.truncate(file, 0)
-    folder.expect_documents("b.md")
-    file.write_text("# Lion\n")
-    folder.expect("lion", "a.md")
 
 
 def test_touched_and_not_changed(folder: Folder) -> None:
@@ -452,15 +395,6 @@ def test_a_link_to_a_file_that_is_left_out_itself(folder: Folder) -> None:
     folder.expect("lion", "link.md")
 
 
-def test_a_file_with_two_names(folder: Folder) -> None:
-    first = folder.write("a.md", "# Zebra\n")
-    (folder / "sub").mkdir()
-    os.link(first, folder / "sub" / "b.md")
-    folder.expect("zebra", "a.md", "sub/b.md")
-    first.write_text("# Lion\n")
-    folder.expect("lion", "a.md", "sub/b.md")
-
-
 def test_a_link_to_a_folder_becomes_a_folder(folder: Folder, outside: Path) -> None:
     (outside / "a.md").write_text("# Zebra\n")
     (folder / "sub").symlink_to(outside)
@@ -551,15 +485,3 @@ def test_a_collection_added_while_files_are_created(watched: Machine, outside: P
         added.expect("zebra", *(f"d{n % 20}/s{n % 3}/{n}.md" for n in range(400)))
     finally:
         watched.call("collection.remove", name="added")
-
-
-@pytest.mark.stress
-def test_a_burst_of_edits(folder: Folder) -> None:
-    names = [f"d{n % 10}/{n}.md" for n in range(200)]
-    for name in names:
-        folder.write(name, "# Zebra\n")
-    folder.expect("zebra", *names)
-    for name in names:
-        folder.write(name, "# Lion\n")
-    folder.expect("lion", *names)
-    folder.expect("zebra")

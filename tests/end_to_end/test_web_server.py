@@ -121,7 +121,9 @@ class Events:
         """Return the data of the next event of that name."""
         event = ""
         while True:
-            line = self._response.readline().decode().rstrip("\n")
+            line = self._response.readline().decode()
+            assert line, "the stream has ended"
+            line = line.rstrip("\n")
             if line.startswith("event: "):
                 event = line.removeprefix("event: ")
             elif line.startswith("data: ") and event == name:

@@ -32,10 +32,6 @@ def leave(status: str) -> None:
     os._exit(int(status))
 
 
-def stall() -> None:
-    time.sleep(600)
-
-
 def eat_in_python() -> None:
     pile = []
     while True:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import time
-import zipfile
 
 import pytest
 
+from benchmarks.hostile_samples import zipped
 from gnod.ingest.formats import ConversionFailed, Converted, convert
 from tests.pdf_files import pdf
 
@@ -18,14 +18,6 @@ W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 def converted(data: bytes, name: str) -> Converted:
     return convert(data, name, max_characters=50_000_000)
-
-
-def zipped(members: dict[str, str]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 def docx(body: str, doctype: str = "", core: str = "") -> bytes:

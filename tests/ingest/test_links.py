@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.links.extraction import Extracted, extract
@@ -89,7 +89,6 @@ def test_every_case_of_the_tables() -> None:
 
 
 @pytest.mark.parametrize("syntax", FORMATS)
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(PARTS) | st.text(max_size=5), max_size=40).map("".join))
 def test_any_text_has_links_in_its_lines(syntax: str, text: str) -> None:
     canonical = canonicalise(text)

@@ -6,7 +6,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.formats import convert
@@ -224,7 +224,6 @@ def test_metadata() -> None:
 
 
 @every_markup
-@settings(max_examples=40, deadline=None)
 @given(choice=st.randoms(use_true_random=False))
 def test_no_line_is_lost_however_the_markup_is_broken(name: str, choice: random.Random) -> None:
     source, _ = sides(CASES[name])

@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from gnod.config.model import CollectionConfig, IngestConfig
-from gnod.ingest.files.ignore import IgnoreFiles
+from benchmarks.hostile_samples import zipped
 from gnod.ingest.member_names import Names
-from gnod.ingest.sync import Sync, SyncReport
-from gnod.ingest.workers.pool import WorkerPool
-from gnod.store.documents.collections import Folder, mirror
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
+from tests.ingest.syncing import syncing
 from tests.small_index import SmallIndex
 
 FOLDER = str(Path(__file__).parent)  # of bad_converter
 
 
-def test_a_file_that_ends_the_worker_is_named(
+async def test_a_file_that_ends_the_worker_is_named(
     small_index: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.setenv("PYTHONPATH", FOLDER, prepend=":")
     root = tmp_path / "files"
     root.mkdir()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("note.md", "# Note\n\nheron\n")
-        archive.writestr("bad.deed", "leave\n3")
-    (root / "a.zip").write_bytes(buffer.getvalue())
-    small_index.database.submit_write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
-
-    async def sync() -> SyncReport:
-        pool = WorkerPool(size=1, timeout_s=60, memory_mb=1024, module="bad_converter")
-        try:
-            return await Sync(
-                CollectionConfig(name="notes", path=str(root)),
-                database=small_index.database,
-                pool=pool,
-                limits=IngestConfig(),
-                ignore_files=IgnoreFiles(),
-                progress=lambda *_: None,
-            ).run()
-        finally:
-            await pool.close()
-
-    report = asyncio.run(sync())
+    (root / "a.zip").write_bytes(zipped({"note.md": "# Note\n\nheron\n", "bad.deed": "leave\n3"}))
+    async with syncing(small_index, root, module="bad_converter") as sync:
+        report = await sync()
     assert (report.added, report.failed) == (1, 0)
-    found = small_index.database.submit_read(lambda c: documents.under(c, "notes", "", 10, 0)).result()
+    found = documents.under(small_index.reader, "notes", "", 10, 0)
     (document,) = found
     assert isinstance(document, DocumentRow)
     assert document.path == "a.zip"

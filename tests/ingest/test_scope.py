@@ -62,7 +62,7 @@ def test_joining_is_the_same_as_changing_together(first: list[str], second: list
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(_PATHS, st.sampled_from(["", "*.txt\n", "!d.txt\nb/\n", "text"]), max_size=12),
     links=st.dictionaries(_PATHS, _PATHS, max_size=3),
@@ -83,7 +83,7 @@ def test_a_part_is_walked_as_the_whole_is(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(_BESIDE, st.just("text"), max_size=20),
     most=st.integers(1, 4),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,59 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.ingest import sync as sync_module
-from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Listing
-from gnod.ingest.sync import Sync, SyncReport
-from gnod.ingest.workers.pool import WorkerPool
-from gnod.ingest.workers.worker_process import MODULE
+from gnod.ingest.sync import SyncReport
 from gnod.store.connection import Connection
 from gnod.store.documents import writing
-from gnod.store.documents.collections import Folder, mirror
 from gnod.store.tables import documents
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.records import Between, FileStat
+from tests.ingest.syncing import syncing
 from tests.small_index import SmallIndex
-
-LIMITS = IngestConfig(max_file_mb=1)
-
-
-@asynccontextmanager
-async def syncing(
-    index: SmallIndex,
-    root: Path,
-    stages: list[str] | None = None,
-    *,
-    is_first: bool = False,
-    left: set[str] | None = None,
-    module: str = MODULE,
-) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
-    """`stages` takes what the sync tells of its progress."""
-    stages = [] if stages is None else stages
-    collection = CollectionConfig(name="notes", path=str(root))
-    index.database.submit_write(lambda c: mirror(c, [Folder("notes", str(root), None)], [])).result()
-    pool = WorkerPool(size=2, timeout_s=30, memory_mb=2048, module=module)
-    ignore_files = IgnoreFiles()
-
-    async def sync() -> SyncReport:
-        run = Sync(
-            collection,
-            database=index.database,
-            pool=pool,
-            limits=LIMITS,
-            ignore_files=ignore_files,
-            progress=lambda stage, *_: stages.append(stage),
-            is_first=is_first,
-            left=set() if left is None else left,
-        )
-        return await run.run()
-
-    try:
-        yield sync
-    finally:
-        await pool.close()
 
 
 def write(root: Path, **texts: str) -> None:
@@ -252,8 +209,9 @@ async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_pa
     stages: list[str] = []
     async with syncing(small_index, root, stages) as sync:
         task = asyncio.ensure_future(sync())
-        while "index" not in stages:  # noqa: ASYNC110  (there is no event to wait for)
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while "index" not in stages:  # noqa: ASYNC110  (there is no event to wait for)
+                await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -322,7 +280,7 @@ def leave_behind(index: SmallIndex, path: Path) -> set[str]:
     """Take a document out as a sync does that ends in the middle. Returns what it leaves."""
     name = f"{path.parent.name}/{path.name}"
     left: set[str] = set()
-    index.database.submit_write(lambda c: writing.remove(c, 1, [name], now=1.0, left=left)).result()
+    index.write(lambda c: writing.remove(c, 1, [name], now=1.0, left=left))
     path.unlink()
     return left
 
@@ -362,7 +320,7 @@ def test_the_index_has_the_order_of_paths_that_a_walk_has(small_index: SmallInde
     paths = ["a-.md", "a.md", "a/b.md", "a0.md", "\u00e9.md", "\uffff.md", "\U0001f600.md"]
     small_index.add(dict.fromkeys(paths, "text"))
     ranges = [Between(*ends) for ends in pairwise([None, *paths, None])]
-    found = small_index.database.submit_read(lambda c: [list(documents.stats(c, 1, each)) for each in ranges]).result()
+    found = [list(documents.stats(small_index.reader, 1, each)) for each in ranges]
     assert [[path for path, _ in each] for each in found] == [*([path] for path in paths), []]
 
 

@@ -109,11 +109,6 @@ async def test_it_ends_the_process(collection: Collection) -> None:
         fails(await collection.does("crash"), "crashed", "SIGSEGV")
 
 
-async def test_it_takes_too_long(collection: Collection) -> None:
-    async with collection.served(timeout_s=5):
-        fails(await collection.does("stall"), "timeout", "longer than 5 s")
-
-
 @linux
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: the clock is first")
 async def test_it_computes_in_many_threads(collection: Collection) -> None:

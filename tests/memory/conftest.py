@@ -7,7 +7,6 @@ from pathlib import Path
 
 import keyring
 import pytest
-from keyrings.alt.file import PlaintextKeyring
 
 from tests.memory.memory_bench import Kept
 
@@ -17,19 +16,6 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     found = Kept(tmp_path / "memory.sqlite")
     yield found
     found.database.close()
-
-
-@pytest.fixture
-def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A keyring in a file, for this test alone."""
-    path = tmp_path / "keyring" / "keys.cfg"
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
-    backend = PlaintextKeyring()
-    backend.file_path = str(path)
-    before = keyring.get_keyring()
-    keyring.set_keyring(backend)
-    yield path
-    keyring.set_keyring(before)
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.memory.recalling import ranking
 from gnod.memory.recalling.ranking import RankedMemory, boosted, finish, reranked, synthetic
 from gnod.search.hybrid.exact_match import matched_fraction
-
-few = settings(max_examples=60)
 
 
 def scores(*found: RankedMemory) -> dict[int, float]:
@@ -53,7 +51,6 @@ class TestSynthetic:
     def test_by_hand(self, fused: float, strength: float, score: float) -> None:
         assert synthetic(fused, strength) == pytest.approx(score, abs=1e-6)
 
-    @few
     @given(st.floats(0, 3), st.floats(0, 3))
     def test_it_keeps_the_order_within_its_bounds(self, one: float, other: float) -> None:
         low, high = sorted((one, other))
@@ -133,7 +130,6 @@ class TestAfterTheCrossEncoder:
         found = [RankedMemory(1, 0.10, "fact", 1.0), RankedMemory(2, 0.10, "preference", 1.0)]
         assert [each.id for each in finish(found)] == [2, 1]
 
-    @few
     @given(
         st.lists(
             st.tuples(

@@ -224,15 +224,15 @@ class TestDamage:
 
 
 STORING = """
-import asyncio, os, sys
+import asyncio, sys
 from pathlib import Path
-from gnod.memory.transactions import Change, Draft
+from gnod.memory.transactions import MemoryDraft
 from tests.memory.memory_bench import Kept
 
 async def main() -> None:
     memories = await Kept(Path(sys.argv[1])).opened()
     for n in range(10_000):
-        await memories.store([Draft(f"memory {n}", "fact", [f"topic {n}"])])
+        await memories.store([MemoryDraft(f"memory {n}", "fact", [f"topic {n}"])])
         print(n, flush=True)
 
 asyncio.run(main())

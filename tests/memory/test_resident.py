@@ -7,14 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.memory.records import Vector
 from gnod.memory.resident import OwnedVector, Resident
 from gnod.store.memory.memories import MemoryRow
-
-few = settings(max_examples=40)
 
 ids = st.integers(1, 12)
 topics = st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), unique=True)
@@ -35,7 +33,6 @@ def vector(seed: int) -> Vector:
     return np.asarray(found / np.linalg.norm(found), np.float32)
 
 
-@few
 @given(
     st.lists(change, max_size=40), st.integers(0, 30), st.sampled_from([None, {1}, {1, 3}, set()]), st.integers(1, 9)
 )

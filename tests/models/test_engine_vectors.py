@@ -58,7 +58,7 @@ def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int
     assert tokens == sum(row["tokens"] for row in rows) + 2 * windows
 
 
-@EVERY
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.stress)])
 @pytest.mark.parametrize(("weights", "least"), [("bf16", 0.999), ("q8_0", 0.99)])
 def test_minilm_in_other_precisions(
     weights: WeightsType, least: float, minilm_folder: Path, tmp_path: Path, every: int

@@ -40,7 +40,7 @@ def generate(
     engine: GenerationEngine,
     messages: Messages,
     *,
-    max_tokens: int = 24,
+    max_tokens: int = 12,
     grammar: str | None = None,
     temperature: float = 0.0,
     seed: int = 0,
@@ -57,7 +57,7 @@ def test_temperature_zero_is_deterministic(engine: GenerationEngine) -> None:
     first = generate(engine, QUESTION)
     assert text_of(first) == text_of(generate(engine, QUESTION))
     assert len(text_of(first)) > 20
-    assert (first[-1].finish, first[-1].tokens) == ("length", 24)
+    assert (first[-1].finish, first[-1].tokens) == ("length", 12)
 
 
 def test_a_seed_determines_the_output(engine: GenerationEngine) -> None:
@@ -85,10 +85,10 @@ def test_a_grammar_of_lines(engine: GenerationEngine, temperature: float) -> Non
     assert all(line.startswith(("lex: ", "vec: ")) for line in lines)
 
 
-@pytest.mark.parametrize("grammar", ["root ::= (", "root ::= nothing", 'other ::= "a"', 'root ::= root "a"', "\0", ""])
-def test_an_invalid_grammar_is_reported(engine: GenerationEngine, grammar: str) -> None:
-    with pytest.raises(InferenceFailed, match="grammar"):
-        generate(engine, QUESTION, grammar=grammar)
+def test_an_invalid_grammar_is_reported(engine: GenerationEngine) -> None:
+    for grammar in ("root ::= (", "root ::= nothing", 'other ::= "a"', 'root ::= root "a"', "\0", ""):
+        with pytest.raises(InferenceFailed, match="grammar"):
+            generate(engine, QUESTION, grammar=grammar)
     assert text_of(generate(engine, QUESTION, grammar=YES_OR_NO)) in ("yes", "no")
 
 

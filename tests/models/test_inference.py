@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ModelRejected, ShuttingDown
+from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ShuttingDown
 from gnod.models.files import ModelFiles
 from gnod.models.run.generator import GeneratedText, Generator, Message
 from gnod.models.run.inference import Inference, RequestFailed
@@ -84,12 +84,7 @@ async def test_nothing_runs_until_it_is_needed(spec: ModelSpec) -> None:
         assert (status.state, status.models, status.crashes) == ("idle", [spec.path], 0)
         assert status.resident_bytes > 30 << 20
         assert status.pid != os.getpid()
-
-
-async def test_the_environment_keeps_threads_from_spinning(spec: ModelSpec) -> None:
-    async with inference() as served:
-        await served.embed(spec, ["one"], interactive=True)
-        assert psutil.Process(served.status().pid).environ()["OMP_WAIT_POLICY"] == "passive"
+        assert psutil.Process(status.pid).environ()["OMP_WAIT_POLICY"] == "passive", "threads do not spin"
 
 
 async def test_an_idle_worker_ends(spec: ModelSpec) -> None:
@@ -219,12 +214,6 @@ async def test_a_damaged_model_is_an_error_and_the_worker_continues(
         assert served.status().pid == pid
 
 
-async def test_a_model_that_cannot_embed(smollm_gguf: Path) -> None:
-    async with inference() as served:
-        with pytest.raises(ModelRejected):
-            await served.embed(ModelSpec(path=str(smollm_gguf), gpu=False), ["one"], interactive=True)
-
-
 async def test_generated_text_arrives_in_parts(writer: Callable[[Inference], Generator]) -> None:
     heard: list[str] = []
     async with inference() as served:
@@ -289,12 +278,13 @@ async def test_cancelling_stops_generation_at_once(
 
 async def idle(worker: psutil.Process) -> None:
     """Wait until the worker uses no processor for a fifth of a second."""
-    while True:
-        before = worker.cpu_times()
-        await asyncio.sleep(0.2)
-        after = worker.cpu_times()
-        if after.user + after.system - before.user - before.system < 0.03:
-            return
+    async with asyncio.timeout(60):
+        while True:
+            before = worker.cpu_times()
+            await asyncio.sleep(0.2)
+            after = worker.cpu_times()
+            if after.user + after.system - before.user - before.system < 0.03:
+                return
 
 
 @pytest.mark.parametrize("messages", [HEAVY, STORY])
@@ -374,12 +364,6 @@ async def test_generation_errors_are_reported_and_the_worker_continues(
             await generator.generate([Message("user", LONG[0] * 20)], max_tokens=5)
         assert (await generator.generate(STORY, max_tokens=1)).tokens == 1
         assert served.status().crashes == 0
-
-
-async def test_an_idle_generator_is_unloaded(writer: Callable[[Inference], Generator]) -> None:
-    async with inference(idle_unload_s=0.2) as served:
-        await writer(served).generate(STORY, max_tokens=1)
-        await until(lambda: served.status().state == "off")
 
 
 async def test_a_missing_generator_is_reported(tmp_path: Path) -> None:

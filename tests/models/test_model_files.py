@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -171,13 +170,16 @@ def test_the_blocks_of_each_type_are_those_of_ggml() -> None:
     assert {int(kind): sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()} == BLOCKS
 
 
-@pytest.mark.parametrize("at", range(4, 300, 7))
-def test_a_damaged_header_is_an_error_and_not_a_crash(at: int, tmp_path: Path) -> None:
-    data = bytearray(small_model(tmp_path / "a.gguf", size=1000))
-    data[at] = 0xFF
-    (tmp_path / "a.gguf").write_bytes(data)
-    with contextlib.suppress(GnoError):
-        check_model(tmp_path / "a.gguf", "a.gguf")
+def test_a_damaged_header_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    whole = small_model(tmp_path / "a.gguf", size=1000)
+    refused = 0
+    for at in range(4, 300, 7):
+        (tmp_path / "a.gguf").write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+        try:
+            check_model(tmp_path / "a.gguf", "a.gguf")
+        except GnoError:
+            refused += 1
+    assert 10 < refused < 40
 
 
 @pytest.mark.parametrize(

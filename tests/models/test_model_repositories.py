@@ -160,12 +160,6 @@ async def test_a_repository_that_is_not_there_or_gated(
         await fetch()
 
 
-async def test_a_network_that_wants_a_login(fetch: Fetch, hub: HubImitation) -> None:
-    hub.is_captive = True
-    with pytest.raises(DownloadFailed, match=r"127\.0\.0\.1"):
-        await fetch()
-
-
 async def test_weights_in_several_files(fetch: Fetch, hub: HubImitation) -> None:
     model, _ = replicas.weights(replicas.EMBEDDERS["bert-dense"])
     files = hub.repositories["org/repo"]

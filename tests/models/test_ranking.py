@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.errors import ModelCorrupt, ModelRejected
@@ -86,11 +86,6 @@ def test_scores_are_those_of_numpy(tiny: Tiny) -> None:
         expected = [tiny.expected(query, document) for document in DOCUMENTS]
         assert [score for score, _ in found] == pytest.approx(expected, abs=1e-3)
         assert [tokens for _, tokens in found] == [len(tiny.model.ids(query, document)) for document in DOCUMENTS]
-
-
-def test_scores_differ(tiny: Tiny) -> None:
-    scores = tiny.scores("who counts the boats", DOCUMENTS)
-    assert max(scores) - min(scores) > 0.01, "else the comparison with NumPy would say little"
 
 
 def test_a_long_document_is_read_in_steps(qwen3: Path) -> None:
@@ -194,7 +189,6 @@ def test_scores_do_not_depend_on_what_was_read_before(tiny: Tiny) -> None:
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
 def test_scores_hardly_depend_on_what_is_read_in_the_same_step(kind: str, tmp_path: Path) -> None:
     @given(ends=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 300)), min_size=2, max_size=30))
-    @settings(max_examples=20)
     def check(ends: list[tuple[int, int]]) -> None:
         texts = [WORDS[at : at + length] for at, length in ends]
         alone = [score for text in texts for score in one.scores("boats?", [text])]
@@ -224,7 +218,7 @@ def test_the_end_comes_between_documents(tiny: Tiny) -> None:
     assert list(tiny.engine.scores("boats", DOCUMENTS, stop=stop)) == []
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.005])
+@pytest.mark.parametrize("after_s", [0.001, 0.005])
 def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, after_s: float) -> None:
     texts = [WORDS] * 4
     expected = tiny.scores("boats", texts)

@@ -15,7 +15,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from keyrings.alt.file import PlaintextKeyring
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
 from gnod.models.profiles import EmbeddingText
@@ -67,8 +66,7 @@ async def test_a_query_goes_ahead_of_documents(server: EndpointImitation) -> Non
         embedder = it.embedder(server.uri)
         chunks = [EmbeddingText("", "", f"document {number}") for number in range(160)]
         work = asyncio.create_task(embedder.documents(chunks))
-        while not server.asked:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await until(lambda: server.asked)
         await embedder.query("heron")
         before = next(at for at, each in enumerate(server.asked) if "heron" in str(each.body["input"][1:]))
         await work
@@ -204,15 +202,6 @@ async def test_a_server_that_hangs_does_not_cost_every_query_its_time(server: En
 
 
 class TestKeys:
-    @pytest.fixture
-    def keys_file(self, tmp_path: Path) -> Iterator[None]:
-        backend = PlaintextKeyring()
-        backend.file_path = str(tmp_path / "keys.cfg")
-        before = keyring.get_keyring()
-        keyring.set_keyring(backend)
-        yield
-        keyring.set_keyring(before)
-
     async def test_from_the_environment(self, server: EndpointImitation, monkeypatch: pytest.MonkeyPatch) -> None:
         endpoint = endpoint_of(server.uri)
         assert endpoint
@@ -230,7 +219,7 @@ class TestKeys:
                 await it.embedder(other.uri).query("heron")
                 assert other.asked[-1].key is None, "a key belongs to one server"
 
-    @pytest.mark.usefixtures("keys_file")
+    @pytest.mark.usefixtures("keyring_file")
     async def test_from_the_keyring_when_the_server_wants_one(self, server: EndpointImitation) -> None:
         async with remote() as it:
             await it.embedder(server.uri).query("heron")

@@ -168,14 +168,11 @@ def _sample(attached: AttachedCollections) -> object:
     return found and found.shared and found.shared.sample
 
 
-def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
-    async def compare() -> None:
-        async with reader(published, tmp_path) as there:
-            for query in QUERIES:
-                assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
-                assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
-
-    asyncio.run(compare())
+async def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        for query in QUERIES:
+            assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
+            assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
 
 
 async def by_words(there: Reader, query: str) -> dict[str, float]:
@@ -186,10 +183,8 @@ async def by_words(there: Reader, query: str) -> dict[str, float]:
 
 
 def by_words_of(published: SmallIndex, query: str) -> dict[str, float]:
-    def work(connection: Connection) -> dict[str, float]:
-        return paths(connection, lexical.search(connection, parse_clauses(query), Filters(), limit=10).ranked)
-
-    return published.database.submit_read(work).result()
+    connection = published.reader
+    return paths(connection, lexical.search(connection, parse_clauses(query), Filters(), limit=10).ranked)
 
 
 async def fused(there: Reader, query: str) -> dict[str, float]:
@@ -204,14 +199,10 @@ async def fused(there: Reader, query: str) -> dict[str, float]:
 
 
 def fused_of(published: SmallIndex, query: str) -> dict[str, float]:
-    lines = parse_query(query).lines
-
-    def work(connection: Connection) -> dict[str, float]:
-        words = retrieval.survey_words(connection, lines, Filters())
-        meant = [line for line in lines if not line.is_lexical]
-        return best(connection, retrieval.retrieve(connection, Nearest(), words, meant, meaning(query), Filters()))
-
-    return published.database.submit_read(work).result()
+    lines, connection = parse_query(query).lines, published.reader
+    words = retrieval.survey_words(connection, lines, Filters())
+    meant = [line for line in lines if not line.is_lexical]
+    return best(connection, retrieval.retrieve(connection, Nearest(), words, meant, meaning(query), Filters()))
 
 
 def meaning(query: str) -> QueryVectors:
@@ -230,105 +221,87 @@ def paths(connection: Connection, ranked: Sequence[RankedDocument]) -> dict[str,
     return {by_id[each.id].path: each.score for each in ranked}
 
 
-def test_own_and_shared_documents_compete_as_in_one_index(published: SmallIndex, tmp_path: Path) -> None:
+async def test_own_and_shared_documents_compete_as_in_one_index(published: SmallIndex, tmp_path: Path) -> None:
     own = texts_of(100, seed=4)
     together = SmallIndex(tmp_path / "together.sqlite")
     together.add(texts_of(150, seed=3), language="en")
     together.add(own, collection="own", language="en")
-
-    async def compare() -> None:
-        (tmp_path / "reader").mkdir()
-        mine = SmallIndex(tmp_path / "reader" / "index.sqlite")
-        mine.add(own, collection="own", language="en")
-        mine.close()
-        async with reader(published, tmp_path / "reader") as there:
-            for query in QUERIES:
-                expected, found = by_words_of(together, query), await by_words(there, query)
-                # Each index has a mean length of its own, which moves scores by a hundredth.
-                for path in expected.keys() & found.keys():
-                    assert found[path] == pytest.approx(expected[path], rel=0.05), (query, path)
-                assert len(expected.keys() & found.keys()) >= 0.8 * len(expected), query
-
-    asyncio.run(compare())
+    (tmp_path / "reader").mkdir()
+    mine = SmallIndex(tmp_path / "reader" / "index.sqlite")
+    mine.add(own, collection="own", language="en")
+    mine.close()
+    async with reader(published, tmp_path / "reader") as there:
+        for query in QUERIES:
+            expected, found = by_words_of(together, query), await by_words(there, query)
+            # Each index has a mean length of its own, which moves scores by a hundredth.
+            for path in expected.keys() & found.keys():
+                assert found[path] == pytest.approx(expected[path], rel=0.05), (query, path)
+            assert len(expected.keys() & found.keys()) >= 0.8 * len(expected), query
     together.close()
 
 
-def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            before = await by_words(there, "refund")
-            removed = there.engine.remove_first(before)
-            assert removed not in await by_words(there, "refund")
-            assert len(await by_words(there, "refund")) == 10
-
-    asyncio.run(search())
+async def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        before = await by_words(there, "refund")
+        removed = there.engine.remove_first(before)
+        assert removed not in await by_words(there, "refund")
+        assert len(await by_words(there, "refund")) == 10
 
 
-def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Path) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path, budget_s=0.2) as there:
-            there.engine.works.clear()
-            async with there.searching() as (read, sources, notes, _):
-                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
-                assert found.ranked == []
-                assert notes == ["notes did not answer: no answer within 0.2 s; its documents were not searched"]
-            async with there.searching() as (_, sources, notes, _):
-                assert sources == ()
-                assert notes[0].startswith("notes did not answer")
-            there.engine.works.set()
-            async with asyncio.timeout(60):
-                while not await is_found(there):  # noqa: ASYNC110 - a busy machine may need more than the budget again
-                    await asyncio.sleep(0.05)
-
+async def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Path) -> None:
     async def is_found(there: Reader) -> bool:
         async with there.searching() as (read, sources, notes, _):
             found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
             return bool(found.ranked) and not notes
 
-    asyncio.run(search())
+    async with reader(published, tmp_path, budget_s=0.2) as there:
+        there.engine.works.clear()
+        async with there.searching() as (read, sources, notes, _):
+            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            assert found.ranked == []
+            assert notes == ["notes did not answer: no answer within 0.2 s; its documents were not searched"]
+        async with there.searching() as (_, sources, notes, _):
+            assert sources == ()
+            assert notes[0].startswith("notes did not answer")
+        there.engine.works.set()
+        async with asyncio.timeout(60):
+            while not await is_found(there):  # noqa: ASYNC110 - a busy machine may need more than the budget again
+                await asyncio.sleep(0.05)
 
 
-def test_what_was_not_fetched_in_time_is_said_and_found_later(
+async def test_what_was_not_fetched_in_time_is_said_and_found_later(
     published: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnod.shared.attached._FETCHING", 0.0)
     monkeypatch.setattr("gnod.shared.reading._FETCHED", 5)
-
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            for found_so_far in (5, 10):
-                async with there.searching() as (read, sources, notes, _):
-                    found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
-                assert len(found.ranked) == found_so_far
-                assert [note.partition(":")[2] for note in notes] == [
-                    " some of the results could not be fetched in time: search again to get them"
-                ]
-
-    asyncio.run(search())
+    async with reader(published, tmp_path) as there:
+        for found_so_far in (5, 10):
+            async with there.searching() as (read, sources, notes, _):
+                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            assert len(found.ranked) == found_so_far
+            assert [note.partition(":")[2] for note in notes] == [
+                " some of the results could not be fetched in time: search again to get them"
+            ]
 
 
 @pytest.mark.parametrize("change", ["key", "vector", "payload", "piece"])
-def test_documents_that_no_publisher_sends_are_refused(published: SmallIndex, tmp_path: Path, change: str) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            there.engine.spoil(change)
-            async with there.searching() as (read, sources, notes, _):
-                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
-                assert (found.ranked, len(notes)) == ([], 1)
-                assert "damaged" in notes[0]
+async def test_documents_that_no_publisher_sends_are_refused(
+    published: SmallIndex, tmp_path: Path, change: str
+) -> None:
+    async with reader(published, tmp_path) as there:
+        there.engine.spoil(change)
+        async with there.searching() as (read, sources, notes, _):
+            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            assert (found.ranked, len(notes)) == ([], 1)
+            assert "damaged" in notes[0]
 
-    asyncio.run(search())
 
-
-def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Path) -> None:
-    async def search(*, damages: bool) -> dict[str, float]:
-        async with reader(published, tmp_path) as there:
-            found = await by_words(there, "refund")
-        if damages:
-            (tmp_path / "shared-notes.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
-        return found
-
-    assert asyncio.run(search(damages=True)) == asyncio.run(search(damages=False))
+async def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        found = await by_words(there, "refund")
+    (tmp_path / "shared-notes.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
+    async with reader(published, tmp_path) as there:
+        assert await by_words(there, "refund") == found
 
 
 def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp_path: Path) -> None:
@@ -348,25 +321,22 @@ def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp
         replica.close()
 
 
-def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
-    async def search() -> None:
-        async with reader(published, tmp_path) as there:
-            there.engine.says = {"analysis": 0, "behind": 12}
-            await until(lambda: there.attached.reports()[0].limits)
-            async with there.searching() as (read, sources, notes, behind):
-                given = (read, sources, parse_clauses("refund"), Filters())
-                assert (await joint.search_words(*given, limit=10)).ranked == []
-                assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
-                assert behind == 12
-                near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
-                assert len(near) == 10
-            there.engine.says = {"model": None}
-            await until(lambda: not there.attached.reports()[0].limits)
-            assert await by_words(there, "refund")
-            for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
-                there.engine.says = {name: value}
-                await until(lambda: there.attached.reports()[0].problem)
-                there.engine.says = {}
-                await until(lambda: not there.attached.reports()[0].problem)
-
-    asyncio.run(search())
+async def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
+    async with reader(published, tmp_path) as there:
+        there.engine.says = {"analysis": 0, "behind": 12}
+        await until(lambda: there.attached.reports()[0].limits)
+        async with there.searching() as (read, sources, notes, behind):
+            given = (read, sources, parse_clauses("refund"), Filters())
+            assert (await joint.search_words(*given, limit=10)).ranked == []
+            assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
+            assert behind == 12
+            near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
+            assert len(near) == 10
+        there.engine.says = {"model": None}
+        await until(lambda: not there.attached.reports()[0].limits)
+        assert await by_words(there, "refund")
+        for name, value in (("format", 99), ("average", float("nan")), ("documents", -1)):
+            there.engine.says = {name: value}
+            await until(lambda: there.attached.reports()[0].problem)
+            there.engine.says = {}
+            await until(lambda: not there.attached.reports()[0].problem)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.machine import Machine, wait_until
 from tests.shared.milvus_server import MilvusServer
-from tests.shared.swallowing import Swallowing
+from tests.shared.proxy import SwallowingProxy
 
 pytestmark = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_an_edit_of_the_publisher_is_found(machine: Machine, publisher: Machine,
 
 
 def test_a_server_that_swallows_everything_costs_one_budget(machine: Machine, handbook: str) -> None:
-    with Swallowing(handbook) as proxy:
+    with SwallowingProxy(handbook) as proxy:
         machine.ok("collection", "attach", proxy.address, "--name", "far", "--yes")
         wait_until_searched(machine, "far")
         proxy.swallow()

@@ -14,8 +14,8 @@ import pytest
 
 from gnod.errors import GnoError
 from gnod.shared.milvus.engine import MilvusEngine
-from tests.shared.cutting_proxy import CuttingProxy
 from tests.shared.milvus_server import MilvusServer, connect_to
+from tests.shared.proxy import CuttingProxy
 from tests.shared.published import URI, Published
 from tests.small_index import SmallIndex
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -24,45 +23,22 @@ from tests.configured.test_egress import Daemon, daemon
 from tests.models.remote_bench import LAN
 from tests.rpc.harness import places_in
 from tests.shared.milvus_server import MilvusServer
+from tests.shared.proxy import Proxy
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 
-class CountingProxy:
-    """Stands in front of a port of this machine, as a machine of the local network."""
+class CountingProxy(Proxy):
+    """A machine of the local network."""
 
     def __init__(self, port: int) -> None:
         self.received = 0
-        self._target = port
-        self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server((LAN, 0))
-        self.port = int(self._listener.getsockname()[1])
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(port, LAN)
 
-    def close(self) -> None:
-        for each in (self._listener, *self._sockets):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
-                self._sockets += [client, server]
-                threading.Thread(target=self._pump, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._pump, args=(server, client, False), daemon=True).start()
-
-    def _pump(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                self.received += len(data) if counts else 0
-                target.sendall(data)
-        for each in (source, target):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+    def request(self, data: bytes, server: socket.socket) -> None:
+        self.received += len(data)
+        super().request(data, server)
 
 
 class World(NamedTuple):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import keyring
 import pytest
-from keyrings.alt.file import PlaintextKeyring
 
 from gnod.config.shared_addresses import parse
 from gnod.egress import Purpose, Scope
@@ -33,24 +31,15 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
         server.kill()
 
 
-@pytest.fixture
-def keyring_file(tmp_path: Path) -> Iterator[PlaintextKeyring]:
-    before = keyring.get_keyring()
-    made = PlaintextKeyring()
-    made.file_path = str(tmp_path / "keyring")
-    keyring.set_keyring(made)
-    yield made
-    keyring.set_keyring(before)
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("keyring_file")
 async def test_a_token_comes_from_the_environment_or_the_keyring(
-    guarded: MilvusServer, keyring_file: PlaintextKeyring, monkeypatch: pytest.MonkeyPatch
+    guarded: MilvusServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = guarded.address("handbook")
     with pytest.raises(TokenRefused, match=r"`keyring set gnod-shared 127\.0\.0\.1:\d+`, or in GNO_TOKEN_127_0_0_1"):
         await opening.open_engine(address, GATE, PURPOSE, Addresses())
-    keyring_file.set_password(opening.SERVICE, opening.account(address), TOKEN)
+    keyring.set_password(opening.SERVICE, opening.account(address), TOKEN)
     engine = await opening.open_engine(address, GATE, PURPOSE, Addresses())
     assert engine.header() is None
     engine.close()

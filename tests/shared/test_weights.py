@@ -37,15 +37,12 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
         )
         fulltext.store(connection, dict(enumerate(stored, 1)))
 
-    index.database.submit_write(work).result()
+    index.write(work)
 
 
 def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
-    def work(connection: Connection) -> dict[int, float]:
-        terms = [Term((fulltext.quote(word),)) for word in words]
-        return dict(fulltext.search(connection, fulltext.weigh(connection, terms), Filters(), 100).best)
-
-    return index.database.submit_read(work).result()
+    terms = [Term((fulltext.quote(word),)) for word in words]
+    return dict(fulltext.search(index.reader, fulltext.weigh(index.reader, terms), Filters(), 100).best)
 
 
 @given(stored=st.lists(TERMS, min_size=1, max_size=6), words=st.sets(st.sampled_from(WORDS), min_size=1, max_size=3))

@@ -13,7 +13,7 @@ HOUR = 3600
 
 
 def test_files_count_at_their_last_change(small_index: SmallIndex) -> None:
-    small_index.database.submit_write(_fill).result()
+    small_index.write(_fill)
 
     def read(connection: Connection) -> list[Activity]:
         return activity.read(connection, 100.5 * HOUR, 3, HOUR)

@@ -19,11 +19,11 @@ BEGIN = Position(0)
 
 
 def page(index: SmallIndex, position: Position = BEGIN, *names: str, limit: int = 1000) -> ChangePage:
-    return index.database.submit_read(lambda c: changes.read(c, position, names, limit)).result()
+    return changes.read(index.reader, position, names, limit)
 
 
 def now(index: SmallIndex) -> Position:
-    return index.database.submit_read(changes.present).result()
+    return changes.present(index.reader)
 
 
 def told(page: ChangePage) -> list[str]:
@@ -34,7 +34,7 @@ def told(page: ChangePage) -> list[str]:
 
 
 def fail(index: SmallIndex, path: str, kind: str = "corrupt", message: str = "It is damaged.") -> None:
-    index.database.submit_write(
+    index.write(
         lambda c: failures.note(
             c,
             collections.id_of(c, "notes"),
@@ -45,11 +45,11 @@ def fail(index: SmallIndex, path: str, kind: str = "corrupt", message: str = "It
             stat=None,
             now=0.0,
         )
-    ).result()
+    )
 
 
 def forget(index: SmallIndex, path: str) -> None:
-    index.database.submit_write(lambda c: failures.forget(c, collections.id_of(c, "notes"), [path])).result()
+    index.write(lambda c: failures.forget(c, collections.id_of(c, "notes"), [path]))
 
 
 def test_everything_from_the_beginning_in_order(small_index: SmallIndex) -> None:
@@ -84,10 +84,8 @@ def test_a_path_is_listed_once_in_its_newest_state(small_index: SmallIndex) -> N
 def test_a_touch_is_no_change(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     seen = now(small_index)
-    small_index.database.submit_write(
-        lambda c: writing.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3))
-    ).result()
-    small_index.database.submit_write(writing.invalidate).result()
+    small_index.write(lambda c: writing.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3)))
+    small_index.write(writing.invalidate)
     small_index.add({"a.md": "# A\n"})
     assert now(small_index) == seen
 
@@ -173,9 +171,7 @@ def test_a_collection_that_goes_takes_its_documents_and_failures_with_it(small_i
     fail(small_index, "photo.jpg", "binary")
     small_index.add({"c.md": "# C\n"}, "work")
     seen = now(small_index)
-    small_index.database.submit_write(
-        lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], [])
-    ).result()
+    small_index.write(lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], []))
     found = page(small_index, seen)
     assert sorted(told(found)) == ["removed notes/a.md", "removed notes/b.pdf"]
     assert not found.is_reset
@@ -185,7 +181,7 @@ def test_a_bare_cascade_is_no_way_around_the_clock(small_index: SmallIndex) -> N
     small_index.add({"a.md": "# A\n"})
     fail(small_index, "b.pdf")
     seen = now(small_index)
-    small_index.database.submit_write(lambda c: c.execute("DELETE FROM collections").get).result()
+    small_index.write(lambda c: c.execute("DELETE FROM collections").get)
     assert sorted(told(page(small_index, seen))) == ["removed notes/a.md", "removed notes/b.pdf"]
 
 
@@ -194,7 +190,7 @@ def test_a_collection_that_is_renamed(small_index: SmallIndex) -> None:
     small_index.remove("gone.md")
     fail(small_index, "b.pdf")
     seen = now(small_index)
-    small_index.database.submit_write(lambda c: collections.rename(c, "notes", "diary")).result()
+    small_index.write(lambda c: collections.rename(c, "notes", "diary"))
     found = page(small_index, seen)
     assert not found.is_reset
     present = [each for each in told(found) if not each.startswith("removed")]
@@ -209,7 +205,7 @@ def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
     small_index.remove("b.md")
     small_index.add({"c.md": "# C\n"})
     recent = now(small_index)
-    small_index.database.submit_write(maintenance.purge).result()
+    small_index.write(maintenance.purge)
     found = page(small_index, seen)
     assert found.is_reset
     assert told(found) == ["indexed notes/a.md", "indexed notes/c.md"]
@@ -223,7 +219,7 @@ def test_starting_over_page_by_page_ends(small_index: SmallIndex) -> None:
     seen = now(small_index)
     small_index.add({"x.md": "# X\n"})
     small_index.remove("x.md")
-    small_index.database.submit_write(maintenance.purge).result()
+    small_index.write(maintenance.purge)
     position = seen
     pages: list[ChangePage] = []
     while not pages or pages[-1].more:
@@ -237,7 +233,7 @@ def test_a_purge_while_a_client_starts_over(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     first = page(small_index, limit=2)
     small_index.remove("0.md")  # was told already, and will be gone without a trace
-    small_index.database.submit_write(maintenance.purge).result()
+    small_index.write(maintenance.purge)
     assert page(small_index, first.position, limit=2).is_reset
 
 
@@ -256,7 +252,7 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.add({"a.md": "# A\n"})
     index.remove("a.md")
     seen = now(index)
-    index.database.submit_write(maintenance.purge).result()  # the last row is gone; the clock is not
+    index.write(maintenance.purge)  # the last row is gone; the clock is not
     index.database.submit_maintenance(maintenance.compact).result()
     index.close()
     index = SmallIndex(tmp_path / "i.sqlite")
@@ -293,17 +289,17 @@ def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
 
 def test_a_clock_lost_in_a_power_cut_is_detected(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
-    index.database.submit_write(changes.leap).result()
+    index.write(changes.leap)
     index.add({"a.md": "# A\n"})
     seen = now(index)
-    index.database.submit_write(changes.leap).result()
+    index.write(changes.leap)
     index.add({"b.md": "# B\n"})
     assert told(page(index, seen)) == ["indexed notes/b.md"]
 
     # What was told of commits that are gone: a document that nobody will hear of again.
     lost = Position(now(index).clock + 3)
     for _ in range(3):
-        index.database.submit_write(changes.leap).result()
+        index.write(changes.leap)
     assert now(index).clock > lost.clock
     index.add({"c.md": "# C\n"})
     assert told(page(index, seen)) == ["indexed notes/b.md", "indexed notes/c.md"]
@@ -317,10 +313,10 @@ def test_a_clock_lost_in_a_power_cut_is_detected(tmp_path: Path) -> None:
 def test_old_leaps_are_forgotten(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "i.sqlite")
     index.add({"a.md": "# A\n"})
-    index.database.submit_write(changes.leap).result()
+    index.write(changes.leap)
     early, lost = now(index), Position(now(index).clock - 1)
     for _ in range(200):
-        index.database.submit_write(changes.leap).result()
+        index.write(changes.leap)
     assert page(index, early).is_reset
     assert page(index, lost).is_reset
     assert not page(index, now(index)).is_reset
@@ -337,9 +333,9 @@ def test_readers_start_over_when_an_older_database_is_restored(tmp_path: Path) -
     assert told(first) == ["indexed notes/a.md"]  # and the other, as it is now, at the end
     index.close()
     older = SmallIndex(copy)
-    older.database.submit_write(changes.leap).result()
+    older.write(changes.leap)
     assert told(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
-    older.database.submit_write(changes.make_readers_start_over).result()
+    older.write(changes.make_readers_start_over)
     anew = page(older, first.position)
     assert anew.is_reset
     assert told(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]

@@ -43,7 +43,7 @@ def test_a_removed_document_leaves_one_row_and_can_come_back(small_index: SmallI
 def test_removing_a_collection_takes_only_its_own(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "shared text"}, collection="one")
     small_index.add({"a.md": "shared text", "b.md": "other"}, collection="two")
-    assert small_index.database.submit_write(lambda c: collections.remove(c, "two")).result() == 2
+    assert small_index.write(lambda c: collections.remove(c, "two")) == 2
     assert small_index.search("shared") == ["a.md"]
     assert small_index.rows("SELECT count(*) FROM content") == [(1,)]
     assert small_index.rows("SELECT count(*) FROM documents_fts") == [(1,)]
@@ -52,7 +52,7 @@ def test_removing_a_collection_takes_only_its_own(small_index: SmallIndex) -> No
 def test_renaming_a_collection_touches_no_document(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "zebra"}, collection="one")
     before = small_index.rows("SELECT * FROM documents")
-    small_index.database.submit_write(lambda c: collections.rename(c, "one", "two")).result()
+    small_index.write(lambda c: collections.rename(c, "one", "two"))
     assert small_index.rows("SELECT * FROM documents") == before
     assert small_index.search("zebra", Filters(collections=("two",))) == ["a.md"]
 
@@ -61,9 +61,7 @@ def test_listing_below_a_prefix_respects_path_parts(small_index: SmallIndex) -> 
     small_index.add({"a/x.md": "1", "a/b/y.md": "2", "ab/z.md": "3", "a.md": "4"})
 
     def paths(prefix: str) -> list[str]:
-        return small_index.database.submit_read(
-            lambda c: [d.path for d in documents.under(c, "notes", prefix, 10, 0)]
-        ).result()
+        return [d.path for d in documents.under(small_index.reader, "notes", prefix, 10, 0)]
 
     assert paths("a") == ["a/b/y.md", "a/x.md"]
     assert paths("a/b/y.md") == ["a/b/y.md"]

@@ -29,10 +29,10 @@ def index(tmp_path: Path) -> Iterator[SmallIndex]:
 
 
 def has_lost_words(index: SmallIndex) -> bool:
-    return index.database.submit_read(fts_integrity.has_lost_words).result()
+    return fts_integrity.has_lost_words(index.reader)
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=edits)
 def test_whatever_is_added_changed_and_removed_nothing_is_lost(
     edits: list[tuple[str, str] | str], index: SmallIndex
@@ -61,9 +61,7 @@ def test_a_list_of_parts_that_has_lost_some(index: SmallIndex, is_empty: bool) -
     index.add({"one.md": "# One\n\nkestrel"})
     older = EMPTY if is_empty else index.database.submit_read(list_of_parts).result()
     index.add({"two.md": "# Two\n\nharbour"})
-    index.database.submit_write(put_back).result()
-    assert (
-        index.database.submit_read(lambda connection: connection.execute("PRAGMA integrity_check").get).result() == "ok"
-    )
+    index.write(put_back)
+    assert index.reader.execute("PRAGMA integrity_check").get == "ok"
     assert has_lost_words(index)
-    assert index.database.submit_read(damage.find).result() == "words are missing from the full-text table"
+    assert damage.find(index.reader) == "words are missing from the full-text table"

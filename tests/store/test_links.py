@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gnod.store.connection import Connection
 from gnod.store.links import links
 from gnod.store.tables import documents
 from tests.small_index import SmallIndex
@@ -14,37 +13,30 @@ from tests.small_index import SmallIndex
 def leads(index: SmallIndex, path: str, collection: str = "notes") -> list[list[str]]:
     """Return, for each link in a document, the paths of the documents that it may mean."""
 
-    def work(connection: Connection) -> list[list[str]]:
-        document = documents.by_path(connection, collection, path)
-        assert document is not None
-        found = links.outgoing(connection, document.id)
-        return [[meant.path for meant in links.meant(connection, each)] for each in found]
-
-    return index.database.submit_read(work).result()
+    connection = index.reader
+    document = documents.by_path(connection, collection, path)
+    assert document is not None
+    found = links.outgoing(connection, document.id)
+    return [[meant.path for meant in links.meant(connection, each)] for each in found]
 
 
 def from_where(index: SmallIndex, path: str, **options: int) -> tuple[list[str], int]:
-    def work(connection: Connection) -> tuple[list[str], int]:
-        document = documents.by_path(connection, "notes", path)
-        assert document is not None
-        found = links.incoming(connection, document.id, **options)
-        by_id = documents.by_ids(connection, [each.document_id for each in found.links])
-        return [by_id[each.document_id].path for each in found.links], found.total
-
-    return index.database.submit_read(work).result()
+    connection = index.reader
+    document = documents.by_path(connection, "notes", path)
+    assert document is not None
+    found = links.incoming(connection, document.id, **options)
+    by_id = documents.by_ids(connection, [each.document_id for each in found.links])
+    return [by_id[each.document_id].path for each in found.links], found.total
 
 
 def asked(index: SmallIndex, function: Any, *arguments: object) -> Any:
-    return index.database.submit_read(lambda connection: function(connection, *arguments)).result()
+    return function(index.reader, *arguments)
 
 
 def orphans(index: SmallIndex, collection: str | None, prefix: str) -> list[str]:
-    def work(connection: Connection) -> list[str]:
-        ids = links.orphans(connection, collection, prefix)
-        by_id = documents.by_ids(connection, ids)
-        return [by_id[each].path for each in ids]
-
-    return index.database.submit_read(work).result()
+    ids = links.orphans(index.reader, collection, prefix)
+    by_id = documents.by_ids(index.reader, ids)
+    return [by_id[each].path for each in ids]
 
 
 def test_a_name_is_an_exact_path_then_the_shortest_then_an_alias(small_index: SmallIndex) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from gnod.store.connection import Connection
@@ -12,11 +10,11 @@ from tests.small_index import SmallIndex
 
 
 def get(index: SmallIndex, key: str) -> str | None:
-    return index.database.submit_read(partial(llm_cache.get, key=key)).result()
+    return llm_cache.get(index.reader, key=key)
 
 
 def put(index: SmallIndex, key: str, value: str, now: float) -> None:
-    index.database.submit_write(lambda c: llm_cache.put(c, key, value, now)).result()
+    index.write(lambda c: llm_cache.put(c, key, value, now))
 
 
 def test_what_is_put_is_got_and_may_be_put_again(small_index: SmallIndex) -> None:
@@ -54,7 +52,7 @@ def test_pruning_a_full_cache_uses_the_index(small_index: SmallIndex) -> None:
         rows = ((str(i), "v", float(i), float(i)) for i in range(llm_cache.KEPT))
         connection.executemany("INSERT INTO llm_cache VALUES (?, ?, ?, ?)", rows)
 
-    small_index.database.submit_write(fill).result()
+    small_index.write(fill)
     put(small_index, "new", "v", 1e9)
     assert small_index.rows("SELECT count(*) FROM llm_cache") == [(llm_cache.KEPT,)]
     assert get(small_index, "0") is None

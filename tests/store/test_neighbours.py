@@ -24,16 +24,14 @@ def shown(connection: Connection, found: Graph) -> Shown:
 def around(
     index: SmallIndex, path: str, depth: int = 2, limit: int = 200, scope: link_graph.Scope = (None, "")
 ) -> Shown:
-    def work(connection: Connection) -> Shown:
-        document = documents.by_path(connection, "notes", path)
-        assert document is not None
-        return shown(connection, link_graph.around(connection, document.id, scope, depth, limit))
-
-    return index.database.submit_read(work).result()
+    connection = index.reader
+    document = documents.by_path(connection, "notes", path)
+    assert document is not None
+    return shown(connection, link_graph.around(connection, document.id, scope, depth, limit))
 
 
 def of_scope(index: SmallIndex, scope: link_graph.Scope, limit: int = 200) -> Shown:
-    return index.database.submit_read(lambda c: shown(c, link_graph.of_scope(c, scope, limit))).result()
+    return shown(index.reader, link_graph.of_scope(index.reader, scope, limit))
 
 
 TEXTS = {

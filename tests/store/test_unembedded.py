@@ -30,8 +30,8 @@ def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"text {n}" for n in range(9)})
     small_index.embed(ONE, limit=1)
     small_index.add({"new.md": "new"})
-    assert small_index.database.submit_read(lambda c: vectors.count_pending(c, ONE, ["notes"])).result() == 9
-    (chunk,) = small_index.database.submit_read(lambda c: vectors.pending(c, ONE, ["notes"], 1)).result()
+    assert vectors.count_pending(small_index.reader, ONE, ["notes"]) == 9
+    (chunk,) = vectors.pending(small_index.reader, ONE, ["notes"], 1)
     assert chunk.text == "new"
 
 
@@ -46,7 +46,7 @@ def test_a_count_that_took_long_is_kept_for_a_while(small_index: SmallIndex) -> 
     counted = PendingCounts(clock)
 
     def count() -> int:
-        return small_index.database.submit_read(lambda c: counted.of(c, ONE, ["notes"])).result()
+        return counted.of(small_index.reader, ONE, ["notes"])
 
     small_index.add({f"{n}.md": f"text {n}" for n in range(9)})
     small_index.embed(ONE, limit=1)
@@ -69,7 +69,7 @@ def test_an_edit_in_a_large_index_costs_what_it_costs_in_a_small_one(
         small_index.add({f"{folder}/{n}.md": f"{folder} {n}" for n in range(20 if folder == "few" else 400)})
         small_index.embed(ONE)
         small_index.add({"new.md": folder})
-        costs.append(small_index.database.submit_read(partial(_steps, lambda c: ask(c, ONE, ["notes"]))).result())
+        costs.append(_steps(lambda c: ask(c, ONE, ["notes"]), small_index.reader))
         small_index.embed(ONE)
     assert costs[1] < costs[0] * 1.2
 
@@ -186,7 +186,7 @@ class Life(RuleBasedStateMachine):
         return self.index.database.submit_read(work).result()
 
     def _write(self, work: Callable[[Connection], object]) -> None:
-        self.index.database.submit_write(work).result()
+        self.index.write(work)
 
 
 def _count(uri: str, connection: Connection) -> int:

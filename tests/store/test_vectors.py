@@ -10,7 +10,6 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import index_schema
-from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance
 from gnod.store.tables.filters import Condition
 from gnod.store.vectors import knn, vector_rows, vectors
@@ -31,17 +30,15 @@ def index(small_index: SmallIndex) -> Iterator[SmallIndex]:
 def assert_consistent(index: SmallIndex) -> None:
     """What must hold after every transaction."""
 
-    def work(connection: Connection) -> None:
-        stray = "FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)"
-        assert connection.execute(f"SELECT count(*) {stray}").get == 0
-        for model in vector_rows.models(connection):
-            what_is_left = "SELECT embed_hash FROM {} WHERE model_id = ? ORDER BY 1"
-            kept, true = (
-                connection.execute(what_is_left.format(t), (model.id,)).fetchall() for t in ("unembedded", "embeddable")
-            )
-            assert kept == sorted(set(true))
-
-    index.database.submit_read(work).result()
+    connection = index.reader
+    stray = "FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)"
+    assert connection.execute(f"SELECT count(*) {stray}").get == 0
+    for model in vector_rows.models(connection):
+        what_is_left = "SELECT embed_hash FROM {} WHERE model_id = ? ORDER BY 1"
+        kept, true = (
+            connection.execute(what_is_left.format(t), (model.id,)).fetchall() for t in ("unembedded", "embeddable")
+        )
+        assert kept == sorted(set(true))
 
 
 def count(index: SmallIndex, table: str = "content_vectors") -> object:
@@ -54,11 +51,11 @@ def ids(index: SmallIndex) -> dict[object, object]:
 
 def test_what_is_embedded_is_the_own_title_the_headings_and_the_text(index: SmallIndex) -> None:
     index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"})
-    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     assert chunk[1:] == ("Zebra", "Zebra", "# Zebra\n\n## Stripes\n\ntext")
     assert index.embed(URI) == 1
-    assert index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result() == []
-    assert index.database.submit_read(lambda c: vectors.count_pending(c, OTHER, ["notes"])).result() == 1
+    assert vectors.pending(index.reader, URI, ["notes"], 10) == []
+    assert vectors.count_pending(index.reader, OTHER, ["notes"]) == 1
 
 
 def test_documents_of_one_text_are_embedded_once(index: SmallIndex) -> None:
@@ -74,11 +71,9 @@ def test_documents_of_one_text_are_embedded_once(index: SmallIndex) -> None:
 def test_only_chunks_of_these_collections_are_pending(index: SmallIndex) -> None:
     index.add({"a.md": "one"}, collection="one")
     index.add({"b.md": "two"}, collection="two")
-    assert [c.text for c in index.database.submit_read(lambda c: vectors.pending(c, URI, ["two"], 10)).result()] == [
-        "two"
-    ]
-    assert index.database.submit_read(lambda c: vectors.pending(c, URI, [], 10)).result() == []
-    assert len(index.database.submit_read(lambda c: vectors.pending(c, URI, ["one", "two"], 1)).result()) == 1
+    assert [c.text for c in vectors.pending(index.reader, URI, ["two"], 10)] == ["two"]
+    assert vectors.pending(index.reader, URI, [], 10) == []
+    assert len(vectors.pending(index.reader, URI, ["one", "two"], 1)) == 1
 
 
 def test_an_edit_keeps_the_vectors_of_chunks_that_did_not_change(index: SmallIndex) -> None:
@@ -94,11 +89,11 @@ def test_an_edit_keeps_the_vectors_of_chunks_that_did_not_change(index: SmallInd
 
 def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     index.add({"a.md": "lion"})
     late = {chunk.embed_hash: [StoredPiece(vector_of(URI, "late"))]}
-    assert index.database.submit_write(lambda c: vectors.put(c, URI, late)).result() == 0
-    index.database.submit_write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
+    assert index.write(lambda c: vectors.put(c, URI, late)) == 0
+    index.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late"))
     assert count(index, "embedding_errors") == 0
 
 
@@ -113,9 +108,9 @@ def test_vectors_are_stored_with_length_one(index: SmallIndex) -> None:
 @pytest.mark.parametrize("vector", [np.zeros(8), np.full(8, np.nan), np.full(8, np.inf)])
 def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
+    (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     with pytest.raises(InferenceFailed):
-        index.database.submit_write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [StoredPiece(vector)]})).result()
+        index.write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [StoredPiece(vector)]}))
     assert count(index) == 0
 
 
@@ -128,16 +123,16 @@ def test_a_model_has_one_length(index: SmallIndex) -> None:
 
 def test_failures_are_kept_listed_and_forgotten(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
-    (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
-    index.database.submit_write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "crashed")).result()
+    (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
+    index.write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "crashed"))
     assert index.embed(URI) == 0
-    (failed,) = index.database.submit_read(lambda c: vectors.failed(c, URI)).result()
+    (failed,) = vectors.failed(index.reader, URI)
     assert failed[1:] == ("crashed", "notes", "a.md", 1)
-    coverage = index.database.submit_read(lambda c: vectors.coverage(c, {"notes": URI, "none": None})).result()
+    coverage = vectors.coverage(index.reader, {"notes": URI, "none": None})
     assert coverage == [("notes", URI, 1, 0, 1), ("none", None, 0, 0, 0)]
-    index.database.submit_write(lambda c: vectors.forget_failed(c, URI)).result()
+    index.write(lambda c: vectors.forget_failed(c, URI))
     assert index.embed(URI) == 1
-    assert index.database.submit_read(lambda c: vectors.coverage(c, {"notes": URI})).result()[0][2:] == (1, 1, 0)
+    assert vectors.coverage(index.reader, {"notes": URI})[0][2:] == (1, 1, 0)
 
 
 def test_the_shares_of_very_many_pending_texts_are_estimated(
@@ -147,7 +142,7 @@ def test_the_shares_of_very_many_pending_texts_are_estimated(
     index.add({f"{n}.md": f"text {n}" for n in range(150)}, collection="one")
     index.add({f"{n}.md": f"other {n}" for n in range(350)}, collection="two")
     index.embed(URI, "one", limit=1)
-    found = index.database.submit_read(lambda c: vectors.coverage(c, {"one": URI, "two": URI})).result()
+    found = vectors.coverage(index.reader, {"one": URI, "two": URI})
     assert [each.chunks for each in found] == [150, 350]
     assert found[0].embedded <= 30
     assert found[1].embedded <= 30
@@ -158,67 +153,67 @@ def test_changing_the_model_keeps_the_old_vectors_until_nobody_wants_them(index:
     index.add({"b.md": "lion"}, collection="two")
     for name in ("one", "two"):
         index.embed(URI, name)
-        index.database.submit_write(partial(vectors.serve, collection=name, uri=URI)).result()
+        index.write(partial(vectors.serve, collection=name, uri=URI))
     index.embed(OTHER, "one", dimensions=4)
-    assert index.database.submit_read(vectors.serving).result() == {"one": URI, "two": URI}
-    index.database.submit_write(lambda c: vectors.serve(c, "one", OTHER)).result()
-    assert index.database.submit_write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 0
-    index.database.submit_write(lambda c: vectors.serve(c, "two", OTHER)).result()
-    assert index.database.submit_write(lambda c: vectors.drop_unserved(c, [OTHER])).result() == 1
+    assert vectors.serving(index.reader) == {"one": URI, "two": URI}
+    index.write(lambda c: vectors.serve(c, "one", OTHER))
+    assert index.write(lambda c: vectors.drop_unserved(c, [OTHER])) == 0
+    index.write(lambda c: vectors.serve(c, "two", OTHER))
+    assert index.write(lambda c: vectors.drop_unserved(c, [OTHER])) == 1
     assert count(index) == 1
-    index.database.submit_write(lambda c: collections.rename(c, "one", "uno")).result()
-    assert index.database.submit_read(vectors.serving).result() == {"two": OTHER, "uno": OTHER}
+    index.write(lambda c: collections.rename(c, "one", "uno"))
+    assert vectors.serving(index.reader) == {"two": OTHER, "uno": OTHER}
 
 
 def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> None:
     index.add({"a.md": LONG, "b.md": "zebra"})
     index.embed(URI)
-    index.database.submit_write(lambda c: vectors.serve(c, "notes", URI)).result()
-    index.database.submit_write(lambda c: collections.remove(c, "notes")).result()
+    index.write(lambda c: vectors.serve(c, "notes", URI))
+    index.write(lambda c: collections.remove(c, "notes"))
     assert count(index) == 0
-    assert index.database.submit_read(vectors.serving).result() == {}
+    assert vectors.serving(index.reader) == {}
     # What should not be there, were anything to go wrong.
-    index.database.submit_write(
+    index.write(
         lambda c: (
             c.execute("INSERT INTO mirrors (mirror_hash, markdown, title, packed) VALUES ('h', 'text', '', NULL)").get
         )
-    ).result()
-    index.database.submit_write(
+    )
+    index.write(
         lambda c: (
             c.execute("INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, 'h', zeroblob(32))").get
         )
-    ).result()
-    assert index.database.submit_write(maintenance.purge).result() == (0, 1)
-    assert index.database.submit_read(maintenance.totals).result().vectors == 0
+    )
+    assert index.write(maintenance.purge) == (0, 1)
+    assert maintenance.totals(index.reader).vectors == 0
 
 
 def test_the_vector_of_a_document_is_the_mean_of_its_chunks(index: SmallIndex) -> None:
     index.add({"a.md": LONG})
     index.embed(URI)
     mirror = str(index.rows("SELECT mirror_hash FROM documents")[0][0])
-    mean = index.database.submit_read(lambda c: vectors.document_vector(c, mirror, URI)).result()
+    mean = vectors.document_vector(index.reader, mirror, URI)
     blobs = [b for (b,) in index.rows("SELECT embedding FROM content_vectors") if isinstance(b, bytes)]
     expected = np.mean([np.frombuffer(b, "<f4") for b in blobs], axis=0)
     assert mean is not None
     assert np.allclose(mean, expected / np.linalg.norm(expected), atol=1e-6)
-    assert index.database.submit_read(lambda c: vectors.document_vector(c, mirror, OTHER)).result() is None
+    assert vectors.document_vector(index.reader, mirror, OTHER) is None
 
 
 def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
     index.add({"a.md": "zebra", "b.md": "lion"})
     index.embed(URI, limit=1)
     index.embed(URI)
-    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 0)).result() == (2, [1, 2])
+    assert vector_rows.changes_since(index.reader, 1, 0) == (2, [1, 2])
     ((first,),) = index.rows(
         "SELECT d.path FROM content_vectors v JOIN chunks k USING (embed_hash) JOIN documents d USING (mirror_hash)"
         " WHERE v.id = 1"
     )
     index.remove(str(first))
     # It left the document, then the chunk, and then it was deleted.
-    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 2)).result() == (5, [1])
-    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 9)).result() == (9, [])
+    assert vector_rows.changes_since(index.reader, 1, 2) == (5, [1])
+    assert vector_rows.changes_since(index.reader, 1, 9) == (9, [])
     kept = index_schema.KEPT_CHANGES
-    index.database.submit_write(
+    index.write(
         lambda c: (
             c.execute(
                 "WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < ?)"
@@ -226,8 +221,8 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
                 (kept + 2048,),
             ).get
         )
-    ).result()
-    assert index.database.submit_read(lambda c: vector_rows.changes_since(c, 1, 3)).result().ids is None
+    )
+    assert vector_rows.changes_since(index.reader, 1, 3).ids is None
     remaining = count(index, "vector_changes")
     assert isinstance(remaining, int)
     assert kept <= remaining < kept + 1024
@@ -242,10 +237,10 @@ def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex
     query /= np.linalg.norm(query)
     stored = index.rows("SELECT id, embedding FROM content_vectors WHERE model_id = 1")
     expected = {number: float(np.frombuffer(blob, "<f4") @ query) for number, blob in stored if isinstance(blob, bytes)}
-    found = index.database.submit_read(lambda c: knn.nearest(c, 1, query.tobytes(), limit)).result()
+    found = knn.nearest(index.reader, 1, query.tobytes(), limit)
     assert [each.vector_id for each in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
     assert [each.cosine for each in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
     condition = Condition("d.path IN ('1.md', '3.md')")
-    of_two = index.database.submit_read(lambda c: knn.of_documents(c, 1, query.tobytes(), condition)).result()
+    of_two = knn.of_documents(index.reader, 1, query.tobytes(), condition)
     assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
     assert len(of_two) == 2

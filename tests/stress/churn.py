@@ -9,8 +9,11 @@ from __future__ import annotations
 import io
 import random
 import shutil
+import textwrap
 import zipfile
 from pathlib import Path
+
+from tests.pdf_files import page_of_text
 
 KINDS = ("md", "md", "md", "txt", "html", "docx", "pdf", "py")
 _WORDS = [
@@ -181,31 +184,6 @@ def _docx(paragraphs: list[str]) -> bytes:
 
 
 def _pdf(paragraphs: list[str]) -> bytes:
-    lines = [words for each in paragraphs for words in [*_wrapped(each, 80), ""]][:55]
+    lines = [words for each in paragraphs for words in [*textwrap.wrap(each, 80), ""]][:55]
     shown = "".join(f"({line}) Tj T*\n" for line in lines)
-    stream = f"BT /F1 10 Tf 50 800 Td 14 TL\n{shown}ET"
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-        " /Resources << /Font << /F1 5 0 R >> >> >>",
-        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    text, offsets = "%PDF-1.4\n", []
-    for number, each in enumerate(objects, 1):
-        offsets.append(len(text))
-        text += f"{number} 0 obj\n{each}\nendobj\n"
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    start = len(text)
-    text += f"xref\n0 6\n0000000000 65535 f \n{table}trailer << /Size 6 /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
-    return text.encode()
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    lines = [""]
-    for word in text.split():
-        if len(lines[-1]) + len(word) >= width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+    return page_of_text(f"BT /F1 10 Tf 50 800 Td 14 TL\n{shown}ET".encode(), page=b"/MediaBox[0 0 595 842]")

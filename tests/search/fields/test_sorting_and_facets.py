@@ -39,15 +39,12 @@ def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = ""
     """Return the letters of the documents in order; those in `limited` lack a word of the query."""
     paths = {path[0]: path for path in SHELF}
 
-    def work(connection: Connection) -> str:
-        ranked = [
-            RankedDocument(id_, 1.0, None, {"every_word": float(letter not in limited)})
-            for letter, id_ in zip(whole, ids(connection, [paths[letter] for letter in whole]), strict=True)
-        ]
-        letters = dict(zip([each.id for each in ranked], whole, strict=True))
-        return "".join(letters[each.id] for each in ordering.ordered(connection, ranked, sort))
-
-    return index.database.submit_read(work).result()
+    ranked = [
+        RankedDocument(id_, 1.0, None, {"every_word": float(letter not in limited)})
+        for letter, id_ in zip(whole, ids(index.reader, [paths[letter] for letter in whole]), strict=True)
+    ]
+    letters = dict(zip([each.id for each in ranked], whole, strict=True))
+    return "".join(letters[each.id] for each in ordering.ordered(index.reader, ranked, sort))
 
 
 @pytest.mark.parametrize(
@@ -85,11 +82,8 @@ def test_an_unknown_order_names_those_that_exist(shelf: SmallIndex, sort: str, m
 
 
 def counted(index: SmallIndex, *names: str) -> dict[str, list[tuple[str, int]]]:
-    def work(connection: Connection) -> dict[str, list[tuple[str, int]]]:
-        found = facets.count(connection, names, ids(connection, list(SHELF)))
-        return {name: [(each.value, each.documents) for each in counts] for name, counts in found.items()}
-
-    return index.database.submit_read(work).result()
+    found = facets.count(index.reader, names, ids(index.reader, list(SHELF)))
+    return {name: [(each.value, each.documents) for each in counts] for name, counts in found.items()}
 
 
 def test_facets_count_documents(shelf: SmallIndex) -> None:

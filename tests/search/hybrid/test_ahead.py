@@ -34,58 +34,46 @@ class Embedding:
         return QueryVectors({"m": np.full((len(texts), 1), len(texts[0]), np.float32)}, {})
 
 
-def test_the_texts_are_sent_at_once_and_embedded_once() -> None:
-    async def run() -> None:
-        embed = Embedding()
-        async with ahead(embed, ["renew"], ["a passage"]) as vectors:
-            assert embed.begun == [["renew", "a passage"]]
-            embed.may_end.set()
-            assert (await vectors(("renew",), ("a passage",))).rows["m"].tolist() == [[5], [5]]
-        assert len(embed.begun) == 1
-
-    asyncio.run(run())
-
-
-def test_others_are_embedded_where_these_are_wanted() -> None:
-    async def run() -> None:
-        embed = Embedding()
-        async with ahead(embed, ["certifcate"], []) as vectors:
-            asked = asyncio.ensure_future(vectors(["certificate"], []))
-            await asyncio.sleep(0)
-            embed.may_end.set()
-            assert (await asked).rows["m"].tolist() == [[11]]
-        assert embed.begun == [["certifcate"], ["certificate"]]
-
-    asyncio.run(run())
-
-
-def test_what_nobody_wants_is_cancelled() -> None:
-    async def run() -> None:
-        embed = Embedding()
-        async with ahead(embed, [], []):
-            assert embed.begun == []
-        async with ahead(embed, ["renew"], []):
-            pass
-        await asyncio.sleep(0)
-        assert embed.cancelled == [["renew"]]
-        # One who did not wait to the end asks again, as for variants.
-        async with ahead(embed, ["renew"], []) as vectors:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(vectors(["renew"], []), 0.001)
-            embed.may_end.set()
-            assert (await vectors(["renew"], [])).rows["m"].tolist() == [[5]]
-
-    asyncio.run(run())
-
-
-def test_an_error_is_raised_where_the_vectors_are_wanted() -> None:
-    async def run() -> None:
-        embed = Embedding()
+async def test_the_texts_are_sent_at_once_and_embedded_once() -> None:
+    embed = Embedding()
+    async with ahead(embed, ["renew"], ["a passage"]) as vectors:
+        assert embed.begun == [["renew", "a passage"]]
         embed.may_end.set()
-        async with ahead(embed, ["bad"], []) as vectors:
-            with pytest.raises(NotEmbedded):
-                await vectors(["bad"], [])
-        async with ahead(embed, ["bad"], []):
-            await asyncio.sleep(0)  # fails, and nobody asks
+        assert (await vectors(("renew",), ("a passage",))).rows["m"].tolist() == [[5], [5]]
+    assert len(embed.begun) == 1
 
-    asyncio.run(run())
+
+async def test_others_are_embedded_where_these_are_wanted() -> None:
+    embed = Embedding()
+    async with ahead(embed, ["certifcate"], []) as vectors:
+        asked = asyncio.ensure_future(vectors(["certificate"], []))
+        await asyncio.sleep(0)
+        embed.may_end.set()
+        assert (await asked).rows["m"].tolist() == [[11]]
+    assert embed.begun == [["certifcate"], ["certificate"]]
+
+
+async def test_what_nobody_wants_is_cancelled() -> None:
+    embed = Embedding()
+    async with ahead(embed, [], []):
+        assert embed.begun == []
+    async with ahead(embed, ["renew"], []):
+        pass
+    await asyncio.sleep(0)
+    assert embed.cancelled == [["renew"]]
+    # One who did not wait to the end asks again, as for variants.
+    async with ahead(embed, ["renew"], []) as vectors:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(vectors(["renew"], []), 0.001)
+        embed.may_end.set()
+        assert (await vectors(["renew"], [])).rows["m"].tolist() == [[5]]
+
+
+async def test_an_error_is_raised_where_the_vectors_are_wanted() -> None:
+    embed = Embedding()
+    embed.may_end.set()
+    async with ahead(embed, ["bad"], []) as vectors:
+        with pytest.raises(NotEmbedded):
+            await vectors(["bad"], [])
+    async with ahead(embed, ["bad"], []):
+        await asyncio.sleep(0)  # fails, and nobody asks

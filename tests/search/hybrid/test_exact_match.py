@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -119,7 +119,6 @@ def test_a_query_without_words_matches_nothing(query: str) -> None:
     assert fraction(query, "a car") == 0.0
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=30), st.lists(st.sampled_from([" ", "\n", "\t", "  \n"]), min_size=2, max_size=2))
 def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[str]) -> None:
     terms = exact(query, ENGLISH)
@@ -130,7 +129,6 @@ def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[s
     assert matched_fraction(blanks[0].join(terms), terms) == 1.0
 
 
-@settings(max_examples=100)
 @given(st.text("abc äß冷凍.-\n", max_size=40), st.lists(st.text("abcäß冷凍", min_size=1, max_size=4), max_size=5))
 def test_a_fraction_is_one(text: str, terms: list[str]) -> None:
     found = matched_fraction(text, [term.casefold() for term in terms])

@@ -60,9 +60,7 @@ def test_what_is_excluded_or_filtered_stays_away(notes: SmallIndex) -> None:
 
 def test_a_name_of_most_documents_says_almost_nothing(notes: SmallIndex) -> None:
     def says(query: str) -> dict[int, float]:
-        found = notes.database.submit_read(
-            lambda c: lexical.survey(c, parse_clauses(query), Filters(), depth=2000)
-        ).result()
+        found = lexical.survey(notes.reader, parse_clauses(query), Filters(), depth=2000)
         return dict(found.named)
 
     of_folder, of_file = says("notes"), says("clocks")
@@ -85,9 +83,7 @@ def test_an_identifier_in_a_text_names_no_file_with_the_same_words(small_index: 
     small_index.add({"go/limit.go": "type tokenBucket struct\n", "go/other.go": "package other\n"}, language="en")
 
     def named(query: str) -> set[str]:
-        found = small_index.database.submit_read(
-            lambda c: lexical.survey(c, parse_clauses(query), Filters(), depth=2000)
-        ).result()
+        found = lexical.survey(small_index.reader, parse_clauses(query), Filters(), depth=2000)
         known = {row[0]: str(row[1]) for row in small_index.rows("SELECT id, path FROM documents")}
         return {known[id_] for id_ in found.named}
 

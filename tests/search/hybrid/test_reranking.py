@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -11,8 +11,6 @@ from gnod.search.hybrid.reranking import blend, excerpt
 from gnod.search.keyword import lexical
 from gnod.search.passages.best_passage import best_span
 from gnod.search.query.parsing import parse_text
-
-few = settings(max_examples=60)
 
 unit = st.floats(0, 1)
 fused_scores = st.lists(unit, min_size=1, max_size=30).map(lambda scores: sorted(scores, reverse=True))
@@ -27,12 +25,10 @@ class TestBlend:
         assert blend(fused, [0.0] * 30)[rank - 1] == pytest.approx(share)
         assert blend([0.0] * 30, [1.0] * 30)[rank - 1] == pytest.approx(1 - share)
 
-    @few
     @given(fused_scores)
     def test_without_reranking_nothing_changes(self, fused: list[float]) -> None:
         assert blend(fused, []) == fused
 
-    @few
     @given(fused_scores, st.lists(unit, max_size=30))
     def test_scores_are_in_range_and_the_unread_stay_behind(self, fused: list[float], reranked: list[float]) -> None:
         read = reranked[: len(fused)]
@@ -44,7 +40,6 @@ class TestBlend:
             assert unread == sorted(unread, reverse=True)
             assert all(score <= min(blended[: len(read)]) for score in unread)
 
-    @few
     @given(fused_scores, st.lists(unit, min_size=30, max_size=30), st.data())
     def test_a_reranking_cut_short_agrees_with_the_whole_about_what_it_has_read(
         self, fused: list[float], reranked: list[float], data: st.DataObject
@@ -110,7 +105,6 @@ class TestExcerpt:
         text = filler(3000)
         assert text.startswith(shown(text, 300, "xqzzy"))
 
-    @few
     @given(
         st.text(st.sampled_from("ab \ncrane日本\u0301"), min_size=1, max_size=900),
         st.integers(2, 400),

@@ -53,19 +53,16 @@ def retrieved(
     def meant(lines: Sequence[QueryLine]) -> list[QueryLine]:
         return sorted((x for x in lines if not x.is_lexical), key=lambda x: x.subquery.kind == "hyde")
 
-    def work(connection: Connection) -> Retrieved:
-        words = retrieval.survey_words(connection, [*originals, *added], wanted)
-        meanings = [*meant(originals), *meant(added)]
-        rows = [vector_of(URI, line.subquery.text) for line in meanings]
-        unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
-        given = QueryVectors(unit, {"notes": URI}) if rows else None
-        return retrieval.retrieve(
-            *(connection, Nearest(), words, meanings, given if with_vectors else None, wanted),
-            pool=pool,
-            knowledge=RetrievalFacts(reader=reader),
-        )
-
-    return index.database.submit_read(work).result()
+    words = retrieval.survey_words(index.reader, [*originals, *added], wanted)
+    meanings = [*meant(originals), *meant(added)]
+    rows = [vector_of(URI, line.subquery.text) for line in meanings]
+    unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
+    given = QueryVectors(unit, {"notes": URI}) if rows else None
+    return retrieval.retrieve(
+        *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted),
+        pool=pool,
+        knowledge=RetrievalFacts(reader=reader),
+    )
 
 
 def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
@@ -206,15 +203,15 @@ def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallInde
         vectors.serve(connection, "notes", URI)
         priors.put(connection, prior)
 
-    cars.database.submit_write(learn).result()
+    cars.write(learn)
     found = retrieved(cars, "car")
     assert set(found.trust.values()) == {Trust(vector=4.0)}
     assert found.trust.keys() == found.documents.keys()
-    assert cars.database.submit_read(priors.all_priors).result() == [prior]
-    cars.database.submit_write(lambda c: priors.put(c, prior._replace(model="file:/another.gguf"))).result()
+    assert priors.all_priors(cars.reader) == [prior]
+    cars.write(lambda c: priors.put(c, prior._replace(model="file:/another.gguf")))
     assert not retrieved(cars, "car").trust
-    assert cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
-    assert not cars.database.submit_write(lambda c: priors.reset(c, "notes")).result()
+    assert cars.write(lambda c: priors.reset(c, "notes"))
+    assert not cars.write(lambda c: priors.reset(c, "notes"))
 
 
 def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:

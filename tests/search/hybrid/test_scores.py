@@ -46,9 +46,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
 
 def by_keyword(index: SmallIndex, query: str, limit: int, min_score: float = 0.0) -> list[RankedDocument]:
     clauses = parse_clauses(query)
-    return index.database.submit_read(
-        lambda c: lexical.search(c, clauses, Filters(), limit=limit, min_score=min_score).ranked
-    ).result()
+    return lexical.search(index.reader, clauses, Filters(), limit=limit, min_score=min_score).ranked
 
 
 def by_both(

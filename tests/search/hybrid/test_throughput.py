@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.search.hybrid.budget import Backoff, RerankPlan, ThroughputEstimate
@@ -15,9 +15,6 @@ def measured(characters_per_s: float = FIRST, window: int = 5400) -> ThroughputE
     estimate = ThroughputEstimate()
     estimate.begin(characters_per_s, window)
     return estimate
-
-
-few = settings(max_examples=60)
 
 
 class TestPace:
@@ -32,7 +29,6 @@ class TestPace:
         assert {plan.characters for plan in plans if plan.documents < 20} == {400}
         assert plans[-1].documents == 3
 
-    @few
     @given(st.integers(2, 100), st.integers(0, 500), st.integers(600, 8000), st.floats(0.01, 60))
     def test_what_is_planned_can_be_read_in_time(self, documents: int, query: int, window: int, limit_s: float) -> None:
         pace = measured(window=window)

@@ -63,16 +63,14 @@ def terms_of(index: SmallIndex) -> Terms:
 
     counts: dict[str, Counter[tuple[int, str]]] = {}
     lengths: Counter[int] = Counter()
-    for term, document_id, column in index.database.submit_write(work).result():
+    for term, document_id, column in index.write(work):
         counts.setdefault(term, Counter())[(document_id, column)] += 1
         lengths[document_id] += 1
     return Terms(counts, dict(lengths))
 
 
 def surveyed(index: SmallIndex, query: str, filters: Filters | None = None, depth: int = 1000) -> LexicalSurvey:
-    return index.database.submit_read(
-        lambda c: lexical.survey(c, parse_clauses(query), filters or Filters(), depth=depth)
-    ).result()
+    return lexical.survey(index.reader, parse_clauses(query), filters or Filters(), depth=depth)
 
 
 @pytest.mark.parametrize(

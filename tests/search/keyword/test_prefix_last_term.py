@@ -27,18 +27,15 @@ PAGES = {
 
 
 def found(index: SmallIndex, query: str, *, is_prefix: bool = True) -> list[str]:
-    def work(connection: Connection) -> list[str]:
-        result = lexical.search(
-            connection,
-            parse_clauses(query),
-            Filters(),
-            limit=10,
-            prefix_last_term=is_prefix and not query[-1:].isspace(),
-        )
-        paths = dict(connection.execute("SELECT id, path FROM documents"))
-        return [paths[r.id] for r in result.ranked]
-
-    return index.database.submit_read(work).result()
+    result = lexical.search(
+        index.reader,
+        parse_clauses(query),
+        Filters(),
+        limit=10,
+        prefix_last_term=is_prefix and not query[-1:].isspace(),
+    )
+    paths = dict(index.reader.execute("SELECT id, path FROM documents"))
+    return [paths[r.id] for r in result.ranked]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +87,7 @@ def test_the_place_is_marked(small_index: SmallIndex) -> None:
     assert small_index.database.submit_read(work).result() == ["proteins", "Protestants"]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(alphabet=st.sampled_from('abc ä"-*^()+#.:_京\\'), max_size=12))
 def test_whatever_is_typed_is_answered_or_no_query(small_index: SmallIndex, query: str) -> None:
     with contextlib.suppress(QuerySyntaxError):

@@ -6,7 +6,6 @@ import pytest
 
 from gnod.search.keyword import symbols
 from gnod.search.keyword.symbols import Symbol, symbol
-from gnod.store.connection import Connection
 from gnod.store.tables import definitions, documents
 from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex
@@ -25,12 +24,9 @@ def found(
     wanted = symbol(text)
     assert wanted is not None
 
-    def work(connection: Connection) -> list[tuple[str, float, int]]:
-        ranked = symbols.with_definitions(connection, [wanted], filters or Filters(), [], limit)
-        by_id = documents.by_ids(connection, [each.id for each in ranked])
-        return [(by_id[each.id].path, each.score, each.span.line if each.span else 0) for each in ranked]
-
-    return index.database.submit_read(work).result()
+    ranked = symbols.with_definitions(index.reader, [wanted], filters or Filters(), [], limit)
+    by_id = documents.by_ids(index.reader, [each.id for each in ranked])
+    return [(by_id[each.id].path, each.score, each.span.line if each.span else 0) for each in ranked]
 
 
 def test_exact_names_come_first_then_parts(small_index: SmallIndex) -> None:

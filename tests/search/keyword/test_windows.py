@@ -94,7 +94,5 @@ def test_a_long_document_with_the_words_together_is_better(small_index: SmallInd
 
 def test_short_documents_keep_their_scores(small_index: SmallIndex) -> None:
     small_index.add({f"{i}.md": f"red {'word ' * i} green" for i in range(20)})
-    found = small_index.database.submit_read(
-        lambda c: lexical.search(c, parse_clauses("red green"), Filters(), limit=20)
-    ).result()
+    found = lexical.search(small_index.reader, parse_clauses("red green"), Filters(), limit=20)
     assert ["window" in each.components for each in found.ranked] == [False] * 20

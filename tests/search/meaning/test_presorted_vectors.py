@@ -55,7 +55,7 @@ def embed(index: SmallIndex, seed: int) -> None:
         rows = clustered(len(chunks), seed)
         vectors.put(connection, URI, {c.embed_hash: [StoredPiece(row)] for c, row in zip(chunks, rows, strict=True)})
 
-    index.database.submit_write(work).result()
+    index.write(work)
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +128,8 @@ def test_documents_that_are_asked_for_come_at_any_rank(many: SmallIndex) -> None
         found = nearest.survey(connection, URI, query, Filters(), limit=LIMIT, also=also)
         return {each.id: each.score for each in found.ranked}, found.prominence
 
-    found, prominence = many.database.submit_read(partial(survey, Nearest(exact_bytes=0, compared_rows=1000))).result()
-    expected, exact = many.database.submit_read(partial(survey, Nearest())).result()
+    found, prominence = survey(Nearest(exact_bytes=0, compared_rows=1000), many.reader)
+    expected, exact = survey(Nearest(), many.reader)
     assert also <= found.keys()
     assert {id_: found[id_] for id_ in also} == pytest.approx({id_: expected[id_] for id_ in also}, abs=1e-6)
     assert prominence == pytest.approx(exact, rel=0.05)
@@ -155,6 +155,7 @@ def test_after_any_changes_it_is_as_good_as_from_scratch(tmp_path: Path) -> None
     index.close()
 
 
+@pytest.mark.slow
 def test_a_growing_index_changes_to_signs_and_back(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "index.sqlite")
     searched = Nearest(exact_bytes=0, compared_rows=400)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.search.meaning.vector_places import Layout
@@ -27,7 +27,6 @@ def pairs_of(layout: Layout) -> set[tuple[int, int]]:
     return set(zip(rows.tolist(), layout.documents[owners].tolist(), strict=True))
 
 
-@settings(max_examples=60)
 @given(PAIRS, st.sets(st.integers(0, 30)), PAIRS)
 def test_it_equals_brute_force(before: set[tuple[int, int]], changed: set[int], now: set[tuple[int, int]]) -> None:
     arrived = {pair for pair in now if pair[0] in changed}

@@ -20,10 +20,7 @@ ANSWER = "The emergency valve opens at nine bar."
 
 
 def wanted(index: SmallIndex, query: str) -> AnchorTerms:
-    def work(connection: Connection) -> AnchorTerms:
-        return wanted_in(connection, query)
-
-    return index.database.submit_read(work).result()
+    return wanted_in(index.reader, query)
 
 
 def wanted_in(connection: Connection, query: str, text: str | None = None) -> AnchorTerms:
@@ -88,12 +85,10 @@ def test_a_short_text_shows_what_the_table_says_of_it(small_index: SmallIndex, t
     small_index.add({"a.md": text}, language="en")
     small_index.add({"b.md": "Die Pumpen laufen."}, language="de")
 
-    def work(connection: Connection) -> None:
-        analyzers = [Analyzer("en")]
-        of_table, of_text = wanted_in(connection, query), wanted_in(connection, query, text)
-        assert best_passage(text, of_text.terms, analyzers) == best_passage(text, of_table.terms, analyzers)
-
-    small_index.database.submit_read(work).result()
+    connection = small_index.reader
+    analyzers = [Analyzer("en")]
+    of_table, of_text = wanted_in(connection, query), wanted_in(connection, query, text)
+    assert best_passage(text, of_text.terms, analyzers) == best_passage(text, of_table.terms, analyzers)
 
 
 def test_a_short_text_is_marked_as_its_language_has_it(small_index: SmallIndex) -> None:

@@ -6,7 +6,6 @@ from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import lexical
 from gnod.search.passages import code_passages
 from gnod.search.query.parsing import parse_text
-from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from tests.small_index import SmallIndex
 
@@ -20,14 +19,11 @@ TEXT = (
 
 
 def line_of_hit(index: SmallIndex, query: str) -> int | None:
-    def work(connection: Connection) -> int | None:
-        (document,) = documents.under(connection, None, "", 10, 0)
-        analyzers = [Analyzer("en")]
-        terms = lexical.query_terms(parse_text(query), analyzers)
-        found = code_passages.best_in_definition(connection, document, terms, analyzers)
-        return found.line if found else None
-
-    return index.database.submit_read(work).result()
+    (document,) = documents.under(index.reader, None, "", 10, 0)
+    analyzers = [Analyzer("en")]
+    terms = lexical.query_terms(parse_text(query), analyzers)
+    found = code_passages.best_in_definition(index.reader, document, terms, analyzers)
+    return found.line if found else None
 
 
 def test_the_definition_with_the_words_is_shown(small_index: SmallIndex) -> None:

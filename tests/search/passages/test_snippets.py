@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -47,7 +47,6 @@ def passage(text: str, query: str) -> ShownPassage:
     return best_passage(text, expression.build(parse_text(query), analyzers).query_terms(), analyzers)
 
 
-@settings(max_examples=150)
 @given(texts, st.data())
 def test_any_place_of_any_text(text: str, data: st.DataObject) -> None:
     words = list(re.finditer(r"\w+", text))
@@ -68,7 +67,6 @@ def test_any_place_of_any_text(text: str, data: st.DataObject) -> None:
         assert matched.startswith("|") or not re.fullmatch(MARKUP, lines[-1]), "it ends with markup"
 
 
-@settings(max_examples=50)
 @given(texts)
 @example("---\n" + "x" * 300)
 def test_the_opening_of_any_text(text: str) -> None:

@@ -14,11 +14,8 @@ from tests.small_index import SmallIndex, prepared
 
 
 def resolve(index: SmallIndex, ref: str) -> tuple[str, int | None]:
-    def work(connection: object) -> tuple[str, int | None]:
-        found = references.resolve(connection, ref)  # type: ignore[arg-type]
-        return f"{found.document.collection}/{found.document.path}", found.line
-
-    return index.database.submit_read(work).result()
+    found = references.resolve(index.reader, ref)
+    return f"{found.document.collection}/{found.document.path}", found.line
 
 
 def docid(index: SmallIndex, path: str) -> str:
@@ -47,7 +44,7 @@ def test_a_reference_to_a_place_in_a_source(small_index: SmallIndex) -> None:
     starts = [Start(3, "Costs, row 2"), Start(5, "Costs, row 2", 4), Start(9, "100% #2")]
     found = replace(prepared("text\n" * 12, "book.xlsx"), locations=Locations("sheet", starts), converter="xlsx/2")
     small_index.add({"other.md": "one"})
-    small_index.database.submit_write(lambda c: writing.put(c, 1, "book.xlsx", found, now=0.0)).result()
+    small_index.write(lambda c: writing.put(c, 1, "book.xlsx", found, now=0.0))
     for ref, line in [
         ("notes/book.xlsx:sheet Costs, row 2, row 6", 7),
         ("notes/book.xlsx:sheet 100% #2", 9),
@@ -87,14 +84,14 @@ def test_what_is_not_found_comes_with_proposals(small_index: SmallIndex) -> None
 
 def test_an_ambiguous_docid_names_the_candidates(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "one", "b.md": "two"})
-    small_index.database.submit_write(
+    small_index.write(
         lambda c: (
             c.execute(
                 "UPDATE documents SET source_hash = 'abcdef' || substr(source_hash, 7),"
                 " docid = '#abcdef' || substr(source_hash, 7, 2)"
             ).get
         )
-    ).result()
+    )
     with pytest.raises(AmbiguousReference) as caught:
         resolve(small_index, "#abcdef")
     assert caught.value.details["candidates"] == ["gno://notes/a.md", "gno://notes/b.md"]
@@ -104,9 +101,7 @@ def test_globs(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "1", "d/b.md": "2", "d/c.txt": "3"})
 
     def matching(pattern: str) -> list[str]:
-        return small_index.database.submit_read(
-            lambda c: [path for _, path in references.matching(c, pattern)]
-        ).result()
+        return [path for _, path in references.matching(small_index.reader, pattern)]
 
     assert matching("notes/*.md") == ["a.md"]
     assert matching("notes/**/*.md") == ["a.md", "d/b.md"]

@@ -20,7 +20,6 @@ from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 from tests.hits import wire_hits
 from tests.small_index import SmallIndex, vector_of
@@ -44,17 +43,13 @@ def paths(index: SmallIndex, ranked: Sequence[RankedDocument]) -> list[str]:
 
 
 def search(index: SmallIndex, query: str, limit: int, filters: Filters | None = None) -> LexicalResult:
-    return index.database.submit_read(
-        lambda c: lexical.search(c, parse_clauses(query), filters or Filters(), limit=limit)
-    ).result()
+    return lexical.search(index.reader, parse_clauses(query), filters or Filters(), limit=limit)
 
 
 def near(index: SmallIndex, text: str, limit: int, filters: Filters | None = None) -> list[RankedDocument]:
     row = vector_of(URI, text)
     vectors = QueryVectors({URI: np.stack([row / np.linalg.norm(row)])}, {"notes": URI, "archive": URI})
-    return index.database.submit_read(
-        lambda c: vector_search.search(c, Nearest(), vectors, filters or Filters(), limit=limit)
-    ).result()
+    return vector_search.search(index.reader, Nearest(), vectors, filters or Filters(), limit=limit)
 
 
 def retrieved(index: SmallIndex, query: str) -> Retrieved:
@@ -62,21 +57,16 @@ def retrieved(index: SmallIndex, query: str) -> Retrieved:
     vectors = QueryVectors({URI: np.stack([row / np.linalg.norm(row)])}, {"notes": URI})
     lines = parse_query(query).lines
 
-    def work(connection: Connection) -> Retrieved:
-        words = retrieval.survey_words(connection, lines, Filters())
-        meanings = [line for line in lines if not line.is_lexical]
-        return retrieval.retrieve(connection, Nearest(), words, meanings, vectors, Filters())
-
-    return index.database.submit_read(work).result()
+    words = retrieval.survey_words(index.reader, lines, Filters())
+    meanings = [line for line in lines if not line.is_lexical]
+    return retrieval.retrieve(index.reader, Nearest(), words, meanings, vectors, Filters())
 
 
 def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Filters | None = None) -> list[Hit]:
-    def work(connection: Connection) -> list[Hit]:
-        clauses = parse_clauses(query)
-        ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
-        return wire_hits(connection, ranked, marked(connection, clauses), params, filters=filters)
-
-    return index.database.submit_read(work).result()
+    connection = index.reader
+    clauses = parse_clauses(query)
+    ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
+    return wire_hits(connection, ranked, marked(connection, clauses), params, filters=filters)
 
 
 @pytest.mark.parametrize(("copies", "others"), [(30, 3), (30, 20), (700, 20), (150, 130)])
@@ -101,7 +91,7 @@ def test_of_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> 
 
 
 def in_place(index: SmallIndex, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
-    return index.database.submit_read(lambda connection: candidate_documents.placed(connection, ranked)).result()
+    return candidate_documents.placed(index.reader, ranked)
 
 
 def test_the_best_ranked_copy_is_shown(small_index: SmallIndex) -> None:

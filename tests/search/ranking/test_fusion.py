@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT
@@ -19,7 +19,6 @@ from gnod.types import FUSION_METHODS, FusionMethod
 
 KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
-few = settings(max_examples=40)
 
 scores_of = st.dictionaries(st.integers(1, 12), st.floats(0, 50), max_size=12)
 
@@ -58,7 +57,6 @@ def vector(scores: Mapping[int, float], peak: float | None = 4.0, weight: float 
 
 
 @pytest.mark.parametrize("method", METHODS)
-@few
 @given(given_=lists)
 def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(
     method: FusionMethod, given_: list[RetrieverResults]
@@ -76,7 +74,6 @@ def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(
 
 
 @pytest.mark.parametrize("method", METHODS)
-@few
 @given(given_=lists, chance=st.randoms(use_true_random=False))
 def test_the_order_of_the_lists_does_not_matter(
     method: FusionMethod, given_: list[RetrieverResults], chance: random.Random
@@ -103,7 +100,6 @@ def by_formula(given_: list[RetrieverResults]) -> dict[int, float]:
     return scores
 
 
-@few
 @given(lists)
 def test_rrf_is_its_formula(given_: list[RetrieverResults]) -> None:
     found = fuse("rrf", given_, lambda id_: id_)
@@ -136,7 +132,6 @@ def test_rrf_does_not_rank_what_was_only_asked_about() -> None:
     assert "lexical" not in next(each.components for each in found.ranked if each.id == 2)
 
 
-@few
 @given(
     st.dictionaries(st.integers(1, 9), st.floats(0, 40), min_size=2, max_size=9),
     st.data(),
@@ -186,7 +181,6 @@ class TestVectorShare:
     def test_what_does_not_stand_out_has_none(self, peak: float) -> None:
         assert self.share(peak) == 0.0
 
-    @few
     @given(st.floats(0.1, 40), st.floats(0.1, 40))
     def test_grows_with_the_peak(self, a: float, b: float) -> None:
         low, high = sorted((a, b))
@@ -212,7 +206,6 @@ class TestVectorShare:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@few
 @given(scores=scores_of.filter(bool))
 def test_one_kind_alone_keeps_its_order(method: FusionMethod, scores: dict[int, float]) -> None:
     for side in (lexical(ranked(scores)), vector(ranked(scores))):
@@ -233,7 +226,6 @@ def test_a_side_that_found_nothing_is_not_there(method: FusionMethod) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@few
 @given(words=evidence("lexical"), meanings=evidence("vector"), best=st.integers(1, 12))
 def test_what_both_have_first_is_first(
     method: FusionMethod, words: RetrieverResults, meanings: RetrieverResults, best: int

@@ -6,7 +6,6 @@ import pytest
 
 from gnod.errors import NotEmbedded
 from gnod.search.related import related_documents
-from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from tests.search.meaning.test_vector_search import Meaning, at
@@ -31,17 +30,15 @@ def meaning(small_index: SmallIndex) -> Meaning:
 
 
 def like(meaning: Meaning, path: str, filters: Filters | None = None, limit: int = 20) -> Shown:
-    def work(connection: Connection) -> Shown:
-        document = documents.by_path(connection, "notes", path)
-        assert document is not None
-        found = related_documents.related(
-            connection, meaning.nearest, document, meaning.served, filters or Filters(), limit=limit
-        )
-        by_id = documents.by_ids(connection, [each.id for each in found])
-        assert all(0 < each.score <= 1 for each in found)
-        return [(by_id[each.id].path, {k: round(v, 2) for k, v in each.components.items()}) for each in found]
-
-    return meaning.index.database.submit_read(work).result()
+    connection = meaning.index.reader
+    document = documents.by_path(connection, "notes", path)
+    assert document is not None
+    found = related_documents.related(
+        connection, meaning.nearest, document, meaning.served, filters or Filters(), limit=limit
+    )
+    by_id = documents.by_ids(connection, [each.id for each in found])
+    assert all(0 < each.score <= 1 for each in found)
+    return [(by_id[each.id].path, {k: round(v, 2) for k, v in each.components.items()}) for each in found]
 
 
 def test_links_alone(meaning: Meaning) -> None:
