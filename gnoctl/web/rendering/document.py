@@ -168,6 +168,7 @@ def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _frontmatter_end(lines: Sequence[str]) -> int:
-    if lines[0].rstrip() != "---":
+    mark = lines[0].rstrip()
+    if mark not in ("---", "+++"):
         return 0
-    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == "---"), 0)
+    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == mark), 0)
