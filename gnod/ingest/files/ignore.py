@@ -5,6 +5,7 @@ Patterns are those of gitignore, through pathspec; paths are relative to the roo
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from pathlib import Path
@@ -51,11 +52,16 @@ class IgnoreFiles:
             if path not in self._known or self._known[path][0] != key:
                 if stat.st_size > _MAX_IGNORE_BYTES:
                     return None
-                text = Path(path).read_text(errors="replace")
-                self._known[path] = (key, GitIgnoreSpec.from_lines(text.splitlines()))
+                self._known[path] = (key, GitIgnoreSpec.from_lines(_lines(Path(path).read_bytes())))
         except (OSError, ValueError):
             return None
         return self._known[path][1]
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines as git reads them. Windows writes byte order marks, and UTF-16, which git would not read."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    return [line.removesuffix("\r") for line in data.decode(encoding, "replace").split("\n")]
 
 
 # A pattern that is a plain name.
