@@ -19,6 +19,8 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
+from gnod.store.index_schema import SCHEMA
+from gnod.store.schema import Schema
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import FileStat, Prepared
@@ -52,8 +54,8 @@ def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
 
 
 class SmallIndex:
-    def __init__(self, path: Path, *, use_knn: bool = True) -> None:
-        self.database = Database(path, readers=1, use_knn=use_knn)
+    def __init__(self, path: Path, *, use_knn: bool = True, schema: Schema = SCHEMA) -> None:
+        self.database = Database(path, readers=1, use_knn=use_knn, schema=schema)
 
     def close(self) -> None:
         self.database.close()

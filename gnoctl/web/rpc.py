@@ -42,6 +42,8 @@ ALLOWED = frozenset(
         "collection.remove",
         "collection.list",
         "index.status",
+        "index.skipped",
+        "index.acknowledge",
         "index.activity",
         "index.why",
         "index.sync",

@@ -216,7 +216,7 @@ _FAILURES = f"""
     CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id) WHERE kind NOT IN ({_SKIPPED});
 """
 
-_CHANGES = f"""
+_CHANGES = """
     -- The clock of gnod.store.tables.changes: one row per path, at its last change. Names, not ids: the changes of a
     -- removed collection must still be reported.
     CREATE TABLE changes (
@@ -250,24 +250,6 @@ _CHANGES = f"""
         INSERT INTO changes (collection, path)
         SELECT name, OLD.path FROM collections WHERE id = OLD.collection_id;
     END;
-    -- A skipped file is not a change, unless it was reported before.
-    CREATE TRIGGER ingest_error_came AFTER INSERT ON ingest_errors
-    BEGIN
-        INSERT INTO changes (collection, path)
-        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
-            NEW.kind NOT IN ({_SKIPPED})
-            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
-        );
-    END;
-    CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message ON ingest_errors
-    WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message
-    BEGIN
-        INSERT INTO changes (collection, path)
-        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
-            NEW.kind NOT IN ({_SKIPPED})
-            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
-        );
-    END;
     CREATE TRIGGER ingest_error_left AFTER DELETE ON ingest_errors
     BEGIN
         INSERT INTO changes (collection, path)
@@ -278,14 +260,39 @@ _CHANGES = f"""
     BEGIN
         INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
     END;
+"""
+
+
+def _reported(skipped: str) -> str:
+    """Return the triggers that tell failures from skipped files."""
+    return f"""
+    -- A skipped file is not a change, unless it was reported before.
+    CREATE TRIGGER ingest_error_came AFTER INSERT ON ingest_errors
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+            NEW.kind NOT IN ({skipped})
+            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+        );
+    END;
+    CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message ON ingest_errors
+    WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message
+    BEGIN
+        INSERT INTO changes (collection, path)
+        SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (
+            NEW.kind NOT IN ({skipped})
+            OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
+        );
+    END;
     CREATE TRIGGER collection_renamed AFTER UPDATE OF name ON collections WHEN OLD.name <> NEW.name
     BEGIN
         INSERT INTO changes (collection, path) SELECT collection, path FROM changes WHERE collection = OLD.name;
         INSERT INTO changes (collection, path)
         SELECT NEW.name, path FROM documents WHERE collection_id = NEW.id AND active
-        UNION SELECT NEW.name, path FROM ingest_errors WHERE collection_id = NEW.id AND kind NOT IN ({_SKIPPED});
+        UNION SELECT NEW.name, path FROM ingest_errors WHERE collection_id = NEW.id AND kind NOT IN ({skipped});
     END;
 """
+
 
 _VECTORS = """
     -- Ids are never reused: copies of vectors refer to them. `dimensions`: NULL until the model's first vector.
@@ -511,11 +518,26 @@ _PARTS = (
 def m001_first_release(connection: apsw.Connection) -> None:
     for part in _PARTS:
         connection.execute(part)
+    connection.execute(_reported(_SKIPPED))
     # The clock begins at the time in microseconds, so that a clock from an earlier database at this path is lower.
     begin = time.time_ns() // 1000
     connection.execute("INSERT INTO changes_floor VALUES (?)", (begin,))
     connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('changes', ?)", (begin,))
     record_tokenizer(connection)
+
+
+def m002_acknowledged_failures(connection: apsw.Connection) -> None:
+    """A failure that the user has seen is not reported again; files that need OCR, or a download, are skipped."""
+    skipped = f"{_SKIPPED}, 'needs_ocr', 'not_downloaded'"
+    for trigger in ("ingest_error_came", "ingest_error_changed", "collection_renamed"):
+        connection.execute(f"DROP TRIGGER {trigger}")
+    connection.execute(f"""
+        ALTER TABLE ingest_errors ADD COLUMN acknowledged INTEGER NOT NULL DEFAULT 0;
+        DROP INDEX ingest_errors_failed;
+        CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)
+            WHERE NOT acknowledged AND kind NOT IN ({skipped});
+        {_reported(skipped)}
+    """)
 
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
@@ -542,4 +564,4 @@ def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
         )
 
 
-SCHEMA = schema.Schema(INDEX, (m001_first_release,), _refuse_newer_fulltext)
+SCHEMA = schema.Schema(INDEX, (m001_first_release, m002_acknowledged_failures), _refuse_newer_fulltext)

@@ -33,14 +33,18 @@ def m_next(connection: Connection) -> None:
     )
 
 
+FIRST = SCHEMA._replace(migrations=SCHEMA.migrations[:1])
 NEXT = SCHEMA._replace(migrations=(*SCHEMA.migrations, m_next))
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A closed index of this version with two documents."""
-    path = tmp_path / "data" / "index.sqlite"
-    index = SmallIndex(path)
+    return filled(tmp_path / "data" / "index.sqlite", SCHEMA)
+
+
+def filled(path: Path, schema: schema.Schema) -> Path:
+    index = SmallIndex(path, schema=schema)
     index.add({"a.md": "---\ntags: [calm]\n---\n# Zebra\n\ngrass\n", "b.md": "# Lion\n"})
     index.close()
     return path
@@ -81,11 +85,21 @@ def test_a_later_migration_upgrades_an_index(path: Path) -> None:
         Database(path)
 
 
+def test_an_index_of_the_first_release_is_upgraded(tmp_path: Path) -> None:
+    path = filled(tmp_path / "data" / "index.sqlite", FIRST)
+    change(path, "INSERT INTO ingest_errors VALUES (1, 'x.pdf', 'convert', 'corrupt', 'm', 1, 1, 1, 1, 1, 1, 1)")
+    Database(path).close()
+    new = path.with_name("new.sqlite")
+    Database(new).close()
+    assert schema.objects(apsw.Connection(str(path))) == schema.objects(apsw.Connection(str(new)))
+    assert rows(path, "SELECT acknowledged FROM ingest_errors") == [(0,)]
+
+
 @pytest.mark.parametrize("begun", [False, True])
 def test_a_crash_within_a_migration_leaves_the_version_before(path: Path, begun: bool) -> None:
     """`begun`: an index that is upgraded; else a new one."""
     path = path if begun else path.with_name("new.sqlite")
-    target = NEXT if begun else SCHEMA
+    target = NEXT if begun else FIRST
     apsw.Connection(str(path)).close()
     before = rows(path, "SELECT * FROM sqlite_schema")
     for statements in itertools.count(0, 1 if begun else 10):
@@ -174,7 +188,8 @@ LAYOUT = (
 
 
 @pytest.mark.parametrize("number", [1, 22, 999])
-def test_an_index_from_before_the_release_is_used_if_its_schema_is_the_first(path: Path, number: int) -> None:
+def test_an_index_from_before_the_release_is_used_if_its_schema_is_the_first(tmp_path: Path, number: int) -> None:
+    path = filled(tmp_path / "data" / "index.sqlite", FIRST)
     change(path, BEFORE_RELEASE.format(number), LAYOUT)
     for target in (SCHEMA, NEXT):  # and later upgraded, as any other
         index = Database(path, schema=target)

@@ -153,9 +153,9 @@ _EAST_ASIAN: tuple[tuple[str, Callable[[str, list[str]], float]], ...] = (
 def _of_alphabet(text: str, letters: str) -> float:
     """Return how frequent the letters are in a language, on average. Capitals inside words are wrong."""
     wide = _HIGH_CHARACTER.findall(text)
-    rank = {letter: 1 - 0.8 * place / len(letters) for place, letter in enumerate(letters)}
-    found: float = sum(rank.get(char.lower(), -1.0) for char in wide)
-    wrong = sum(char.isupper() for word in _WORD.findall(text) if not word.isupper() for char in word[1:])
+    rank: dict[str, float] = {letter: 1 - 0.8 * place / len(letters) for place, letter in enumerate(letters)}
+    found = sum(rank.get(char.lower(), -1.0) for char in wide)
+    wrong: int = sum(char.isupper() for word in _WORD.findall(text) if not word.isupper() for char in word[1:])
     return (found - wrong) / max(len(wide), 1)
 
 
