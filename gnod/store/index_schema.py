@@ -528,7 +528,8 @@ def m001_first_release(connection: apsw.Connection) -> None:
 
 def m002_acknowledged_failures(connection: apsw.Connection) -> None:
     """A failure that the user has seen is not reported again; files that need OCR, or a download, are skipped."""
-    skipped = f"{_SKIPPED}, 'needs_ocr', 'not_downloaded'"
+    kinds = ("binary", "empty", "needs_ocr", "not_downloaded", "too_large", "unsupported")
+    skipped = ", ".join(f"'{kind}'" for kind in kinds)
     for trigger in ("ingest_error_came", "ingest_error_changed", "collection_renamed"):
         connection.execute(f"DROP TRIGGER {trigger}")
     connection.execute(f"""
