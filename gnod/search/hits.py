@@ -51,7 +51,7 @@ class Hit(NamedTuple):
     document: Document
     ranked: RankedDocument
     passages: list[Passage]
-    tags: list[str]
+    columns: shown.Columns
     context: str | None
     copies: Copies
     definition: Definition | None = None
@@ -121,7 +121,11 @@ def _hits_of(
     by_id = documents.by_ids(connection, [each.id for each in ranked])
     if not options.passages:
         there = [(each, by_id[each.id]) for each in ranked if each.id in by_id]
-        return {each.id: Hit(document, each, [], [], None, NO_COPIES) for each, document in there if document.active}
+        return {
+            each.id: Hit(document, each, [], shown.Columns(), None, NO_COPIES)
+            for each, document in there
+            if document.active
+        }
     also = copies_of(connection, by_id, options.filters, words.expression)
     known = shown.of(connection, by_id)
     analyzers = anchors.analyzers_of(by_id, words.analyzers)
@@ -153,7 +157,7 @@ def _hits_of(
             document,
             each,
             [best, *more],
-            of_document.tags,
+            of_document.columns,
             contexts_for(options.contexts, document.collection, document.path),
             also.get(each.id, NO_COPIES),
             definitions.around(connection, document.id, best.line) if of_document.is_code else None,
