@@ -30,6 +30,8 @@ from gnod.ingest.reading.cpu_time import limit_cpu_time
         ("`a*b*c &amp; un**x**y`", "`a*b*c &amp; un**x**y`"),
         ("```c\nw*h*d\n```\n", "```c\nw*h*d\n```\n"),
         ("~~~\na*b*c\n", "~~~\na*b*c\n"),
+        ("```\na*b*c\n```\nd*e*f\n   ~~~~\na*b*c\n~~~~\nd*e*f", "```\na*b*c\n```\ndef\n   ~~~~\na*b*c\n~~~~\ndef"),
+        ("***un***believable ```a*b*c``` d*e*f", "***unbelievable ```a*b*c``` def"),
         ("&bogus; AT&T a&b;", "&bogus; AT&T a&b;"),
         ("one <a href='https://example.org/page'>two</a>", "one <a href='https://example.org/page'>two</a>"),
         ("《とうきょう》", "《とうきょう》"),
