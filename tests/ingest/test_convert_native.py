@@ -72,7 +72,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
 @pytest.mark.parametrize(
     ("data", "name", "kind"),
     [
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.png", "unsupported"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.png", "needs_ocr"),
         (b"zqx83", "text-as.gif", "unsupported"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "a.txt", "binary"),
         (b"%PDF-1.4\n\0\xff\xfe", "a.md", "binary"),
