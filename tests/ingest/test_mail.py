@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gnod.ingest.formats import Converted, convert, outlook
 from gnod.ingest.formats.signed_mail import signed_content
 from gnod.ingest.reading.cpu_time import limit_cpu_time
+from gnod.ingest.reading.result import ConversionFailed
 from tests.ingest.unpacked import unpacked
 
 
@@ -254,6 +255,20 @@ def test_what_a_signature_encloses_is_the_text(data: bytes) -> None:
     result = converted(message, "a.eml")
     assert result.title == "opaque"
     assert "enclosedword" in result.markdown
+
+
+def test_a_file_with_a_signature_is_what_it_encloses() -> None:
+    data = signed(der(4, INNER))
+    pem = b"-----BEGIN PKCS7-----\n" + base64.encodebytes(data) + b"-----END PKCS7-----\n"
+    for each in (data, base64.encodebytes(data), pem):
+        assert "enclosedword" in converted(each, "smime.p7m").markdown
+    with pytest.raises(ConversionFailed, match="signature without a text"):
+        converted(der(0x30, SIGNED_DATA), "smime.p7s")
+
+
+def test_a_page_in_a_mail_names_its_own_charset() -> None:
+    page = '<html><head><meta charset="koi8-r"></head><body>Привет</body></html>'.encode("koi8-r")
+    assert "Привет" in converted(b"Subject: x\nContent-Type: text/html\n\n" + page, "a.eml").markdown
 
 
 @given(st.binary(max_size=60), st.integers(0, 400))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import email
 import re
@@ -12,8 +13,8 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 
 from gnod.ingest.formats.signed_mail import signed_content
-from gnod.ingest.formats.webpage import page_text
-from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.formats.webpage import CHARSET, page_text
+from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
@@ -95,6 +96,18 @@ def _parsed(data: bytes) -> Message:
         if name in message and name not in inner:
             inner[name] = message[name]
     return inner
+
+
+def _read_signed(content: FileContent) -> Converted:
+    """Read a signature that encloses what it signs: a message, or a part of one."""
+    data = content.data
+    if not data.startswith(b"\x30"):  # PEM, or bare base64
+        with contextlib.suppress(ValueError):
+            data = base64.b64decode(re.sub(rb"-----[^-\n]*-----", b"", data))
+    inner = signed_content(data)
+    if inner is None:
+        raise ConversionFailed("unsupported", f"This {content.label} is encrypted, or a signature without a text.")
+    return _read(content.inner(inner, f"{content.name}.eml", content.max_characters))
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -189,11 +202,15 @@ def _text(part: Message) -> str:
     payload = part.get_payload(decode=True)
     if part.get_content_maintype() != "text" or not isinstance(payload, bytes):
         return ""
+    is_page = part.get_content_type() == "text/html"
+    charset = part.get_content_charset()
+    if is_page and not charset and (named := CHARSET.search(payload[:HEAD_BYTES])):
+        charset = named[1].decode("ascii", "replace")
     try:
-        text = decode(payload, part.get_content_charset())
+        text = decode(payload, charset)
     except NotText:
         return ""
-    if part.get_content_type() == "text/html":
+    if is_page:
         return page_text(text)
     if str(part.get_param("delsp", "")).lower() == "yes":  # RFC 3676: the space at a soft line end is not of the text
         text = re.sub(r" \r?\n", "", text)
@@ -286,4 +303,14 @@ MAIL = Converter(
     headings=True,
     location="message",
     remark="a file with one message has no locations; attachments are named",
+)
+
+SIGNED = Converter(
+    label="signed mail",
+    mime="application/pkcs7-mime",
+    extensions="p7m p7s",
+    is_text=True,  # it may be in base64
+    read=_read_signed,
+    headings=True,
+    remark="only a signature that encloses its text; no signature is checked",
 )

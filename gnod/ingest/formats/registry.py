@@ -102,6 +102,7 @@ REGISTRY = Registry(
         webpage.HTML,
         feed.XML,
         mail.MAIL,
+        mail.SIGNED,
         table.CSV,
         table.TSV,
         notebook.NOTEBOOK,

@@ -18,7 +18,7 @@ _LIMIT_S = 15.0
 _HEAD = 64 * 1024
 # Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
-_CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
+CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
 _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
@@ -31,7 +31,7 @@ _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 
 def _read(content: FileContent) -> Converted:
     """Read a page. If markitdown fails, the text is still found."""
-    text = visible(content.text(_CHARSET))
+    text = visible(content.text(CHARSET))
     if len(text) > _FULL_LIMIT:
         return _plain(text)
     try:

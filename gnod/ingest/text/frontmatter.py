@@ -150,7 +150,7 @@ class _LineReader:
             return entry
         if pair["value"] or depth >= _MAX_DEPTH or not any(line.text.strip() for line in entry[1:]):
             below = (line.text.strip() for line in entry[1:])
-            return {pair["key"]: " ".join(filter(None, (pair["value"], *below))).strip(_QUOTES)}
+            return {pair["key"]: _bare(" ".join(filter(None, (pair["value"], *below))))}
         return {pair["key"]: self.value(entry[1:], depth + 1)}
 
     def _items(self, lines: list[_Line]) -> object:
@@ -284,7 +284,7 @@ def _toml_entry(table: str, entry: list[_Line]) -> Metadata:
         pair = _TOML_PAIR.fullmatch(text)
         if not pair:
             raise
-        return _loaded_toml(f"{head}{pair[1]} = {json.dumps(pair[2].strip(_QUOTES))}")
+        return _loaded_toml(f"{head}{pair[1]} = {json.dumps(_bare(pair[2]))}")
 
 
 def _merge(found: Metadata, more: Metadata) -> None:
@@ -326,10 +326,24 @@ def _json_value(text: str) -> object:
     try:
         return json.loads(text, parse_float=_number(float))
     except (ValueError, RecursionError):
-        return text.strip(_QUOTES)
+        return _bare(text)
 
 
 _SYNTAXES: dict[str, Callable[[re.Match[str]], _Read]] = {"---": _yaml, "+++": _toml, "{": _json}
+
+
+def _bare(text: str) -> str:
+    """Return the text of a value that is not valid, without the quotation marks around it.
+
+    >>> _bare('"unclosed'), _bare("'it's'"), _bare('"one" and two')
+    ('unclosed', "it's", '"one" and two')
+    """
+    quote = text[:1]
+    if quote not in _QUOTES or not quote:
+        return text
+    if len(text) > 1 and text.endswith(quote):
+        return text[1:-1]
+    return text[1:] if text.count(quote) == 1 else text
 
 
 def _in_words(unread: list[_Line]) -> str | None:
