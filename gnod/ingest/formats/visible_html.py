@@ -32,7 +32,7 @@ def visible(source: str) -> str:
     """Return the source of what is shown, in the order in which it is read."""
     if not _CONCERNED.search(source):
         return source
-    parser = _Parser()
+    parser = _VisibleSource()
     try:
         with limit_cpu_time(_LIMIT_S):
             parser.feed(source)
@@ -42,7 +42,7 @@ def visible(source: str) -> str:
     return parser.result()
 
 
-class _Parser(HTMLParser):
+class _VisibleSource(HTMLParser):
     """Copies a page. One element at a time is left out or put elsewhere, with all in it: `_inside` names it, and how
     many of its kind are open."""
 

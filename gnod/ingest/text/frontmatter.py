@@ -48,7 +48,7 @@ class _Invalid(Exception):
     """A text that is not YAML, or that is built to exhaust its reader."""
 
 
-class _Line(NamedTuple):
+class _HeadLine(NamedTuple):
     number: int
     text: str
 
@@ -57,7 +57,7 @@ class _Line(NamedTuple):
         return len(self.text) - len(self.text.lstrip())
 
 
-_Read = tuple[Metadata | None, list[_Line]]
+_Read = tuple[Metadata | None, list[_HeadLine]]
 
 
 def parse(markdown: str) -> Frontmatter:
@@ -102,7 +102,7 @@ def _yaml(block: re.Match[str]) -> _Read:
     """Return the data of a YAML block, and the lines that are not in it; None where it is not a mapping."""
     text = _TAG.sub(lambda found: found[1] + json.dumps(found[2].rstrip()), block["lines"].replace("\t", "  "))
     reader = _LineReader()
-    loaded = reader.value([_Line(number, line) for number, line in enumerate(text.split("\n"), 2)])
+    loaded = reader.value([_HeadLine(number, line) for number, line in enumerate(text.split("\n"), 2)])
     if not text.strip():
         return {}, []
     if not isinstance(loaded, dict) or len(loaded) < len(reader.unread):
@@ -115,22 +115,22 @@ class _LineReader:
     its text."""
 
     def __init__(self) -> None:
-        self.unread: list[_Line] = []
+        self.unread: list[_HeadLine] = []
         self._left = _MAX_VALUES
 
-    def value(self, lines: list[_Line], depth: int = 0) -> object:
+    def value(self, lines: list[_HeadLine], depth: int = 0) -> object:
         try:
             return self._loaded(lines)
         except _Invalid:
             return self._items(lines) if _are_items(lines) else self._mapping(lines, depth)
 
-    def _loaded(self, lines: list[_Line]) -> object:
+    def _loaded(self, lines: list[_HeadLine]) -> object:
         self._left -= 1
         if self._left < 0:
             raise _Invalid
         return _load("\n".join(line.text for line in lines))
 
-    def _mapping(self, lines: list[_Line], depth: int) -> object:
+    def _mapping(self, lines: list[_HeadLine], depth: int) -> object:
         found: Metadata = {}
         for entry in _entries(lines):
             try:
@@ -143,7 +143,7 @@ class _LineReader:
                 self.unread += entry
         return found
 
-    def _pair(self, entry: list[_Line], depth: int) -> object:
+    def _pair(self, entry: list[_HeadLine], depth: int) -> object:
         """Return a key with the text of its value, or with what can be read of the lines below it."""
         pair = _KEY.fullmatch(entry[0].text.strip())
         if not pair:
@@ -153,7 +153,7 @@ class _LineReader:
             return {pair["key"]: _bare(" ".join(filter(None, (pair["value"], *below))))}
         return {pair["key"]: self.value(entry[1:], depth + 1)}
 
-    def _items(self, lines: list[_Line]) -> object:
+    def _items(self, lines: list[_HeadLine]) -> object:
         found: list[object] = []
         for entry in _entries(lines):
             try:
@@ -164,18 +164,18 @@ class _LineReader:
         return found
 
 
-def _first(lines: list[_Line]) -> _Line:
-    return next((line for line in lines if line.text.strip()), _Line(0, ""))
+def _first(lines: list[_HeadLine]) -> _HeadLine:
+    return next((line for line in lines if line.text.strip()), _HeadLine(0, ""))
 
 
-def _are_items(lines: list[_Line]) -> bool:
+def _are_items(lines: list[_HeadLine]) -> bool:
     return _first(lines).text.lstrip().startswith("- ")
 
 
-def _entries(lines: list[_Line]) -> Iterator[list[_Line]]:
+def _entries(lines: list[_HeadLine]) -> Iterator[list[_HeadLine]]:
     """Yield each pair or item with the lines below it. The items of a pair may have its own indentation."""
     margin, are_items = _first(lines).indent, _are_items(lines)
-    entry: list[_Line] = []
+    entry: list[_HeadLine] = []
     for line in lines:
         is_item = line.text.lstrip().startswith("- ")
         if line.text.strip() and line.indent <= margin and (are_items or not is_item):
@@ -243,16 +243,16 @@ def _toml(block: re.Match[str]) -> _Read:
     except _Invalid:
         pass
     found: Metadata = {}
-    unread: list[_Line] = []
+    unread: list[_HeadLine] = []
     table = ""
-    for entry in _pairs([_Line(number, line) for number, line in enumerate(text.split("\n"), 2)]):
+    for entry in _pairs([_HeadLine(number, line) for number, line in enumerate(text.split("\n"), 2)]):
         table = entry[0].text if entry[0].text.lstrip().startswith("[") else table
         unread += _read_pair(found, table, entry)
     return found or None, unread
 
 
-def _pairs(lines: list[_Line]) -> Iterator[list[_Line]]:
-    entry: list[_Line] = []
+def _pairs(lines: list[_HeadLine]) -> Iterator[list[_HeadLine]]:
+    entry: list[_HeadLine] = []
     for line in lines:
         if entry and _TOML_BEGIN.match(line.text):
             yield entry
@@ -263,7 +263,7 @@ def _pairs(lines: list[_Line]) -> Iterator[list[_Line]]:
         yield entry
 
 
-def _read_pair(found: Metadata, table: str, entry: list[_Line]) -> list[_Line]:
+def _read_pair(found: Metadata, table: str, entry: list[_HeadLine]) -> list[_HeadLine]:
     """Add a pair, which may have several lines. Returns the lines that are not a part of it."""
     for count in dict.fromkeys((len(entry), 1)):
         try:
@@ -274,7 +274,7 @@ def _read_pair(found: Metadata, table: str, entry: list[_Line]) -> list[_Line]:
     return entry
 
 
-def _toml_entry(table: str, entry: list[_Line]) -> Metadata:
+def _toml_entry(table: str, entry: list[_HeadLine]) -> Metadata:
     """Return what one pair adds in its table. Raises _Invalid."""
     text = "\n".join(line.text for line in entry)
     head = "" if text.startswith(table) else f"{table}\n"
@@ -313,12 +313,12 @@ def _json(block: re.Match[str]) -> _Read:
     except (ValueError, RecursionError):
         pass
     found: Metadata = {}
-    unread: list[_Line] = []
+    unread: list[_HeadLine] = []
     for number, line in enumerate(block[0].strip().split("\n")[1:-1], 2):
         if pair := _JSON_PAIR.fullmatch(line):
             found[pair["key"]] = _json_value(pair["value"])
         elif line.strip():
-            unread.append(_Line(number, line))
+            unread.append(_HeadLine(number, line))
     return found or None, unread
 
 
@@ -346,7 +346,7 @@ def _bare(text: str) -> str:
     return text[1:] if text.count(quote) == 1 else text
 
 
-def _in_words(unread: list[_Line]) -> str | None:
+def _in_words(unread: list[_HeadLine]) -> str | None:
     lines = [line for line in unread if line.text.strip() and not line.text.lstrip().startswith("#")]
     if not lines:
         return None
