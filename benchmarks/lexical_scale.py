@@ -225,7 +225,9 @@ def compare_collections() -> None:
             index = Index(Path(folder, "index.sqlite"))
             lines = [(line.get("title", ""), line["text"]) for line in _lines(name, "corpus.jsonl")]
             named = [(f"{number}.md", title, text) for number, (title, text) in enumerate(lines)]
-            index.add([(path, title, "", terms_of("en", path, title, text)) for path, title, text in named])
+            index.add(
+                [(path, title, "", terms_of("en", path, title, text, "text/markdown")) for path, title, text in named]
+            )
             both = index.reader(with_postings=True), index.reader(with_postings=False)
             queries = [line["text"] for line in _lines(name, "queries.jsonl")]
             differences = sum(_ranking(both[0], query) != _ranking(both[1], query) for query in queries)

@@ -248,9 +248,11 @@ def _with_anchors(index: Path, graph: Graph, column: str, times: int) -> Databas
 def _add_anchors(graph: Graph, column: str, times: int, connection: Connection) -> None:
     for id_, path, language, title, text in _stored(connection):
         if shown := "\n".join(graph.shown.get(path, [])):
-            terms = terms_of(language, path, title, text)
+            terms = terms_of(language, path, title, text, "text/markdown")
             values = {"filepath": terms.filepath, "title": terms.title, "body": terms.body}
-            values[column] = " ".join([values[column], *[terms_of(language, "", "", shown).body] * times])
+            values[column] = " ".join(
+                [values[column], *[terms_of(language, "", "", shown, "text/markdown").body] * times]
+            )
             connection.execute("DELETE FROM documents_fts WHERE rowid = ?", (id_,))
             connection.execute(
                 "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)", (id_, *values.values())

@@ -140,7 +140,7 @@ class Source:
 
     def query(self, question: str) -> dict[int, float]:
         """Return the weights of a question's words. As in keyword search, those that hardly count are left out."""
-        ids = counts_of(terms_of("en", "", "", question)).ids.tolist()
+        ids = counts_of(terms_of("en", "", "", question, "text/markdown")).ids.tolist()
         weights = {id_: idf(self._known, self.frequencies[id_]) for id_ in ids}
         return {id_: weight for id_, weight in weights.items() if weight >= _NEGLIGIBLE * max(weights.values())}
 
@@ -160,7 +160,7 @@ class Source:
             author=None,
             tags=("benchmark",),
             dated=1.7e9 + number,
-            weights=weights_of(counts_of(terms_of("en", path, title, text)), _AVERAGE),
+            weights=weights_of(counts_of(terms_of("en", path, title, text, "text/markdown")), _AVERAGE),
             payload=encode(Payload(path=path, prepared=_prepared(text, title))),
             pieces=tuple(
                 PublishedPiece(0, span.start, span.end, 0, None, vector.tobytes())

@@ -77,16 +77,22 @@ def source_line(line_map: LineMap, line: int) -> int:
     return line + (line_map[at][1] if at >= 0 else 0)
 
 
-_WITH_OWN_LINES = frozenset({"markdown", "text", "code", "rst", "asciidoc", "org", "latex"})
+# At the end of a converter's name: it translates a markup line by line, so that the file itself can be shown as well.
+KEEPS_LINES = "+lines"
+
+
+def is_translated(converter: str) -> bool:
+    """Tell whether a document is the translation of a markup whose lines it keeps."""
+    return converter.endswith(KEEPS_LINES)
 
 
 def has_own_lines(converter: str) -> bool:
     """Tell whether the lines of a converter's text are lines of the file.
 
-    >>> has_own_lines("markdown/1"), has_own_lines("pdf/2")
-    (True, False)
+    >>> has_own_lines("markdown/1"), has_own_lines("org/1+lines"), has_own_lines("pdf/2")
+    (True, True, False)
     """
-    return converter.partition("/")[0] in _WITH_OWN_LINES
+    return is_translated(converter) or converter.partition("/")[0] in ("markdown", "text", "code")
 
 
 def canonical_line(line_map: LineMap, line: int) -> int:

@@ -14,9 +14,10 @@ from gnoctl.printing.output import note
 from gnoctl.printing.skipped import by_reason
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.printing.wording import size
-from gnod.errors import EXIT_VALIDATION
+from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
+from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
@@ -135,6 +136,7 @@ class LsOptions(FormatOptions, frozen=True, kw_only=True):
     ] = None
     limit: Annotated[int, option("-n, --limit", "List at most this many documents", ge=1, le=100_000)] = 1000
     offset: Annotated[int, option("--offset", "Skip this many documents", ge=0)] = 0
+    skipped: Annotated[bool, option("--skipped", "List the files that are not documents, and why")] = False
 
 
 @command("ls", LsOptions)
@@ -144,7 +146,11 @@ def ls(options: LsOptions) -> None:
     Examples:
       gnoctl ls
       gnoctl ls notes/2026 --files
+      gnoctl ls notes --skipped
     """
+    if options.skipped:
+        _ls_skipped(options)
+        return
     output = options.format
     result = options.call("document.list", copied(wire.DocumentListParams, options), wire.DocumentListResult)
     print_documents(output, result, result.documents, _table(result, options.terminal))
@@ -157,6 +163,18 @@ def ls(options: LsOptions) -> None:
         note(f"No documents after the first {options.offset:,}: there are {result.total:,}")
     elif last < result.total:
         options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
+
+
+def _ls_skipped(options: LsOptions) -> None:
+    if options.format not in ("people", "json"):
+        raise UsageError("`ls --skipped` has no other format than --json")
+    params = IndexSkippedParams(collection=options.scope, limit=options.limit, offset=options.offset)
+    result = options.call("index.skipped", params, IndexSkippedResult)
+    rows = [[each.kind, text.line(f"{each.collection}/{each.path}"), text.line(each.message)] for each in result.files]
+    options.show(result, columns(["why", "file", "message"], rows, options.terminal) if rows else ["No skipped files"])
+    last = options.offset + len(result.files)
+    if last < result.total:
+        options.note(f"{last:,} of {result.total:,} files; the next page: --offset {last}")
 
 
 def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]:

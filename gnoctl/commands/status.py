@@ -11,9 +11,11 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.printing.wording import about, ago, count, size, unreadable
+from gnoctl.printing.wording import about, ago, count, left_out, size, unreadable
 from gnod.protocol.index import (
     CollectionStatus,
+    IndexAcknowledgeParams,
+    IndexAcknowledgeResult,
     IndexStatusParams,
     IndexStatusResult,
     IndexWhyParams,
@@ -26,6 +28,9 @@ from gnod.protocol.index import (
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
     errors: Annotated[bool, option("--errors", "List the files that could not be read")] = False
     verify: Annotated[bool, option("--verify", "Compare folders of any size with the index")] = False
+    acknowledge: Annotated[bool, option("--acknowledge", "Do not mention the files that failed so far in answers")] = (
+        False
+    )
 
 
 @command("status", StatusOptions)
@@ -41,10 +46,15 @@ def status(options: StatusOptions) -> None:
     the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
-    empty, too large); excluded files are left out by a rule. watch: how changes are noticed: by events (at once),
-    polling (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete
-    comparison with the disk.
+    empty, too large, without OCR: `gnoctl ls --skipped` lists them); excluded files are left out by a rule. watch: how
+    changes are noticed: by events (at once), polling (a walk every few seconds, where the system reports no events) or
+    off. reconciled: the last complete comparison with the disk.
     """
+    if options.acknowledge:
+        known = options.call("index.acknowledge", IndexAcknowledgeParams(), IndexAcknowledgeResult)
+        options.note(
+            f"{count(known.files, 'failure')} acknowledged; a file that fails in another way is mentioned again"
+        )
     result = options.call(
         "index.status", IndexStatusParams(errors=options.errors, verify=options.verify), IndexStatusResult
     )
@@ -198,16 +208,21 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
         if each.failed:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
-            yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds} (`gnoctl status --errors` lists them)")
+            known = f", {each.acknowledged:,} of them acknowledged" if each.acknowledged else ""
+            where = "`gnoctl status --errors` lists them"
+            yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds}{known} ({where})")
+        if each.skipped_by_kind:
+            skipped = ", ".join(left_out(kind, number) for kind, number in sorted(each.skipped_by_kind.items()))
+            yield text.line(f"{each.name}: skipped: {skipped} (`gnoctl ls --skipped` lists them)")
     if result.syncing:
         yield "indexing now"
-    left_out = ", ".join(collection.name for collection in result.collections if not collection.verified)
+    unverified = ", ".join(collection.name for collection in result.collections if not collection.verified)
     if result.collections:
         yield terminal.paint(text.line(result.freshness.state), GREEN if result.freshness.current else YELLOW)
     else:
         yield NOTHING_INDEXED
-    if left_out:
-        yield text.line(f"{left_out}: not compared with the disk now; `gnoctl status --verify` does that")
+    if unverified:
+        yield text.line(f"{unverified}: not compared with the disk now; `gnoctl status --verify` does that")
     elif result.collections and result.freshness.current:
         yield "compared with the disk now: names, sizes, inodes, times of modification and of change"
     explained = {collection.name for collection in result.collections if collection.watch_reason}
@@ -217,7 +232,8 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 
 def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(f"{error.collection}/{error.path}"), BOLD)
-    what = text.line(f"{error.stage}: {error.message}")
+    known = " (acknowledged)" if error.acknowledged else ""
+    what = text.line(f"{error.stage}: {error.message}{known}")
     yield f"  {terminal.paint(text.line(error.kind), RED)} while {what}"
     yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
 

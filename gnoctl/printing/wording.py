@@ -97,6 +97,25 @@ def missed_by(freshness: Freshness) -> str | None:
     return None if freshness.current else freshness.state
 
 
+_LEFT_OUT = {
+    "needs_ocr": "need OCR (pictures and scans)",
+    "unsupported": "of an unknown kind",
+    "binary": "binary",
+    "empty": "without text",
+    "too_large": "too large",
+    "not_downloaded": "not downloaded from their cloud",
+}
+
+
+def left_out(kind: str, number: int) -> str:
+    """Return how many files are not documents, and why.
+
+    >>> left_out("unsupported", 12)
+    '12 of an unknown kind'
+    """
+    return f"{number:,} {_LEFT_OUT.get(kind, kind)}"
+
+
 def unreadable(failed: int) -> str:
     """Return how many files could not be read.
 

@@ -29,7 +29,7 @@ from gnod.protocol.documents import DocumentText
 from gnod.types import canonical_line, source_line
 
 _CONSOLE = Console(color_system="standard", legacy_windows=False, force_terminal=True, no_color=False, _environ={})
-_FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+_FRONTMATTER = re.compile(r"(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
 LONGEST = 2000
 """Cells of a line; minified code and data have lines of megabytes."""
 MOST_PARSED = 100_000

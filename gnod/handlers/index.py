@@ -11,14 +11,14 @@ from gnod.freshness.scheduler import SyncScheduler
 from gnod.freshness.update_command import run_update_command
 from gnod.handlers.checks.why import why
 from gnod.handlers.index_status import IndexServices, bytes_on_disk, status_of
-from gnod.handlers.wire_types import iso
+from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.sync import SyncReport
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.store.documents import maintenance
 from gnod.store.health import damage
-from gnod.store.tables import activity
+from gnod.store.tables import activity, failures
 from gnod.store.tables.egress_journal import SentBytes
 
 _MAX_BUCKETS = 1000
@@ -100,7 +100,30 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
             database_bytes=after,
         )
 
-    return named(index_init, index_sync, index_status, index_egress, index_activity, index_why, index_cleanup)
+    async def index_skipped(params: wire.IndexSkippedParams, _: Call) -> wire.IndexSkippedResult:
+        configuration.check_known([params.collection] if params.collection else [])
+        found, total = await services.database.read(
+            lambda connection: failures.skipped(connection, params.collection, params.limit, params.offset)
+        )
+        return wire.IndexSkippedResult(files=[ingest_error(each) for each in found], total=total)
+
+    async def index_acknowledge(params: wire.IndexAcknowledgeParams, _: Call) -> wire.IndexAcknowledgeResult:
+        configuration.check_known(params.collections)
+        names = params.collections or [each.name for each in configuration.current.collections]
+        files = await services.database.write(lambda connection: failures.acknowledge(connection, names))
+        return wire.IndexAcknowledgeResult(files=files)
+
+    return named(
+        index_init,
+        index_skipped,
+        index_acknowledge,
+        index_sync,
+        index_status,
+        index_egress,
+        index_activity,
+        index_why,
+        index_cleanup,
+    )
 
 
 async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> list[SyncReport]:

@@ -97,6 +97,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
         }
         # Count again, since files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
+        known = failures.acknowledged(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
         statuses = [
             msgspec.structs.replace(
@@ -110,6 +111,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                     covered,
                 ),
                 last_sync=_iso(synced_at.get(each.name)),
+                acknowledged=known.get(each.name, 0),
                 unused_model=unused.get(each.name),
                 next_model=wanted.get(each.name) if wanted.get(each.name) != covered.model else None,
             )
@@ -237,6 +239,7 @@ def _collection_status(
     synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
     found = compared.walk
     faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
+    skips = {kind: n for kind, n in kinds.items() if kind in SKIP_KINDS}
     is_gone = isinstance(found, RootUnavailable)
     return wire.CollectionStatus(
         name=collection.name,
@@ -249,7 +252,8 @@ def _collection_status(
         pending=compared.pending,
         failed=sum(faults.values()),
         failed_by_kind=faults,
-        skipped=kinds.total() - sum(faults.values()),
+        skipped=sum(skips.values()),
+        skipped_by_kind=skips,
         excluded=found.excluded if isinstance(found, Listing) else 0 if is_gone else None,
         watch=watch.mode,
         watch_reason=watch.reason,

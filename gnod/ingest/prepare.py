@@ -20,7 +20,7 @@ from gnod.ingest.text.chunking import cut
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.text.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
-from gnod.store.tables.records import Chunk, FileStat, PreparedDocument
+from gnod.store.tables.records import Chunk, FileStat, PreparedDocument, Unread
 from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
@@ -43,7 +43,7 @@ def prepare(
 ) -> PreparedDocument:
     """Return the document. `language` and `title` override what the text says."""
     markdown, lost = with_line_map(converted.markdown)
-    head = frontmatter.parse(markdown)
+    head = frontmatter.parse(markdown) if _is_prose(converted) else frontmatter.NONE
     structure = outline(markdown, converted.markup, head.body_start)
     code = source.read(markdown, converted.mime, relative_path)
     metadata = {**converted.metadata, **head.metadata}
@@ -93,11 +93,12 @@ def prepare(
             )
             for p in passages
         ],
-        terms=terms_of(language, relative_path, title, markdown),
+        terms=terms_of(language, relative_path, title, markdown, converted.mime),
         definitions=code.definitions if code else [],
         links=found.links,
         aliases=found.aliases,
         labels=found.labels,
+        unread=[Unread("", "partial", head.unread)] if head.unread else [],
     )
 
 

@@ -331,9 +331,9 @@ class Sync:
                 return  # the drive is gone, not the file
             self._counts["removed"] += writing.remove(connection, self._id, [path], now=now, left=self.left)
             return
-        # A file that cannot be read may be unchanged. A file that was read and is not a document has replaced the old
-        # one.
-        if failure.stage != "read" or failure.kind in SKIP_KINDS:
+        # A file that cannot be read, or is now in a cloud only, may be unchanged. A file that was read and is not a
+        # document has replaced the old one.
+        if failure.stage != "read" or failure.kind in SKIP_KINDS - {"not_downloaded"}:
             writing.remove(connection, self._id, [path], now=now, left=self.left)
         failures.note(
             connection,

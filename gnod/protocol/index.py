@@ -134,6 +134,34 @@ class IngestError(Result, frozen=True, kw_only=True):
     first_at: str
     last_at: str
     count: int
+    acknowledged: bool = False
+
+
+class IndexSkippedParams(Params, frozen=True, kw_only=True):
+    """`collection`: null for all collections."""
+
+    collection: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+class IndexSkippedResult(Result, frozen=True, kw_only=True):
+    """The files that are not documents, by collection, kind and path. `total`: without the limit."""
+
+    files: list[IngestError]
+    total: int
+
+
+class IndexAcknowledgeParams(Params, frozen=True, kw_only=True):
+    """`collections`: empty for all."""
+
+    collections: list[str] = []
+
+
+class IndexAcknowledgeResult(Result, frozen=True, kw_only=True):
+    """`files`: how many failures were not acknowledged before."""
+
+    files: int
 
 
 class CollectionStatus(Result, frozen=True, kw_only=True):
@@ -145,6 +173,9 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     - `pending`: the number of those that differ from the index.
     - `excluded`: the number of files that the rules leave out. The daemon does not enter an excluded folder, so the
       files inside are not counted.
+    - `acknowledged`: how many of the `failed` are known to the user, and not mentioned in answers.
+    - `skipped_by_kind`: why files are not documents: needs_ocr, unsupported (an unknown kind), binary, empty,
+      too_large, not_downloaded (they are in a cloud).
     - `watch`: how changes are noticed: events, polling (a walk every few seconds) or off.
     - `watch_reason`: why `watch` is not "events", or why changes are not indexed.
     - `last_sync`: the last sync of any scope.
@@ -169,7 +200,9 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     pending: int
     failed: int
     failed_by_kind: dict[str, int] = {}
+    acknowledged: int = 0
     skipped: int = 0
+    skipped_by_kind: dict[str, int] = {}
     excluded: int | None
     watch: str
     watch_reason: str | None = None

@@ -112,6 +112,13 @@ _ALL = [
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
     _again("index.egress", NoParams, i.IndexEgressResult, "Count what was sent to other programs and machines."),
+    _again("index.skipped", i.IndexSkippedParams, i.IndexSkippedResult, "List the files that are not documents."),
+    _again(
+        "index.acknowledge",
+        i.IndexAcknowledgeParams,
+        i.IndexAcknowledgeResult,
+        "Do not mention the files that failed so far in answers.",
+    ),
     _again("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
     _again("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),

@@ -51,7 +51,7 @@ class DocumentHit(NamedTuple):
     document: DocumentRow
     ranked: RankedDocument
     passages: list[ShownPassage]
-    tags: list[str]
+    columns: shown.Columns
     context: str | None
     copies: Copies
     definition: StoredDefinition | None = None
@@ -122,7 +122,9 @@ def _hits_of(
     if not options.passages:
         there = [(each, by_id[each.id]) for each in ranked if each.id in by_id]
         return {
-            each.id: DocumentHit(document, each, [], [], None, NO_COPIES) for each, document in there if document.active
+            each.id: DocumentHit(document, each, [], shown.Columns(), None, NO_COPIES)
+            for each, document in there
+            if document.active
         }
     also = copies_of(connection, by_id, options.filters, words.expression)
     known = shown.of(connection, by_id)
@@ -155,7 +157,7 @@ def _hits_of(
             document,
             each,
             [best, *more],
-            of_document.tags,
+            of_document.columns,
             contexts_for(options.contexts, document.collection, document.path),
             also.get(each.id, NO_COPIES),
             definitions.around(connection, document.id, best.line) if of_document.is_code else None,

@@ -72,7 +72,7 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
                 (mirror,),
             )
         ],
-        terms=terms_of(document.language, document.path, document.title, markdown),
+        terms=terms_of(document.language, document.path, document.title, markdown, document.mime),
         definitions=_rows(
             connection,
             StoredDefinition,
@@ -138,7 +138,7 @@ class LocalEngine:
         self._collection = collection
         self._uri = uri
         self._counts = {
-            document.id: counts_of(terms_of(document.language, document.path, document.title, text))
+            document.id: counts_of(terms_of(document.language, document.path, document.title, text, document.mime))
             for document in documents.under(connection, collection, "", -1, 0)
             for text in [documents.markdown(connection, document.mirror_hash)]
         }

@@ -200,7 +200,9 @@ def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, 
     if not all(0 <= piece.seq < chunks and piece.start >= 0 for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: a piece is of no chunk")
     own = sent.prepared
-    return sent, msgspec.structs.replace(own, terms=terms_of(own.language, sent.path, own.title, own.markdown))
+    return sent, msgspec.structs.replace(
+        own, terms=terms_of(own.language, sent.path, own.title, own.markdown, own.mime)
+    )
 
 
 def _is_sound(embedding: bytes, dimensions: int | None) -> bool:

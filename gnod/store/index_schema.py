@@ -193,7 +193,9 @@ _LINKS = """
     CREATE INDEX links_by_key ON links (collection_id, key, reach) WHERE key IS NOT NULL;
 """
 
-_SKIPPED = ", ".join(f"'{kind}'" for kind in ("binary", "empty", "too_large", "unsupported"))
+_SKIPPED = ", ".join(
+    f"'{kind}'" for kind in ("binary", "empty", "needs_ocr", "not_downloaded", "too_large", "unsupported")
+)
 
 _FAILURES = f"""
     CREATE TABLE ingest_errors (
@@ -209,11 +211,13 @@ _FAILURES = f"""
         mtime_ns INTEGER,
         inode INTEGER,
         ctime_ns INTEGER,
+        acknowledged INTEGER NOT NULL,
         PRIMARY KEY (collection_id, path)
     ) STRICT, WITHOUT ROWID;
     -- Every search counts the failed files, and must not read the skipped ones, of which there can be many. The
     -- condition must equal that of `failures.count`.
-    CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id) WHERE kind NOT IN ({_SKIPPED});
+    CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)
+        WHERE NOT acknowledged AND kind NOT IN ({_SKIPPED});
 """
 
 _CHANGES = f"""

@@ -54,6 +54,64 @@ def test_older_encodings_are_recognised(text: str, encoding: str) -> None:
     assert decode((text * 20).encode(encoding)) == text * 20
 
 
+@pytest.mark.parametrize(
+    ("encodings", "text"),
+    [
+        ("shift_jis euc_jp iso2022_jp", "会議は明日の午後三時に始まります。"),
+        ("shift_jis euc_jp", "東京都千代田区"),
+        ("shift_jis euc_jp", "データベースの設定ファイル"),
+        ("gb18030", "购物清单：牛奶、鸡蛋、面包"),
+        ("gb18030", "项目计划\n预算表"),
+        ("big5", "會議明天下午三點開始。"),
+        ("cp949", "창고 열쇠는 김 선생님이 가지고 있습니다."),
+        ("koi8-r cp1251 cp866 iso8859_5", "Привет, мир"),
+        ("koi8-r cp1251 cp866 iso8859_5", "Список покупок: молоко, яйца, хлеб"),
+        ("koi8-u cp1251", "Зустріч почнеться завтра о третій годині."),
+        ("cp1253 iso8859_7", "Η συνάντηση αρχίζει αύριο στις τρεις."),
+        ("cp1255", "הפגישה תתחיל מחר בשלוש"),
+        ("cp1256", "يبدأ الاجتماع غدا في الساعة الثالثة"),
+        ("cp874", "การประชุมจะเริ่มพรุ่งนี้"),
+        ("cp1250 iso8859_2", "Spotkanie rozpocznie się jutro o piętnastej"),
+        ("cp1250 iso8859_2", "Schůzka začíná zítra ve tři hodiny"),
+        ("cp1250", "A megbeszélés holnap háromkor kezdődik"),
+        ("cp1254", "Toplantı yarın saat üçte başlıyor"),
+        ("cp1257", "Susitikimas prasidės rytoj trečią valandą"),
+        ("cp1252", "L’été dernier, où êtes-vous allé ?"),
+        ("utf-16-le utf-16-be", "кораблик"),
+        ("utf-16-le utf-16-be", "Записка о погоде.\nКораблик стоял у пристани.\n"),
+        ("utf-16-le utf-16-be", "仓库的钥匙在王先生那里，请在星期五以前归还。\n"),
+        ("utf-16-le utf-16-be", "倉庫の鍵は山田さんが持っています。\n"),
+        ("utf-16-le utf-16-be", "창고 열쇠는 김 선생님이 가지고 있습니다.\n"),
+        ("utf-16-le utf-16-be", "Η συνάντηση αρχίζει αύριο στις τρεις."),
+        ("utf-16-le utf-16-be", "יבדוק את המפתח\n"),
+    ],
+)
+def test_one_sentence_is_enough(encodings: str, text: str) -> None:
+    for encoding in encodings.split():
+        assert decode(text.encode(encoding)) == text, encoding
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("one line with Köln-Mülheim", "latin-1"),
+        ("Встреча начинается в три часа", "cp1251"),
+        ("会议明天下午三点开始，请准时参加。", "gb18030"),
+        ("会議は明日の午後三時に始まります。", "shift_jis"),
+    ],
+)
+def test_lines_in_two_encodings_are_both_read(text: str, encoding: str) -> None:
+    ours, other = "zuerst Müllheim", text
+    utf8, older = ours.encode(), other.encode(encoding)
+    assert decode(b"\n".join([utf8] * 3 + [older] * 3)) == "\n".join([ours] * 3 + [other] * 3)
+    assert decode(b"\n".join([older] * 3 + [utf8] * 3)) == "\n".join([other] * 3 + [ours] * 3)
+
+
+def test_latin_letters_inside_of_utf8_are_read() -> None:
+    utf8, other = "Müllheim – ", "Köln-Mülheim über"
+    assert decode(utf8.encode() * 3 + other.encode("latin-1")) == utf8 * 3 + other
+
+
 def test_a_short_western_text_is_not_taken_for_another_language() -> None:
     assert decode("naïve café".encode("latin-1")) == "naïve café"
     assert decode("Él señor, crème brûlée, don’t — œuvre".encode("cp1252")).startswith("Él señor")

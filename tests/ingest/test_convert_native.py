@@ -1,4 +1,4 @@
-"""Formats that need no library: texts, code, data, tables, notebooks, mail, archives; and what is refused."""
+"""Formats that need no library: texts, code, data, tables, notebooks, archives; and what is refused."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
 @pytest.mark.parametrize(
     ("data", "name", "kind"),
     [
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.png", "unsupported"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "a.png", "needs_ocr"),
         (b"zqx83", "text-as.gif", "unsupported"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "a.txt", "binary"),
         (b"%PDF-1.4\n\0\xff\xfe", "a.md", "binary"),
@@ -186,45 +186,6 @@ def test_notebook() -> None:
 def test_json_that_is_no_notebook_stays_as_it_is() -> None:
     assert converted('{"cells": 3}', "a.ipynb").markdown == '{"cells": 3}'
     assert converted("not json", "a.ipynb").markdown == "not json"
-
-
-# --- mail
-
-MESSAGE = (
-    b"From: =?utf-8?q?J=C3=BCrgen?= <j@example.com>\r\nTo: a@example.com\r\nSubject: =?iso-8859-1?Q?Gr=FC=DFe?=\r\n"
-    b"Date: Tue, 09 Jun 2009 23:58:45 -0400\r\nMIME-Version: 1.0\r\n"
-)
-
-
-def test_mail() -> None:
-    result = converted(
-        MESSAGE + b"Content-Type: text/plain; charset=iso-8859-1\r\n\r\nSch\xf6ne Gr\xfc\xdfe\r\n", "a.eml"
-    )
-    assert result.title == "Grüße"
-    assert result.metadata == {"author": "Jürgen <j@example.com>", "date": "2009-06-09T23:58:45-04:00"}
-    assert result.markdown.startswith("# Grüße\n\n**From:** Jürgen <j@example.com>\n**To:** a@example.com\n")
-    assert result.markdown.endswith("Schöne Grüße")
-
-
-def test_mail_with_only_a_page_and_an_attachment() -> None:
-    result = converted(
-        MESSAGE + b'Content-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/html\r\n\r\n'
-        b"<p>page &amp; <b>text</b></p><script>no</script>\r\n--x\r\n"
-        b'Content-Type: application/pdf\r\nContent-Disposition: attachment; filename="bill.pdf"\r\n'
-        b"\r\n%PDF\r\n--x--\r\n",
-        "mail-without-extension",
-    )
-    assert "page & text" in result.markdown
-    assert "**Attachments:** bill.pdf" in result.markdown
-    assert "no" not in result.markdown.split()
-
-
-def test_mailbox() -> None:
-    one = b"From a@b Tue Jun  9 23:58:45 2009\nSubject: one\nFrom: a@b\n\nFrom here on, body 1\n\n"
-    two = b"From c@d Wed Jun 10 23:58:45 2009\nSubject: two\nFrom: c@d\n\nbody 2\n"
-    result = converted(one + two, "a.mbox")
-    assert result.title is None
-    assert result.markdown.startswith("# one\n\n**From:** a@b\n\nFrom here on, body 1\n\n# two")
 
 
 # --- archives

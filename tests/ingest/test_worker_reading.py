@@ -129,7 +129,7 @@ def test_failures_of_conversion_carry_the_stat(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\n")
     outcome = perform(job(path))
-    assert refused(outcome) == ("convert", "unsupported")
+    assert refused(outcome) == ("convert", "needs_ocr")
     assert isinstance(outcome, Failure)
     assert outcome.stat is not None
     path = tmp_path / "long.md"

@@ -17,7 +17,7 @@ from gnoctl.web.rendering.parts import DocumentPart
 from gnoctl.web.rendering.sanitising import sanitised
 from gnod.protocol.documents import DocumentText
 from gnod.protocol.links import DocumentLink
-from gnod.types import canonical_line, source_line
+from gnod.types import canonical_line, is_translated, source_line
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 Kind = Literal["markdown", "code", "text", "table", "notebook", "pages", "image"]
 
 _MAX_OUTLINE = 2_000
-_CODE = frozenset(["code", "rst", "asciidoc", "org", "latex", "xml"])
-_KINDS: dict[str, Kind] = {"table": "table", "ipynb": "notebook", "pdf": "pages", "image": "image"}
+_KINDS: dict[str, Kind] = {
+    "text": "text",
+    "table": "table",
+    "ipynb": "notebook",
+    "pdf": "pages",
+    "image": "image",
+    "code": "code",
+    "xml": "code",
+}
 _MARKUP = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
 _FRONTMATTER_LINES = 100
 
@@ -58,10 +65,10 @@ class Rendering:
         self.document = msgspec.structs.replace(document, text="")
         self._lines = document.text.removesuffix("\n").split("\n")
         self._lexer: Lexer | None = None
-        converter = document.converter.partition("/")[0]
-        if converter in _CODE or converter == "text":
+        self.kind = _kind(document.converter)
+        if self.kind in ("code", "text"):
             self._lexer = code.lexer_of_file(document.path.rpartition("/")[2])
-        self.kind: Kind = _kind(converter, has_lexer=self._lexer is not None)
+            self.kind = "code" if self._lexer else self.kind
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
         self.is_linked = self._is_markdown and "[" in document.text
         """Whether it may have links to other documents."""
@@ -153,10 +160,8 @@ class Rendering:
         return [self._number(line) for line in range(start, end)]
 
 
-def _kind(converter: str, *, has_lexer: bool) -> Kind:
-    if converter == "text":
-        return "code" if has_lexer else "text"
-    return "code" if converter in _CODE else _KINDS.get(converter, "markdown")
+def _kind(converter: str) -> Kind:
+    return "code" if is_translated(converter) else _KINDS.get(converter.partition("/")[0], "markdown")
 
 
 def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
@@ -168,6 +173,7 @@ def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _frontmatter_end(lines: Sequence[str]) -> int:
-    if lines[0].rstrip() != "---":
+    mark = lines[0].rstrip()
+    if mark not in ("---", "+++"):
         return 0
-    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == "---"), 0)
+    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == mark), 0)

@@ -6,6 +6,8 @@ import { documentPath } from "./router.js";
 import { ago, count, inline, number, size } from "./text.js";
 
 const AGAIN_MS = 1500;
+const MOST_SKIPPED = 200;
+const SKIPPED = { needs_ocr: "need OCR", unsupported: "of an unknown kind", binary: "binary", empty: "without text", too_large: "too large", not_downloaded: "not downloaded" };
 
 export class Collections {
   constructor(root, { say }) {
@@ -45,7 +47,7 @@ export class Collections {
       fill(this.parts.list, status.collections.length ? status.collections.map((each) => this.#collection(each)) : nothing());
       fill(this.parts.endpoints, endpoints(status.endpoints));
       fill(this.parts.activity, activity?.buckets?.length ? chart(activity.buckets) : null);
-      fill(this.parts.errors, failures(status));
+      fill(this.parts.errors, this.#failures(status));
     } catch (error) {
       fill(this.parts.summary, h("p.error", { role: "alert" }, inline(error.message)));
     }
@@ -88,18 +90,38 @@ export class Collections {
       ["Pending", each.pending],
       ["Failed", each.failed, failed],
       each.verified ? ["Excluded", each.excluded] : null,
-      each.skipped ? ["Skipped", each.skipped] : null,
     ].filter(Boolean);
     return h(
       "article.card",
       { "aria-label": each.name },
       h("div.card-head", {}, h("h2", {}, h("a", { href: `/search?collection=${encodeURIComponent(each.name)}` }, each.name)), h("span.place", {}, each.path)),
       h("dl.facts", {}, facts.map(([name, value, title]) => h(value && name === "Failed" ? "div.bad" : value && name === "Pending" ? "div.busy-fact" : "div", { title }, h("dt", {}, name), h("dd", {}, number(value))))),
+      this.#skipped(each),
       embedded(each),
       unused(each),
       h("p.about", {}, [each.available ? null : `The folder is missing: ${each.reason}`, watched(each), `synced ${ago(each.last_sync)}`, each.egress === "local" ? null : `texts may go to ${each.egress}`].filter(Boolean).join(" · ")),
       h("div.tools", {}, button("Sync", () => this.#do(`${each.name} is in sync.`, "index.sync", { collections: [each.name] })), this.#remover(each)),
     );
+  }
+
+  /** How many files are not documents, and why; opened, the first of them. */
+  #skipped(each) {
+    if (!each.skipped) return null;
+    const reasons = Object.entries(each.skipped_by_kind).map(([kind, amount]) => `${number(amount)} ${SKIPPED[kind] ?? kind}`);
+    const list = h("ul.failures");
+    const open = async (event) => {
+      if (!event.target.open) return;
+      const { files, total } = await rpc("index.skipped", { collection: each.name, limit: MOST_SKIPPED }).catch((error) => ({ files: [], total: 0, error }));
+      fill(list, files.map(failure), total > files.length ? h("li", {}, `and ${number(total - files.length)} more`) : null);
+    };
+    return h("details.skipped", { ontoggle: open }, h("summary", {}, `Skipped: ${reasons.join(", ")}`), list);
+  }
+
+  #failures({ errors, errors_left_out: leftOut }) {
+    if (!errors?.length) return null;
+    const isNew = errors.some((each) => !each.acknowledged);
+    const acknowledge = button("I have seen these", () => this.#do("Answers do not mention these files any more.", "index.acknowledge"));
+    return [h("h2", {}, `${count(errors.length + leftOut, "file")} could not be read`), isNew ? acknowledge : null, h("ul.failures", {}, errors.map(failure)), leftOut ? h("p", {}, `and ${number(leftOut)} more`) : null];
   }
 
   #remover(each) {
@@ -180,12 +202,8 @@ function embedded({ chunks, embedded: done, unembeddable, model, next_model: nex
   return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}`));
 }
 
-function failures({ errors, errors_left_out: leftOut }) {
-  if (!errors?.length) return null;
-  const rows = errors.map((each) =>
-    h("li", {}, h("a", { href: `/collections?why=${encodeURIComponent(`${each.collection}/${each.path}`)}` }, `${each.collection}/${each.path}`), h("span.kind", {}, each.kind), h("p", {}, inline(each.message))),
-  );
-  return [h("h2", {}, `${count(errors.length + leftOut, "file")} could not be read`), h("ul.failures", {}, rows), leftOut ? h("p", {}, `and ${number(leftOut)} more`) : null];
+function failure(each) {
+  return h("li", {}, h("a", { href: `/collections?why=${encodeURIComponent(`${each.collection}/${each.path}`)}` }, `${each.collection}/${each.path}`), h("span.kind", {}, each.kind), h("p", {}, inline(each.message)));
 }
 
 function verdict(result) {

@@ -5,17 +5,43 @@ Patterns are those of gitignore, through pathspec; paths are relative to the roo
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
+from pathspec import GitIgnoreSpec, RegexPattern
 
 from gnod.globs import Glob
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
+_BELOW = "ps_d"  # pathspec's name of the group
+_ANY_FOLDER = {"(?P<ps_d>/)": re.compile(r"(?P<ps_d>/)\Z")}
+# What pathspec does not know
+_CLASS = re.compile(r"\[:(\w{1,9}):\]")
+_CLASSES = {
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "alnum": "A-Za-z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "xdigit": "0-9A-Fa-f",
+    "space": " \t",
+    "blank": " \t",
+    "punct": "!-/:-@\\[-`{-~",
+}
+_STARS = re.compile(r"(?<![^/\n])\*{3,}(?=/)")
+_FOLDERS_BELOW = re.compile(r"/\*\*/(?=\r?$)", re.MULTILINE)
+
+
+class _Pattern(NamedTuple):
+    """`regex` also matches what is below a folder that it matches: then, its group _BELOW is before the end."""
+
+    regex: re.Pattern[str]
+    include: bool
+    has_below: bool
 
 
 class IgnoreFile(NamedTuple):
@@ -23,39 +49,66 @@ class IgnoreFile(NamedTuple):
 
     base: str
     name: str
-    spec: GitIgnoreSpec
+    patterns: list[_Pattern]
 
     def verdict(self, path: str) -> bool | None:
-        """Return True to exclude, False to include again, None without a match."""
-        return self.spec.check_file(path[len(self.base) :]).include
+        """Return True to exclude, False to include again, None without a match. The path of a folder ends in a slash.
+
+        The folders above the path are not excluded: a pattern for one of them does not concern it."""
+        relative = path[len(self.base) :]
+        for pattern in reversed(self.patterns):
+            found = pattern.regex.search(relative)
+            if found and (not pattern.has_below or found.end(_BELOW) in (-1, len(relative))):
+                return pattern.include
+        return None
 
 
 class IgnoreFiles:
     """Reads ignore files and keeps them until they change."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, int, int], GitIgnoreSpec]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], list[_Pattern]]] = {}
 
     def load(self, root: str, base: str, names: set[str]) -> list[IgnoreFile]:
         """Return the ignore files among the `names` in one folder; later ones override earlier ones."""
         found = []
         for name in IGNORE_FILES:
-            if name in names and (spec := self._spec(f"{root}/{base}{name}")):
-                found.append(IgnoreFile(base, name, spec))
+            if name in names and (patterns := self._patterns(f"{root}/{base}{name}")):
+                found.append(IgnoreFile(base, name, patterns))
         return found
 
-    def _spec(self, path: str) -> GitIgnoreSpec | None:
+    def _patterns(self, path: str) -> list[_Pattern] | None:
         try:
             stat = os.stat(path)  # noqa: PTH116
             key = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
             if path not in self._known or self._known[path][0] != key:
                 if stat.st_size > _MAX_IGNORE_BYTES:
                     return None
-                text = Path(path).read_text(errors="replace")
-                self._known[path] = (key, GitIgnoreSpec.from_lines(text.splitlines()))
+                self._known[path] = (key, _read(Path(path).read_bytes()))
         except (OSError, ValueError):
             return None
         return self._known[path][1]
+
+
+def _read(data: bytes) -> list[_Pattern]:
+    """Return the patterns as git reads them. Windows writes byte order marks, and UTF-16, which git would not read."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    text = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), data.decode(encoding, "replace"))
+    text = _FOLDERS_BELOW.sub("/*/", _STARS.sub("**", text))
+    return [pattern for line in text.split("\n") for pattern in _compiled(line.removesuffix("\r"))]
+
+
+def _compiled(line: str) -> list[_Pattern]:
+    """Return the pattern of a line, if it is one. Another line must not void the others."""
+    try:
+        patterns = GitIgnoreSpec.from_lines([line]).patterns if line != "!" else []
+    except ValueError:
+        return []
+    return [
+        _Pattern(_ANY_FOLDER.get(each.regex.pattern, each.regex), each.include, _BELOW in each.regex.groupindex)
+        for each in patterns
+        if isinstance(each, RegexPattern) and each.regex and each.include is not None
+    ]
 
 
 # A pattern that is a plain name.

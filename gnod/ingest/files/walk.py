@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat as stat_module
+import sys
 from collections.abc import Collection, Iterator, Set
 from heapq import merge
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import NamedTuple, Protocol
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
+from gnod.ingest.files.placeholders import is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
 _MAX_LINKS = 500
 _SORTED_AT_ONCE = 5000
+_IS_MAC = sys.platform == "darwin"
 # A million files at once would take 300 MB.
 _PART_FILES = 5000
 
@@ -212,6 +215,9 @@ class Walk:
         """Add the files in a folder. Yields the folders in it in their places, and None when a part is full."""
         self._enter(base.rstrip("/"))
         try:
+            if _IS_MAC and is_dataless(os.lstat(f"{self._root}/{base}")):
+                self.unreadable[base.rstrip("/")] = "its files are in a cloud folder and not downloaded"
+                return
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)
         except (FileNotFoundError, NotADirectoryError):

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import email
 import re
-from collections.abc import Iterator, Sequence
-from email.header import decode_header, make_header
+from collections.abc import Iterator, Mapping, Sequence
+from email.header import decode_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from functools import partial
 
-from gnod.ingest.formats.webpage import page_text
-from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.formats.signed_mail import signed_content
+from gnod.ingest.formats.webpage import CHARSET, page_text
+from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
 
-_ENVELOPE = re.compile(rb"^From (?=.*?\d{4}).*+\n", re.M)
+_ENVELOPE = re.compile(
+    rb"^From (?=.*?\d{4})(?P<sender>\S*+).*+\n(?=(?P<header>(?:[^\s:]++:.*+\n(?:[ \t].*+\n)*+)++))", re.M
+)
+# The first line of what `git format-patch` writes. In the text of a message, it is a quotation.
+_COMMIT = re.compile(rb"[0-9a-f]{40}\Z")
+_QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.M)
 # Possessive groups: each beginning is tried in only one way, so that none takes exponential time.
 _HEADER = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
 _MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
+_FIELD_OF_A_MESSAGE = re.compile(
+    rb"^(?:From|To|Date|Subject|Sender|Received|Message-ID|MIME-Version|Return-Path|Delivered-To|Content-Type|Status"
+    rb"|X-[\w-]+):",
+    re.I | re.M,
+)
 _SHOWN = ("From", "To", "Cc", "Date")
+_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\\W_]+")
+_STUB = 0.5  # a text with a smaller share of the words of the web page beside it only points to it
+_SIGNATURES = frozenset(
+    {
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+        "application/pgp-signature",
+        "application/pgp-keys",
+    }
+)
+_SIGNED = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
+_ENCODED_WORD = re.compile(r"=\?[^\s?]+\?[bq]\?", re.I)
 
 
 def _resembles_mail(content: FileContent) -> bool:
@@ -34,7 +58,7 @@ def _read(content: FileContent) -> Converted:
     # Two more line ends follow each message.
     parts = Parts("message", max(content.max_characters - 2 * len(found), content.max_characters // 2))
     has_header, left_out = False, None
-    for number, message in enumerate(map(email.message_from_bytes, found), start=1):
+    for number, message in enumerate(map(_parsed, found), start=1):
         has_header = has_header or bool(message.keys())
         try:
             parts.add(_message(message), number)
@@ -45,11 +69,11 @@ def _read(content: FileContent) -> Converted:
             break
     if not has_header:
         return unchanged(decode(content.data), "text/plain")
-    single = email.message_from_bytes(found[0]) if len(found) == 1 else None
+    single = _parsed(found[0]) if len(found) == 1 else None
     return Converted(
         markdown=parts.markdown,
         mime="" if single else "application/mbox",
-        converter="mail/3",
+        converter="mail/4",
         title=_field(single, "Subject") or None if single else None,
         metadata=_metadata(single) if single else {},
         locations=None if single else parts.locations,
@@ -58,96 +82,201 @@ def _read(content: FileContent) -> Converted:
     )
 
 
+def _parsed(data: bytes) -> Message:
+    """Return a message. Of a signed one that hides its content in the signature, that is in its place."""
+    message = email.message_from_bytes(data)
+    if message.get_content_type() not in _SIGNED:
+        return message
+    payload = message.get_payload(decode=True)
+    content = signed_content(payload) if isinstance(payload, bytes) else None
+    if content is None:
+        return message
+    inner = email.message_from_bytes(content)
+    for name in (*_SHOWN, "Subject"):
+        if name in message and name not in inner:
+            inner[name] = message[name]
+    return inner
+
+
+def _read_signed(content: FileContent) -> Converted:
+    """Read a signature that encloses what it signs: a message, or a part of one."""
+    data = content.data
+    if not data.startswith(b"\x30"):  # PEM, or bare base64
+        with contextlib.suppress(ValueError):
+            data = base64.b64decode(re.sub(rb"-----[^-\n]*-----", b"", data))
+    inner = signed_content(data)
+    if inner is None:
+        raise ConversionFailed("unsupported", f"This {content.label} is encrypted, or a signature without a text.")
+    return _read(content.inner(inner, f"{content.name}.eml", content.max_characters))
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Split a mailbox (RFC 4155) and restore its quoted lines. A paragraph may begin with "From", too."""
+    if not data.startswith(b"From "):
+        return [data]
+    starts = [found for found in _ENVELOPE.finditer(data) if _separates(data, found)]
+    if not starts or starts[0].start():
+        return [data]
+    is_of_git = bool(_COMMIT.match(starts[0]["sender"]))
+    starts = [found for found in starts if is_of_git or not _COMMIT.match(found["sender"])]
+    ends = [found.start() for found in starts[1:]] + [len(data)]
+    return [_QUOTED_FROM.sub(b"", data[found.end() : end]) for found, end in zip(starts, ends, strict=True)]
+
+
+def _separates(data: bytes, found: re.Match[bytes]) -> bool:
+    """Tell whether a line is before a message: after an empty line, and before the header of a message."""
+    start = found.start()
+    is_after_empty = start == 0 or data[max(0, start - 4) : start].endswith((b"\n\n", b"\n\r\n"))
+    return is_after_empty and _FIELD_OF_A_MESSAGE.search(found["header"]) is not None
+
+
+def _message(message: Message) -> str:
+    fields = {name: _field(message, name) for name in _SHOWN}
+    names = [name for part in _leaves(message) if (name := _attachment(part))]
+    return rendered(_field(message, "Subject"), fields, names, _body(message))
+
+
+def rendered(subject: str, fields: Mapping[str, str], attachments: Sequence[str], body: str) -> str:
+    """Return a message as Markdown; what is empty is left out."""
+    header = [f"**{name}:** {value}" for name, value in fields.items() if value]
+    if attachments:
+        header.append("**Attachments:** " + ", ".join(attachments))
+    parts = [f"# {subject}" if subject else "", "\n".join(header), body]
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _leaves(message: Message) -> Iterator[Message]:
+    """Yield the parts of a message that are not made of parts. An attached message is one; one that is forwarded inside
+    the text is not."""
+    if message.is_multipart() and not (_is_message(message) and _attachment(message)):
+        for part in message.get_payload():
+            if isinstance(part, Message):
+                yield from _leaves(part)
+    else:
+        yield message
+
+
+def _is_message(part: Message) -> bool:
+    return part.get_content_type() == "message/rfc822"
+
+
+def _body(part: Message) -> str:
+    """Return the text of a message or of a part, as a reader of mail shows it."""
+    if _attachment(part):
+        return ""
+    if not part.is_multipart():
+        return _text(part)
+    if _is_message(part):
+        return "\n\n".join(_message(each) for each in _parts_of(part))
+    if part.get_content_type() == "multipart/alternative":
+        return _best(_parts_of(part))
+    return _joined(map(_body, _parts_of(part)))
+
+
+def _parts_of(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
+
+
+def _joined(texts: Iterator[str]) -> str:
+    return "\n\n".join(text.strip("\n") for text in texts if text.strip())
+
+
+def _best(alternatives: list[Message]) -> str:
+    """Return the plain text, or what is beside it where that says much more; an invitation is added."""
+    texts = {part: _body(part) for part in alternatives}
+    plain = [text for part, text in texts.items() if part.get_content_type() in ("text/plain", "text/enriched")]
+    added = [text for part, text in texts.items() if part.get_content_type() == "text/calendar"]
+    others = [text for text in texts.values() if text not in plain and text not in added]
+    return _joined(iter([fuller(_joined(iter(plain)), others[-1] if others else ""), *added]))
+
+
+def fuller(plain: str, page: str) -> str:
+    """Return the plain text of a message, or its page where the plain text only points to it."""
+    words, others = (set(_WORD.findall(text.lower())) for text in (plain, page))
+    is_stub = len(words) < len(others) and len(words & others) < _STUB * len(others)
+    return page if is_stub or not words else plain
+
+
+def _text(part: Message) -> str:
+    payload = part.get_payload(decode=True)
+    if part.get_content_maintype() != "text" or not isinstance(payload, bytes):
+        return ""
+    is_page = part.get_content_type() == "text/html"
+    charset = part.get_content_charset()
+    if is_page and not charset and (named := CHARSET.search(payload[:HEAD_BYTES])):
+        charset = named[1].decode("ascii", "replace")
+    try:
+        text = decode(payload, charset)
+    except NotText:
+        return ""
+    if is_page:
+        return page_text(text)
+    if str(part.get_param("delsp", "")).lower() == "yes":  # RFC 3676: the space at a soft line end is not of the text
+        text = re.sub(r" \r?\n", "", text)
+    return text
+
+
 def _attachments(content: FileContent, found: Sequence[bytes]) -> Iterator[Member]:
     """Yield the attachments. In a mailbox, those of each message are in a folder with its number."""
-    for number, message in enumerate(map(email.message_from_bytes, found), start=1):
-        for part in message.walk():
-            if not part.is_multipart() and (name := _attachment(part)):
+    for number, message in enumerate(map(_parsed, found), start=1):
+        for part in _leaves(message):
+            if name := _attachment(part):
                 yield Member(name if len(found) == 1 else f"{number}/{name}", partial(_attached, content, part, name))
 
 
 def _attached(content: FileContent, part: Message, name: str) -> FileContent:
     content.allowance.take_member()
-    data = part.get_payload(decode=True)
+    data = _parts_of(part)[0].as_bytes() if _is_message(part) else part.get_payload(decode=True)
     if not isinstance(data, bytes):
         raise ConversionFailed("corrupt", "The attachment cannot be decoded.")
     return content.inner(data, name, content.max_characters)
 
 
-def _split(data: bytes) -> list[bytes]:
-    """Split a mailbox: it begins with an envelope line and has one before each message, after a blank line."""
-    if not data.startswith(b"From "):
-        return [data]
-    starts = [
-        found
-        for found in _ENVELOPE.finditer(data)
-        if found.start() == 0 or data[max(0, found.start() - 4) : found.start()].endswith((b"\n\n", b"\n\r\n"))
-    ]
-    if not starts:
-        return [data]
-    ends = [found.start() for found in starts[1:]] + [len(data)]
-    return [data[found.end() : end] for found, end in zip(starts, ends, strict=True)]
-
-
-def _message(message: Message) -> str:
-    header = [f"**{name}:** {value}" for name in _SHOWN if (value := _field(message, name))]
-    subject = _field(message, "Subject")
-    names = [name for part in message.walk() if (name := _attachment(part))]
-    if names:
-        header.append("**Attachments:** " + ", ".join(names))
-    parts = [f"# {subject}" if subject else "", "\n".join(header), _body(message)]
-    return "\n\n".join(part for part in parts if part.strip())
-
-
-def _body(message: Message) -> str:
-    """Return the plain texts; if there are none, the web pages."""
-    plain: list[str] = []
-    pages: list[str] = []
-    for part in message.walk():
-        if part.is_multipart() or _attachment(part):
-            continue
-        match part.get_content_type():
-            case "text/html":
-                pages.append(page_text(_text(part)))
-            case "text/plain" | "text/calendar" | "text/enriched":
-                plain.append(_text(part))
-    return "\n\n".join(text.strip() for text in plain if text.strip()) or "\n\n".join(pages)
-
-
-def _text(part: Message) -> str:
-    payload = part.get_payload(decode=True)
-    try:
-        return decode(payload, part.get_content_charset()) if isinstance(payload, bytes) else ""
-    except NotText:
-        return ""
-
-
 def _attachment(part: Message) -> str:
-    """Return the name of an attached file; "" for other parts and for texts that are shown inline."""
+    """Return the name of an attached file; "" for other parts, for texts that are shown inline, and for signatures."""
     try:
         name = part.get_filename()
     except (ValueError, LookupError, TypeError):
         return ""
-    if not name or (part.get_content_maintype() == "text" and part.get_content_disposition() != "attachment"):
+    is_attached = part.get_content_disposition() == "attachment"
+    if part.get_content_type() in _SIGNATURES:
+        return ""
+    if _is_message(part) and _parts_of(part) and (name or is_attached):
+        name = name or _field(_parts_of(part)[0], "Subject") or "message"
+        return _with_extension(_decoded(name))
+    if not name or (part.get_content_maintype() == "text" and not is_attached):
         return ""
     return _decoded(name)
 
 
+def _with_extension(name: str) -> str:
+    return name if name.lower().endswith(".eml") else f"{name}.eml"
+
+
 def _field(message: Message | None, name: str) -> str:
-    return _decoded(str(message.get(name, ""))) if message else ""
+    """Return a header. `Message.get` would replace bytes outside ASCII."""
+    fields = message.raw_items() if message else ()
+    return next((_decoded(str(value)) for key, value in fields if key.lower() == name.lower()), "")
 
 
 def _decoded(value: str) -> str:
     """Decode a header. Many headers break the rules, and those that cannot be decoded are shown unchanged."""
-    raw = value.encode("ascii", "surrogateescape") if not value.isascii() and _escaped(value) else None
-    if raw is not None:
-        try:
-            value = decode(raw)
-        except NotText:
-            value = value.encode("utf-8", "replace").decode()
-    with contextlib.suppress(ValueError, LookupError):
-        value = str(make_header(decode_header(value)))
+    if "\x1b" in value or (not value.isascii() and _escaped(value)):
+        value = _of_bytes(value.encode("utf-8", "surrogateescape"))
+    if _ENCODED_WORD.search(value):
+        with contextlib.suppress(ValueError, LookupError):
+            value = "".join(
+                text if isinstance(text, str) else _of_bytes(text, charset) for text, charset in decode_header(value)
+            )
     return " ".join(value.split())
+
+
+def _of_bytes(value: bytes, charset: str | None = None) -> str:
+    try:
+        return decode(value, charset)
+    except NotText:
+        return value.decode("utf-8", "replace")
 
 
 def _escaped(value: str) -> bool:
@@ -174,4 +303,14 @@ MAIL = Converter(
     headings=True,
     location="message",
     remark="a file with one message has no locations; attachments are named",
+)
+
+SIGNED = Converter(
+    label="signed mail",
+    mime="application/pkcs7-mime",
+    extensions="p7m p7s",
+    is_text=True,  # it may be in base64
+    read=_read_signed,
+    headings=True,
+    remark="only a signature that encloses its text; no signature is checked",
 )

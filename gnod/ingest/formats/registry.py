@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gnod.ingest.formats import archive, compressed, feed, image, mail, notebook, table, text, unsupported, webpage
+from gnod.ingest.formats import (
+    archive,
+    compressed,
+    feed,
+    image,
+    mail,
+    notebook,
+    outlook,
+    table,
+    text,
+    unsupported,
+    webpage,
+)
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
 from gnod.ingest.formats.office import microsoft, opendocument, richtext, sheets
 from gnod.ingest.formats.pdf import pdf
@@ -76,7 +88,7 @@ REGISTRY = Registry(
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
         microsoft.ENCRYPTED,
-        microsoft.MSG,
+        outlook.MSG,
         unsupported.DOC,
         unsupported.PPT,
         sheets.XLS,
@@ -90,6 +102,7 @@ REGISTRY = Registry(
         webpage.HTML,
         feed.XML,
         mail.MAIL,
+        mail.SIGNED,
         table.CSV,
         table.TSV,
         notebook.NOTEBOOK,

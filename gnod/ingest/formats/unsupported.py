@@ -73,7 +73,7 @@ FORMATS = (
     ),
     Converter(label="a OneNote notebook", extensions="one onetoc2", instead="export it as PDF or Word"),
     Converter(label="an Outlook mailbox", extensions="pst ost", instead="convert it with `readpst FILE`"),
-    Converter(label="an encrypted or signed file", extensions="p7m p7s gpg pgp tsd"),
+    Converter(label="an encrypted or signed file", extensions="gpg pgp tsd"),
     Converter(
         label="data",
         extensions="dat msi ttf otf woff woff2 eot pfb npy npz pkl pickle parquet feather arrow h5 hdf5 onnx pt pth"

@@ -6,6 +6,7 @@ import html
 import re
 from html.parser import HTMLParser
 
+from gnod.ingest.formats.visible_html import BLOCK, visible
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
@@ -17,7 +18,7 @@ _LIMIT_S = 15.0
 _HEAD = 64 * 1024
 # Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
-_CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
+CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
 _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
@@ -26,15 +27,11 @@ _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""",
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
 _SEARCH_PAGE = "https://www.bing.com/search?q="
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
-_BREAKS = re.compile(
-    r"address|article|aside|blockquote|br|d[dlt]|div|figcaption|footer|form|h[1-6r]|header|li|main|nav|[ou]l|option"
-    r"|p|pre|section|table|t[dhr]|title"
-)
 
 
 def _read(content: FileContent) -> Converted:
     """Read a page. If markitdown fails, the text is still found."""
-    text = content.text(_CHARSET)
+    text = visible(content.text(CHARSET))
     if len(text) > _FULL_LIMIT:
         return _plain(text)
     try:
@@ -66,7 +63,7 @@ def _address(text: str) -> str:
 def _plain(text: str) -> Converted:
     found = _TITLE.search(text, 0, _HEAD)
     title = " ".join(html.unescape(found[1]).split()) if found else None
-    return Converted(markdown=page_text(text), converter="html-text/1", title=title or None)
+    return Converted(markdown=page_text(text), converter="html-text/2", title=title or None)
 
 
 def page_text(text: str) -> str:
@@ -75,7 +72,7 @@ def page_text(text: str) -> str:
     collector = _TextCollector()
     try:
         with limit_cpu_time(_LIMIT_S):
-            collector.feed(text)
+            collector.feed(visible(text))
             collector.close()
         found = "".join(collector.parts)
     except CpuTimeExceeded:
@@ -94,13 +91,13 @@ class _TextCollector(HTMLParser):
         del attrs
         if self._hidden is None and tag in _HIDDEN:
             self._hidden = tag
-        elif _BREAKS.fullmatch(tag):
+        elif BLOCK.fullmatch(tag):
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == self._hidden:
             self._hidden = None
-        elif _BREAKS.fullmatch(tag):
+        elif BLOCK.fullmatch(tag):
             self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gnod.analysis import stopwords
+from gnod.analysis.markup import head_end
 from gnod.analysis.terms import is_unspaced
 from gnod.ingest.links.markdown import fenced, without_code
 from gnod.ingest.links.masking import masked
-from gnod.ingest.text import frontmatter
 from gnod.ingest.text.outline import outline
 
 MOST_NAMES = 20
@@ -56,7 +56,7 @@ class NameFinder:
         """Yield the mentions in a canonical text, in order. `links`: the ranges of links in it."""
         if self._pattern.search(text) is None:
             return
-        text = masked(text, [(0, frontmatter.block_end(text)), *links])
+        text = masked(text, [(0, head_end(text)), *links])
         if is_markdown and self._pattern.search(text):
             text = without_code(text, fenced(text, outline(text)))
         for match in self._pattern.finditer(text):

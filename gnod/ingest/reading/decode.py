@@ -1,13 +1,17 @@
 """Bytes to text: byte order marks, UTF-8, UTF-16 and UTF-32 without a mark, what the file declares, then a guess.
 
+Texts of several writers have lines in different encodings, and bytes of Latin-1 inside UTF-8: both are read.
+
 Every step is linear in the size of the input; the statistical guess sees a bounded sample.
 """
 
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-from gnod.ingest.reading.legacy_encodings import legacy_encoding
+from gnod.ingest.reading.legacy_encodings import WESTERN, legacy_encoding
 from gnod.ingest.reading.result import ConversionFailed
 
 _MARKS = (  # UTF-32 LE begins like UTF-16 LE, so the longest mark comes first
@@ -18,10 +22,33 @@ _MARKS = (  # UTF-32 LE begins like UTF-16 LE, so the longest mark comes first
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
-_ASCII = bytes(range(128))
+_ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 _WIDE_SAMPLE = 4096
 _GUESS_SAMPLE = 64 * 1024
-_LATIN = frozenset({"ascii", "latin-1", "iso8859-1", "iso-8859-1", "us-ascii"})
+# An encoding is read as the larger one that its writers use, as browsers do (WHATWG Encoding).
+_LARGER = {
+    **dict.fromkeys(("ascii", "latin-1", "iso8859-1", "us-ascii"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "cp950",
+    "iso8859-9": "cp1254",
+    "tis-620": "cp874",
+    "iso2022_jp": "iso2022_jp_ext",
+}
+# Encodings in seven bits, which UTF-8 would accept, by the sequences that switch to their letters.
+_SWITCHES = (
+    (b"\x1b$)C", "iso2022_kr"),
+    *((sequence, "iso2022_jp_ext") for sequence in (b"\x1b$B", b"\x1b$@", b"\x1b(J", b"\x1b(I", b"\x1b$(D")),
+)
+# Scripts as ranges of characters; those of East Asia are mixed.
+_SCRIPTS = (
+    *((0x80, 0x24F), (0x370, 0x3FF), (0x400, 0x52F), (0x530, 0x58F), (0x590, 0x5FF), (0x600, 0x77F), (0x900, 0x97F)),
+    *((0x980, 0xDFF), (0xE00, 0xEFF), (0x1000, 0x109F), (0x10A0, 0x10FF), (0x1200, 0x137F), (0x1780, 0x17FF)),
+)
+_EAST_ASIAN = ((0x3000, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xFF00, 0xFFEF))
+_PUNCTUATION = ((0x2010, 0x2027), (0x2030, 0x205E), (0x20A0, 0x20BF), (0x2190, 0x25FF))
+_LEAST_OF_SCRIPT = 0.95
 
 
 class NotText(ConversionFailed):
@@ -39,21 +66,74 @@ def decode(data: bytes, declared: str | None = None) -> str:
     if data.count(0) * 1000 > len(data):
         raise NotText
     declared = _codec(declared)
-    if declared and declared.startswith(("iso2022", "hz")) and (b"\x1b" in data or b"~{" in data):
-        return data.decode(declared, "replace")  # the text has seven bits, and UTF-8 would accept it
+    if seven_bits := _seven_bits(data, declared):
+        return data.decode(seven_bits, "replace")
     return _utf8(data) or _other(data, declared)
 
 
+def _seven_bits(data: bytes, declared: str | None) -> str | None:
+    """Return the encoding of a text that has only ASCII characters, but does not mean them."""
+    if declared == "utf-7":
+        return declared if data.isascii() else None
+    if declared == "hz":
+        return declared if b"~{" in data else None
+    return next((encoding for sequence, encoding in _SWITCHES if sequence in data), None) if b"\x1b" in data else None
+
+
 def _utf8(data: bytes) -> str | None:
-    """Decode UTF-8, with replacements where at least four of five multi-byte characters are right."""
+    """Decode UTF-8 in which at least half of the characters beyond ASCII, or many lines, are right."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    text = data.decode("utf-8", "replace")
-    bad = text.count("\ufffd")
-    good = len(text) - bad - len(data) + len(data.translate(None, _ASCII))
-    return text if good >= 4 * bad else None
+    if _right_characters(data) >= data.decode("utf-8", "replace").count("\ufffd"):
+        return data.decode("utf-8", _OR_WESTERN)
+    return _by_line(data)
+
+
+def _right_characters(data: bytes) -> int:
+    """Return how many characters of several bytes are right."""
+    text = data.decode("utf-8", "ignore")
+    return len(text) - len(text.encode().translate(None, _HIGH))
+
+
+def _by_line(data: bytes) -> str | None:
+    """Decode a text in which a fifth of the lines is UTF-8; the others are in one older encoding."""
+    lines = data.split(b"\n")
+    high = [line for line in lines if not line.isascii()]
+    wrong = [line for line in high if not _is_utf8(line)]
+    if len(high) - len(wrong) < len(high) / 5:
+        return None
+    encoding = legacy_encoding(_sample(b"\n".join(wrong)))
+    return "\n".join(
+        line.decode("utf-8", _OR_WESTERN)
+        if _is_utf8(line) or (encoding == WESTERN and _right_characters(line))
+        else line.decode(encoding, "replace")
+        for line in lines
+    )
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _or_western(error: UnicodeError) -> tuple[str, int]:
+    """Read what is not UTF-8 as a Western letter, if it is inside a word or beside one."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    start, end = error.start, error.end
+    beside = error.object[max(start - 1, 0) : start] + error.object[end : end + 1]
+    letters = error.object[start:end].decode(WESTERN, "replace")
+    is_word = letters.isalpha() and any(chr(byte).isalpha() and byte < 0x80 for byte in beside)
+    return (letters if is_word else "\ufffd"), end
+
+
+_OR_WESTERN = "gnod-or-western"
+codecs.register_error(_OR_WESTERN, _or_western)
 
 
 def _other(data: bytes, declared: str | None) -> str:
@@ -62,7 +142,7 @@ def _other(data: bytes, declared: str | None) -> str:
     controls = len(data) - len(data.translate(None, _CONTROLS))
     if controls * 50 > len(data):
         raise NotText
-    if declared:
+    if declared and declared != "utf-7":
         text = data.decode(declared, "replace")
         if text.count("\ufffd") * 100 <= len(text):
             return text
@@ -70,13 +150,13 @@ def _other(data: bytes, declared: str | None) -> str:
 
 
 def _wide(data: bytes) -> str | None:
-    """Decode UTF-16 or UTF-32 without a mark, recognised by where its NULs are. Only Western text has these."""
+    """Decode UTF-16 or UTF-32 without a mark: of Western text, every other byte is 0."""
     sample = data[: _WIDE_SAMPLE - _WIDE_SAMPLE % 4]
-    if len(sample) < 4 or not sample.count(0):
+    if len(sample) < 4 or len(sample.translate(None, _CONTROLS)) * 50 >= len(sample) * 49:
         return None
     lanes = [sample[lane::4].count(0) * 4 / len(sample) for lane in range(4)]
     if min(lanes[2:]) > 0.9:
-        encoding = "utf-32-le"
+        encoding: str | None = "utf-32-le"
     elif min(lanes[:2]) > 0.9:
         encoding = "utf-32-be"
     elif min(lanes[1], lanes[3]) > 0.3 and max(lanes[0], lanes[2]) < 0.05:
@@ -84,11 +164,26 @@ def _wide(data: bytes) -> str | None:
     elif min(lanes[0], lanes[2]) > 0.3 and max(lanes[1], lanes[3]) < 0.05:
         encoding = "utf-16-be"
     else:
-        return None
+        encoding = next(filter(partial(_is_of_one_script, sample), ("utf-16-le", "utf-16-be")), None)
     try:
-        return _sane(data.decode(encoding, "replace"))
+        return _sane(data.decode(encoding, "replace")) if encoding else None
     except NotText:
         return None
+
+
+def _is_of_one_script(sample: bytes, encoding: str) -> bool:
+    """Tell whether nearly all characters are ASCII, punctuation or of one script. Numbers that are read as letters are
+    of many."""
+    codes = [ord(char) for char in sample[: len(sample) // 2 * 2].decode(encoding, "replace")]
+    plain = sum(code in (9, 10, 13) or 0x20 <= code < 0x7F for code in codes) + _count(codes, _PUNCTUATION)
+    # By chance, some UTF-8 with control characters looks like Chinese.
+    scripts = [(script,) for script in _SCRIPTS] + ([] if _is_utf8(sample) else [_EAST_ASIAN])
+    of_script = max(_count(codes, script) for script in scripts)
+    return 4 <= len(codes) <= of_script * 4 and plain + of_script >= _LEAST_OF_SCRIPT * len(codes)
+
+
+def _count(codes: Sequence[int], ranges: Iterable[tuple[int, int]]) -> int:
+    return sum(low <= code <= high for low, high in ranges for code in codes)
 
 
 def _sane(text: str) -> str:
@@ -101,16 +196,21 @@ def _sane(text: str) -> str:
 
 
 def _codec(name: str | None) -> str | None:
-    """Return Python's name of a text codec; Latin-1 is read as cp1252, as browsers do (WHATWG Encoding)."""
+    """Return Python's name of a text codec."""
     if not name:
         return None
-    try:
-        info = codecs.lookup(name.strip().strip("\"'"))
-    except (LookupError, ValueError):
-        return None
-    if not getattr(info, "_is_text_encoding", True) or info.name.startswith(("utf", "punycode", "idna")):
-        return None
-    return "cp1252" if info.name in _LATIN else info.name.replace("_", "")
+    name = name.strip().strip("\"'")
+    for known in (name, name.lower().removeprefix("x-")):
+        try:
+            info = codecs.lookup(known)
+        except (LookupError, ValueError):
+            continue
+        if not getattr(info, "_is_text_encoding", True):
+            return None
+        if info.name.startswith(("utf", "punycode", "idna")):
+            return "utf-7" if info.name == "utf-7" else None
+        return _LARGER.get(info.name, info.name)
+    return None
 
 
 def _sample(data: bytes) -> bytes:

@@ -1,65 +1,75 @@
-"""Read the YAML block at the head of a Markdown document. An invalid block is ordinary text."""
+"""Read the metadata at the head of a Markdown document: YAML between `---`, TOML between `+++`, or a JSON object.
+
+One bad line costs that line only. Values stay as written: `1.10`, `007` and `2026-02-30` are texts.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-_BLOCK = re.compile(r"---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_MAX_CHARACTERS = 64 * 1024
+from gnod.analysis.markup import head
+
 _MAX_DEPTH = 4
 _MAX_VALUES = 1000
 _MAX_BRACKETS = 50
+_MAX_REPORTED = 20
 _BRACKET = re.compile(r"[\[\]{}]")
+_KEY = re.compile(r"""["']?(?P<key>[^\s#:\-\[\]{}&*!|>%@`"',?][^:\n]{0,199}?)["']? *:(?: +(?P<value>.*))?""")
+_ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w")
+# YAML takes an unquoted tag for a comment.
+_TAG = re.compile(r"^((?:tags?|keywords) *: +|\s*- +)(#\w.*)$", re.M | re.I)
+_TOML_BEGIN = re.compile(r"\s*(?:[\w.-]+\s*=|\[)")
+_TOML_PAIR = re.compile(r"\s*([\w.-]+)\s*=\s*(\S.*?)\s*")
+_JSON_PAIR = re.compile(r"""\s*["']?(?P<key>[^"':]{1,200})["']?\s*:\s*(?P<value>.*?),?\s*""")
+_QUOTES = "\"'"
 
 Metadata = dict[str, object]
 
 
 class Frontmatter(NamedTuple):
-    """`metadata` is plain data (strings, numbers, lists, mappings); the body starts at `body_start`."""
+    """`metadata` is plain data: strings, numbers, lists, mappings. The body starts at `body_start`. `unread`: what is
+    not in the metadata, in words."""
 
     metadata: Metadata
     body_start: int
+    unread: str | None = None
+
+
+NONE = Frontmatter({}, 0)
+
+
+class _Invalid(Exception):
+    """A text that is not YAML, or that is built to exhaust its reader."""
+
+
+class _HeadLine(NamedTuple):
+    number: int
+    text: str
+
+    @property
+    def indent(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
+
+
+_Read = tuple[Metadata | None, list[_HeadLine]]
 
 
 def parse(markdown: str) -> Frontmatter:
-    """Return the frontmatter of a canonical text; without a valid one, no metadata and the whole text as body."""
-    match = _BLOCK.match(markdown, 0, _MAX_CHARACTERS)
-    if not match:
-        return Frontmatter({}, 0)
-    if not match[1].strip():
-        return Frontmatter({}, match.end())
-    # The safe loader builds plain data only, but aliases ("&") could expand a small block to millions of items.
-    if re.search(r"(?:^|[\s\[,])[&*]\w", match[1]):
-        return Frontmatter({}, 0)
-    if _depth(match[1]) > _MAX_BRACKETS:
-        return Frontmatter({}, 0)  # the loader takes a second for each thousand open brackets
-    loaded = _load(match[1])
-    if not isinstance(loaded, dict):
-        return Frontmatter({}, 0)
-    budget = [_MAX_VALUES]
-    plain = _plain(loaded, 0, budget)
-    return Frontmatter(plain if isinstance(plain, dict) else {}, match.end())
-
-
-def _load(block: str) -> object:
-    """Return the data of a YAML block; None for an invalid one."""
-    # Import it here: it takes a tenth of a converter worker's start, and many folders have no frontmatter.
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(block)
-    except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError):
-        return None
-
-
-def block_end(markdown: str) -> int:
-    """Return where a block that looks like frontmatter ends, without reading it; 0 if there is none."""
-    match = _BLOCK.match(markdown, 0, _MAX_CHARACTERS)
-    return match.end() if match else 0
+    """Return the frontmatter of a canonical text; without one, no metadata and the whole text as body."""
+    found = head(markdown)
+    if not found:
+        return NONE
+    loaded, unread = _SYNTAXES[found["mark"]](found)
+    if loaded is None:
+        return NONE
+    plain = _plain(loaded, 0, [_MAX_VALUES])
+    return Frontmatter(plain if isinstance(plain, dict) else {}, found.end(), _in_words(unread))
 
 
 def tags(metadata: Metadata) -> list[str]:
@@ -70,12 +80,13 @@ def tags(metadata: Metadata) -> list[str]:
     """
     value = metadata.get("tags", metadata.get("tag", metadata.get("keywords")))
     if isinstance(value, str):
+        value = value.strip("[]")  # they are left of a list that is not YAML
         items: list[object] = list(value.split(",") if "," in value else value.split())
     elif isinstance(value, list):
         items = [item for item in value if isinstance(item, str | int | float)]
     else:
         items = []
-    found = (str(item).strip().lstrip("#").lower()[:200] for item in items)
+    found = (str(item).strip().strip(_QUOTES).lstrip("#").lower()[:200] for item in items)
     return list(dict.fromkeys(tag for tag in found if tag))
 
 
@@ -87,7 +98,264 @@ def text(metadata: Metadata, key: str) -> str | None:
     return " ".join(str(value).split()) or None
 
 
-def _depth(block: str) -> int:
+def _yaml(block: re.Match[str]) -> _Read:
+    """Return the data of a YAML block, and the lines that are not in it; None where it is not a mapping."""
+    text = _TAG.sub(lambda found: found[1] + json.dumps(found[2].rstrip()), block["lines"].replace("\t", "  "))
+    reader = _LineReader()
+    loaded = reader.value([_HeadLine(number, line) for number, line in enumerate(text.split("\n"), 2)])
+    if not text.strip():
+        return {}, []
+    if not isinstance(loaded, dict) or len(loaded) < len(reader.unread):
+        return None, []
+    return loaded, reader.unread
+
+
+class _LineReader:
+    """Reads a block of YAML. Where it is invalid, its entries are read one by one, and the value of an invalid entry is
+    its text."""
+
+    def __init__(self) -> None:
+        self.unread: list[_HeadLine] = []
+        self._left = _MAX_VALUES
+
+    def value(self, lines: list[_HeadLine], depth: int = 0) -> object:
+        try:
+            return self._loaded(lines)
+        except _Invalid:
+            return self._items(lines) if _are_items(lines) else self._mapping(lines, depth)
+
+    def _loaded(self, lines: list[_HeadLine]) -> object:
+        self._left -= 1
+        if self._left < 0:
+            raise _Invalid
+        return _load("\n".join(line.text for line in lines))
+
+    def _mapping(self, lines: list[_HeadLine], depth: int) -> object:
+        found: Metadata = {}
+        for entry in _entries(lines):
+            try:
+                loaded = self._loaded(entry)
+            except _Invalid:
+                loaded = self._pair(entry, depth)
+            if isinstance(loaded, dict):
+                found |= loaded
+            elif loaded is not None:
+                self.unread += entry
+        return found
+
+    def _pair(self, entry: list[_HeadLine], depth: int) -> object:
+        """Return a key with the text of its value, or with what can be read of the lines below it."""
+        pair = _KEY.fullmatch(entry[0].text.strip())
+        if not pair:
+            return entry
+        if pair["value"] or depth >= _MAX_DEPTH or not any(line.text.strip() for line in entry[1:]):
+            below = (line.text.strip() for line in entry[1:])
+            return {pair["key"]: _bare(" ".join(filter(None, (pair["value"], *below))))}
+        return {pair["key"]: self.value(entry[1:], depth + 1)}
+
+    def _items(self, lines: list[_HeadLine]) -> object:
+        found: list[object] = []
+        for entry in _entries(lines):
+            try:
+                loaded = self._loaded(entry)
+            except _Invalid:
+                loaded = [" ".join(line.text.strip() for line in entry).removeprefix("- ").strip()]
+            found += loaded if isinstance(loaded, list) else []
+        return found
+
+
+def _first(lines: list[_HeadLine]) -> _HeadLine:
+    return next((line for line in lines if line.text.strip()), _HeadLine(0, ""))
+
+
+def _are_items(lines: list[_HeadLine]) -> bool:
+    return _first(lines).text.lstrip().startswith("- ")
+
+
+def _entries(lines: list[_HeadLine]) -> Iterator[list[_HeadLine]]:
+    """Yield each pair or item with the lines below it. The items of a pair may have its own indentation."""
+    margin, are_items = _first(lines).indent, _are_items(lines)
+    entry: list[_HeadLine] = []
+    for line in lines:
+        is_item = line.text.lstrip().startswith("- ")
+        if line.text.strip() and line.indent <= margin and (are_items or not is_item):
+            if entry:
+                yield entry
+            entry = []
+        if entry or line.text.strip():
+            entry.append(line)
+    if entry:
+        yield entry
+
+
+def _load(block: str) -> object:
+    """Return the data of a YAML text. Raises _Invalid."""
+    # The safe loader builds plain data only, but aliases ("&") could expand a small block to millions of items, and it
+    # takes a second for each thousand open brackets.
+    if _ALIAS.search(block) or _open_brackets(block) > _MAX_BRACKETS:
+        raise _Invalid
+    # Import it here: it takes a tenth of a converter worker's start, and many folders have no frontmatter.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Constructor = _constructor()
+    try:
+        return yaml.load(block)
+    except (YAMLError, ValueError, RecursionError, OverflowError, TypeError, AttributeError) as error:
+        raise _Invalid from error
+
+
+@cache
+def _constructor() -> type:
+    """Return a constructor that leaves numbers and dates as they are written."""
+    from ruamel.yaml.constructor import SafeConstructor
+
+    class AsWritten(SafeConstructor):
+        pass
+
+    kinds: dict[str, Callable[[str], object]] = {"int": _number(int), "float": _number(float), "timestamp": str}
+    for kind, read in kinds.items():
+        AsWritten.add_constructor(
+            f"tag:yaml.org,2002:{kind}", lambda self, node, read=read: read(str(self.construct_scalar(node)))
+        )
+    return AsWritten
+
+
+def _number(kind: Callable[[str], float]) -> Callable[[str], object]:
+    """Return a function from a number to itself, and from one that would be written otherwise to its text."""
+
+    def read(written: str) -> object:
+        try:
+            number = kind(written)
+        except ValueError:
+            return written
+        return number if str(number) == written else written
+
+    return read
+
+
+def _toml(block: re.Match[str]) -> _Read:
+    """Return the data of a TOML block, and the lines that are not in it. An invalid value is its text."""
+    text = block["lines"]
+    try:
+        return _loaded_toml(text), []
+    except _Invalid:
+        pass
+    found: Metadata = {}
+    unread: list[_HeadLine] = []
+    table = ""
+    for entry in _pairs([_HeadLine(number, line) for number, line in enumerate(text.split("\n"), 2)]):
+        table = entry[0].text if entry[0].text.lstrip().startswith("[") else table
+        unread += _read_pair(found, table, entry)
+    return found or None, unread
+
+
+def _pairs(lines: list[_HeadLine]) -> Iterator[list[_HeadLine]]:
+    entry: list[_HeadLine] = []
+    for line in lines:
+        if entry and _TOML_BEGIN.match(line.text):
+            yield entry
+            entry = []
+        if line.text.strip():
+            entry.append(line)
+    if entry:
+        yield entry
+
+
+def _read_pair(found: Metadata, table: str, entry: list[_HeadLine]) -> list[_HeadLine]:
+    """Add a pair, which may have several lines. Returns the lines that are not a part of it."""
+    for count in dict.fromkeys((len(entry), 1)):
+        try:
+            _merge(found, _toml_entry(table, entry[:count]))
+        except _Invalid:
+            continue
+        return entry[count:]
+    return entry
+
+
+def _toml_entry(table: str, entry: list[_HeadLine]) -> Metadata:
+    """Return what one pair adds in its table. Raises _Invalid."""
+    text = "\n".join(line.text for line in entry)
+    head = "" if text.startswith(table) else f"{table}\n"
+    try:
+        return _loaded_toml(head + text)
+    except _Invalid:
+        pair = _TOML_PAIR.fullmatch(text)
+        if not pair:
+            raise
+        return _loaded_toml(f"{head}{pair[1]} = {json.dumps(_bare(pair[2]))}")
+
+
+def _merge(found: Metadata, more: Metadata) -> None:
+    for key, value in more.items():
+        known = found.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            _merge(known, value)
+        else:
+            found[key] = value
+
+
+def _loaded_toml(text: str) -> Metadata:
+    import tomllib  # few folders have TOML, and searches import this module too
+
+    try:
+        return tomllib.loads(text, parse_float=_number(float))
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise _Invalid from error
+
+
+def _json(block: re.Match[str]) -> _Read:
+    """Return the data of a JSON object; of an invalid one, what its lines say."""
+    try:
+        loaded = json.loads(block[0], parse_float=_number(float))
+        return (loaded if isinstance(loaded, dict) else None), []
+    except (ValueError, RecursionError):
+        pass
+    found: Metadata = {}
+    unread: list[_HeadLine] = []
+    for number, line in enumerate(block[0].strip().split("\n")[1:-1], 2):
+        if pair := _JSON_PAIR.fullmatch(line):
+            found[pair["key"]] = _json_value(pair["value"])
+        elif line.strip():
+            unread.append(_HeadLine(number, line))
+    return found or None, unread
+
+
+def _json_value(text: str) -> object:
+    try:
+        return json.loads(text, parse_float=_number(float))
+    except (ValueError, RecursionError):
+        return _bare(text)
+
+
+_SYNTAXES: dict[str, Callable[[re.Match[str]], _Read]] = {"---": _yaml, "+++": _toml, "{": _json}
+
+
+def _bare(text: str) -> str:
+    """Return the text of a value that is not valid, without the quotation marks around it.
+
+    >>> _bare('"unclosed'), _bare("'it's'"), _bare('"one" and two')
+    ('unclosed', "it's", '"one" and two')
+    """
+    quote = text[:1]
+    if quote not in _QUOTES or not quote:
+        return text
+    if len(text) > 1 and text.endswith(quote):
+        return text[1:-1]
+    return text[1:] if text.count(quote) == 1 else text
+
+
+def _in_words(unread: list[_HeadLine]) -> str | None:
+    lines = [line for line in unread if line.text.strip() and not line.text.lstrip().startswith("#")]
+    if not lines:
+        return None
+    shown = "; ".join(f"line {line.number}, `{line.text.strip()[:80]}`" for line in lines[:_MAX_REPORTED])
+    more = f"; {len(lines) - _MAX_REPORTED:,} more" if len(lines) > _MAX_REPORTED else ""
+    return f"what its frontmatter says in {shown}{more}"
+
+
+def _open_brackets(block: str) -> int:
     """Return the largest number of open brackets."""
     return max(accumulate(1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(block)), default=0)
 

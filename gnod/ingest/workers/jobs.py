@@ -111,7 +111,8 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """Why a file is not indexed.
 
-    `stage`: read, convert, prepare. `kind` is a stable word. Skipped files: too_large, binary, unsupported, empty.
+    `stage`: read, convert, prepare. `kind` is a stable word. Skipped files: too_large, binary, unsupported, empty,
+    needs_ocr, not_downloaded.
     Faults: vanished, unreadable, not_a_file, unstable, encrypted, corrupt, too_long, timeout, memory, refused (blocked
     by the sandbox), crashed, failed.
     """

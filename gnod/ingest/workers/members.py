@@ -55,7 +55,9 @@ class _MemberReader:
             converted, relative_path=path, source_hash=source_hash, stat=stat, language=self._job.language
         )
         self._left -= len(document.markdown)
-        unread = [Unread("", "partial", converted.left_out)] if converted.left_out else []
+        unread = list(document.unread)
+        if converted.left_out:
+            unread.append(Unread("", "partial", converted.left_out))
         names = Names()
         for member in converted.members():
             name = names.name(member.name)

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
+from gnod.ingest.files.placeholders import not_downloaded
 from gnod.ingest.workers import messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
@@ -313,8 +314,12 @@ def read_source(path: str, max_bytes: int) -> FileRead:
 
 def _read_once(path: str, max_bytes: int) -> FileRead | None:
     """Return the file, or None if it changed meanwhile."""
-    # Check before opening, because opening a device may have effects. The second check is on the opened file.
-    _require_regular(os.stat(path))  # noqa: PTH116
+    # Check before opening: opening a device may have effects, and reading a placeholder would download the file. The
+    # second check is on the opened file.
+    found = os.stat(path)  # noqa: PTH116
+    stat_ = _require_regular(found)
+    if where := not_downloaded(path, found):
+        raise ReadFailed("not_downloaded", where, stat_)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         before = _require_regular(os.fstat(descriptor))

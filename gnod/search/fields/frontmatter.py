@@ -1,7 +1,7 @@
 """The fields of the documents' own metadata, such as `status` and `due` in the frontmatter.
 
-Values are compared by their type: numbers as numbers, dates as dates (a year or a month includes all of it), `true` and
-`false`, everything else as text. Of a list, one element is enough.
+Values are equal as they are written, so that `1.1` is not `1.10`; `true` and `false` by their meaning; a year or a
+month includes all of it. Ranges compare numbers and dates. Of a list, one element is enough.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ][\d:]+)?)?)?", re.ASCII)
 _RELATIVE_DATE = re.compile(r"today|yesterday|\d{1,5}[hdwmy]", re.IGNORECASE | re.ASCII)
 _TRUTH = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+_DATE_VALUE = "replace(j.value, ' ', 'T')"
 _IS_DATE = "j.type = 'text' AND j.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
 # A number that is written as a text also counts: `year: "2024"`.
 _AS_NUMBER = (
@@ -84,13 +85,18 @@ def _equality(value: FieldValue) -> Condition:
     tests = [Condition(f"j.type = 'text' AND {same.where}", same.values)]
     if is_pattern(value):
         return tests[0]
-    if _NUMBER.fullmatch(text):
-        tests.append(Condition(f"{_AS_NUMBER} = ?", (float(text),)))
+    if _is_written_as_number(text):
+        tests.append(Condition("j.type IN ('integer', 'real') AND j.value = ?", (float(text),)))
     if _DATE.fullmatch(text):
-        tests.append(Condition(f"{_IS_DATE} AND substr(j.value, 1, ?) = ?", (len(text), text)))
+        tests.append(Condition(f"{_IS_DATE} AND substr({_DATE_VALUE}, 1, ?) = ?", (len(text), text.replace(" ", "T"))))
     if truth := _TRUTH.get(text.lower()):
         tests.append(Condition("j.type = ?", (truth,)))
     return either(tests)
+
+
+def _is_written_as_number(text: str) -> bool:
+    """Tell whether a number in the metadata can be this one: those that are written otherwise are texts there."""
+    return _NUMBER.fullmatch(text) is not None and text in (str(int(float(text))), str(float(text)))
 
 
 def _comparison(limits: Bounds) -> Condition:
@@ -134,7 +140,7 @@ def _date_and_bound(text: str) -> tuple[str, object]:
     """Compare as many characters as the limit has: so `<=2024` includes all days of the year."""
     if _RELATIVE_DATE.fullmatch(text):
         text = datetime.fromtimestamp(moments(text)[0]).date().isoformat()
-    return f"substr(j.value, 1, {len(text)})", text.replace(" ", "T").upper()
+    return f"substr({_DATE_VALUE}, 1, {len(text)})", text.replace(" ", "T").upper()
 
 
 def _spellings(connection: Connection) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import NamedTuple
 
+from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks
 from gnod.search.passages import snippets
@@ -90,9 +91,12 @@ def _passage(
 ) -> tuple[frozenset[int], ShownPassage]:
     """Return the best passage of a text, and the query terms in it."""
     window = finder.window(query_terms, anchor)
+    if len({mark.term for mark in window}) < len(query_terms) and (bare := without_marks(text)) != text:
+        finder = TermFinder(bare, finder.analyzers)
+        window = finder.window(query_terms, anchor)
     if not window:
         return frozenset(), _opening(text)
-    if window[0].start < (head := snippets.frontmatter_end(text)):
+    if window[0].start < (head := head_end(text)):
         window = _below(text, head, finder, query_terms, anchor, window)
     start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
     passage = _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from gnod.analysis.markup import head_end
 from gnod.models.pieces import cut
 
 Kind = Literal["sentence", "row", "item", "line"]
@@ -28,7 +29,6 @@ _KNOWN_ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
 _WITH_ORDINAL_DOTS = "bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
 
-_FRONTMATTER = re.compile(r"---\n(?:.*\n)*?(?:---|\.\.\.)(?:\n|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|\Z)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
@@ -125,10 +125,10 @@ class _Cutter:
         if is_code:
             yield from (unit for line in lines for unit in self._line(line))
             return
-        if head := _FRONTMATTER.match(self._text):
-            while at < len(lines) and lines[at].start < head.end():
-                yield from self._line(lines[at])
-                at += 1
+        head = head_end(self._text)
+        while at < len(lines) and lines[at].start < head:
+            yield from self._line(lines[at])
+            at += 1
         fence = ""
         while at < len(lines):
             line = lines[at]

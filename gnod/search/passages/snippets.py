@@ -10,15 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gnod.analysis.markup import head_end
 from gnod.search.passages import sentences
 
 SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
 # Read the text around the place as far as a snippet can reach, and from there to the end of a near line.
 _LONGEST_LINE = 600
-_MAX_FRONTMATTER_CHARACTERS = 8192
 
-_FRONTMATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _LINE = re.compile(r"[^\n]+")
 _LINE_ENDS = re.compile(r"\n\s*")
 # A fence, a comment, a directive of reStructuredText. A line without letters and digits is also markup.
@@ -41,11 +40,6 @@ class _SnippetPart(NamedTuple):
     is_head: bool = False
 
 
-def frontmatter_end(text: str) -> int:
-    head = _FRONTMATTER.match(text, 0, _MAX_FRONTMATTER_CHARACTERS)
-    return head.end() if head else 0
-
-
 def around(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the range of a snippet that holds `text[start:end]`."""
     parts = _parts(text, *_region(text, start, end), start, end)
@@ -58,7 +52,7 @@ def around(text: str, start: int, end: int) -> tuple[int, int]:
 
 def opening(text: str) -> tuple[int, int]:
     """Return the range of the first text that is neither front matter nor a heading; if there is none, of any text."""
-    for low in dict.fromkeys((frontmatter_end(text), 0)):
+    for low in dict.fromkeys((head_end(text), 0)):
         high = _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))
         if parts := _parts(text, low, high):
             first = next((n for n, part in enumerate(parts) if not part.is_head or _is_table(text, part)), 0)
@@ -69,7 +63,7 @@ def opening(text: str) -> tuple[int, int]:
 
 def _region(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the lines around the place, on its side of the end of the front matter."""
-    head = frontmatter_end(text)
+    head = head_end(text)
     floor, ceiling = (head, len(text)) if head <= start else (0, max(head, end))
     reach = max(SNIPPET_CHARACTERS - (end - start), 0)
     low = max(start - reach, floor)

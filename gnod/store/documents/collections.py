@@ -80,7 +80,8 @@ def _note_reader(connection: Connection, folder: Folder) -> None:
         collection_id = id_of(connection, folder.name)
         connection.execute(f"UPDATE documents SET mtime_ns = -1 WHERE collection_id = ? AND {_SCANS}", (collection_id,))
         connection.execute(
-            "DELETE FROM ingest_errors WHERE collection_id = ? AND kind IN ('unsupported', 'empty') AND size > 0",
+            "DELETE FROM ingest_errors WHERE collection_id = ? AND size > 0"
+            " AND kind IN ('needs_ocr', 'unsupported', 'empty')",
             (collection_id,),
         )
 

@@ -13,7 +13,7 @@ from gnod.store.tables.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
 
 
 class FailedFile(msgspec.Struct, frozen=True, gc=False):
-    """One row. While the file's `stat` is unchanged, it is not tried again."""
+    """One row. While the file's `stat` is unchanged, it is not tried again. `acknowledged`: the user knows it."""
 
     collection: str
     path: str
@@ -23,15 +23,16 @@ class FailedFile(msgspec.Struct, frozen=True, gc=False):
     first_at: float
     last_at: float
     times: int
+    acknowledged: bool
     stat: FileStat | None
 
 
 _SELECT = (
-    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, size, mtime_ns, inode, ctime_ns"
-    " FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+    "SELECT c.name, e.path, stage, kind, message, first_at, last_at, count, acknowledged, size, mtime_ns, inode,"
+    " ctime_ns FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
 )
-# It must equal the condition of the index (m007).
-FAILED = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(SKIP_KINDS))})"
+_SKIPPED = ", ".join(repr(kind) for kind in sorted(SKIP_KINDS))
+FAILED = f"kind NOT IN ({_SKIPPED})"
 
 
 def note(
@@ -48,10 +49,11 @@ def note(
     """Record a failure; the same kind again increments its count."""
     of_file = msgspec.structs.astuple(stat) if stat else (None,) * 4
     connection.execute(
-        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9, ?10)"
+        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9, ?10, 0)"
         " ON CONFLICT (collection_id, path) DO UPDATE SET"
         " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
         " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
+        " acknowledged = acknowledged AND kind = excluded.kind,"
         " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
         " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, ctime_ns = excluded.ctime_ns",
         (collection_id, path, stage, kind, message, now, *of_file),
@@ -79,6 +81,38 @@ def listed(connection: Connection, limit: int) -> list[FailedFile]:
     return [_failed_file(row) for row in rows]
 
 
+def skipped(connection: Connection, collection: str | None, limit: int, offset: int) -> tuple[list[FailedFile], int]:
+    """Return skipped files, of one collection or of all, by kind and path; and how many there are."""
+    where = f"WHERE kind IN ({_SKIPPED}) AND (?1 IS NULL OR c.name = ?1)"
+    total = connection.execute(
+        f"SELECT count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id {where}", (collection,)
+    ).get
+    rows = connection.execute(
+        f"{_SELECT} {where} ORDER BY c.name, e.kind, e.path LIMIT ?2 OFFSET ?3", (collection, limit, offset)
+    )
+    return [_failed_file(row) for row in rows], int(total)
+
+
+def acknowledge(connection: Connection, collections: list[str]) -> int:
+    """Note that the user knows the failures of these collections. Returns how many were new."""
+    marks = ",".join("?" * len(collections))
+    connection.execute(
+        f"UPDATE ingest_errors SET acknowledged = 1 WHERE NOT acknowledged AND {FAILED}"
+        f" AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
+        collections,
+    )
+    return connection.changes()
+
+
+def acknowledged(connection: Connection) -> dict[str, int]:
+    """Return how many failures of each collection the user knows."""
+    rows = connection.execute(
+        "SELECT c.name, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
+        " WHERE acknowledged GROUP BY 1"
+    )
+    return {str(name): int(n) for name, n in rows}
+
+
 def by_kind(connection: Connection) -> dict[str, Counter[str]]:
     """Return how many files of each collection failed, by kind; skipped files are among them."""
     found: dict[str, Counter[str]] = {}
@@ -92,18 +126,18 @@ def by_kind(connection: Connection) -> dict[str, Counter[str]]:
 
 
 def count(connection: Connection, collections: list[str]) -> int:
-    """Return how many files of these collections failed, without skipped files."""
+    """Return how many files of these collections failed, without those that are skipped or acknowledged."""
     marks = ",".join("?" * len(collections))
     return int(
         connection.execute(
-            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE {FAILED}"
-            f" AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
+            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE NOT acknowledged"
+            f" AND {FAILED} AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
             collections,
         ).get
     )
 
 
 def _failed_file(row: tuple[object, ...]) -> FailedFile:
-    *fields, size, mtime_ns, inode, ctime_ns = row
+    *fields, acknowledged, size, mtime_ns, inode, ctime_ns = row
     stat = None if size is None else FileStat(size, mtime_ns, inode, ctime_ns)  # type: ignore[arg-type]
-    return FailedFile(*fields, stat)  # type: ignore[arg-type, call-arg]
+    return FailedFile(*fields, bool(acknowledged), stat)  # type: ignore[arg-type, call-arg]

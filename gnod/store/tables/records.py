@@ -9,7 +9,7 @@ import msgspec
 from gnod.locations import Locations
 
 # Kinds of failure that mean that a file is skipped.
-SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty"})
+SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty", "needs_ocr", "not_downloaded"})
 
 
 _FOLDED_NS = 2**50  # this is 13 days

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,10 +15,16 @@ SHORT_CHARACTERS = 32 << 10
 _NO_TAGS = "[]"
 
 
+class Columns(NamedTuple):
+    """What a hit shows of its document: fields of the same names on the wire."""
+
+    tags: Sequence[str] = ()
+
+
 class Shown(NamedTuple):
     """`text` is None where it is long. `is_code`: it has definitions."""
 
-    tags: list[str]
+    columns: Columns
     is_code: bool
     text: str | None
 
@@ -34,7 +40,7 @@ def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
         (msgspec.json.encode(list(ids)).decode(),),
     )
     return {
-        id_: Shown(_tags(tags), bool(is_code), _short(unpack(connection, packed) if packed else text))
+        id_: Shown(Columns(_tags(tags)), bool(is_code), _short(unpack(connection, packed) if packed else text))
         for id_, tags, is_code, packed, text in rows
     }
 

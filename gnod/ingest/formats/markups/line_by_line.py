@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import Converted, unchanged
+from gnod.types import KEEPS_LINES
 
 CODE_INDENT = "    "
 
@@ -78,7 +79,7 @@ def markup(
             return unchanged(text)
         return Converted(
             markdown="\n".join(translation.lines),
-            converter=converter,
+            converter=converter + KEEPS_LINES,
             metadata=translation.metadata,
             markup="markdown" if headings else "plain",
             keeps_lines=True,

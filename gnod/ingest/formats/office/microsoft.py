@@ -1,4 +1,4 @@
-"""Word, PowerPoint, EPUB and Outlook files, through markitdown."""
+"""Word, PowerPoint and EPUB files, through markitdown."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ def _with_pictures(converted: Converted, content: FileContent) -> Converted:
     found = embedded.texts(content)
     markdown = "\n\n".join(filter(str.strip, [converted.markdown, *found.values()]))
     return msgspec.structs.replace(converted, markdown=markdown)
-
-
-def _read_msg(content: FileContent) -> Converted:
-    return through_markitdown("OutlookMsgConverter", content.data, extension="msg")
 
 
 def _read_encrypted(_: FileContent) -> Converted:
@@ -110,13 +106,5 @@ EPUB = Converter(
     headings=True,
     images=True,
     location="chapter",
-)
-MSG = Converter(
-    label="an Outlook message",
-    mime="application/vnd.ms-outlook",
-    extensions="msg",
-    signature=ole_with("__substg1.0_"),
-    read=_read_msg,
-    headings=True,
 )
 ENCRYPTED = Converter(label="an encrypted document", signature=ole_with("EncryptedPackage"), read=_read_encrypted)

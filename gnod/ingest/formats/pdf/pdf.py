@@ -162,7 +162,7 @@ def _nothing_found(
         return ConversionFailed("corrupt", f"The PDF is damaged: none of its {opened.pages:,} pages can be read.")
     if refusal is None:
         return ConversionFailed("empty", "The PDF has no text, and nothing that could be recognised.")
-    return ConversionFailed("empty", f"The PDF has no text. It may be a scan: {refusal}.")
+    return ConversionFailed("needs_ocr", f"The PDF has no text. It may be a scan: {refusal}.")
 
 
 def _open(data: bytes) -> _Opened | None:

@@ -17,8 +17,8 @@ from gnod.store.keyword_index.postings.records import Numbers
 from gnod.store.keyword_index.postings.segment import encode, opened
 from gnod.store.tables.records import Terms
 
-# Returns the terms of a language, path, title and text.
-Analyse = Callable[[str | None, str, str, str], Terms]
+# Returns the terms of a language, path, title, text and MIME type.
+Analyse = Callable[[str | None, str, str, str, str], Terms]
 
 _CHARACTERS_OF_A_POSTING = 4
 
@@ -30,6 +30,7 @@ class Text(msgspec.Struct, frozen=True, array_like=True):
     path: str
     title: str
     markdown: str
+    mime: str
 
 
 class SegmentInput(msgspec.Struct, frozen=True, array_like=True):

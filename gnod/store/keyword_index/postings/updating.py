@@ -36,6 +36,7 @@ class _ChangedTerms(NamedTuple):
     language: str | None
     path: str
     title: str
+    mime: str
     mirror_hash: str
     is_here: bool
 
@@ -115,8 +116,8 @@ def _read(newest: Version, feed: Feed, connection: Connection) -> _FoundChanges 
 
 def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
     rows = connection.execute(
-        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
-        " FROM changes h LEFT JOIN collections c ON c.name = h.collection"
+        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mime, d.mirror_hash,"
+        " s.id IS NOT NULL FROM changes h LEFT JOIN collections c ON c.name = h.collection"
         " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
         (clock, MOST_DOCUMENTS),
@@ -146,7 +147,7 @@ def _documents(
 
 def _text(connection: Connection, document: _ChangedTerms) -> Text:
     text = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (document.mirror_hash,)).get
-    return Text(document.language, document.path, document.title, str(text or ""))
+    return Text(document.language, document.path, document.title, str(text or ""), document.mime)
 
 
 def _without(parts: Sequence[ListedSegment], removed: Collection[int]) -> tuple[ListedSegment, ...]:

@@ -1,0 +1,97 @@
+"""What of Markdown is not words: the metadata at its head, and the marks inside words. It must not know any index.
+
+The terms of a text and the places of words in it are found without the marks: `un**believ**able`, `caf&eacute;` and an
+escaped `snake_case` are one word each, and the readings between the characters of `<ruby>` do not divide a word.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+_MAX_HEAD_CHARACTERS = 64 * 1024
+_BLOCK = re.compile(
+    r"(?P<mark>---|\+\+\+)[ \t]*\n(?P<lines>.*?)(?:(?<=\n)|\n)(?:(?P=mark)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
+# The object stands alone, which tells it from the first of many lines of JSON.
+_OBJECT = re.compile(r'(?P<mark>\{)(?:[ \t]*"[^\n]*|\s*".*?\n)\}[ \t]*\n(?!\s*(?:\{"|\Z))', re.DOTALL)
+
+# A character without width, which separates no words: with it in their place, marks do not move the text.
+_NOTHING = "\u200b"
+_KANJI, _KANA = "[\u3400-\u9fff々]", "[\u3041-\u30ff]"
+_READING = re.compile(rf"<rt\b[^<>\n]{{0,200}}>([^<>\n]{{1,200}})|(?<={_KANJI})《({_KANA}{{1,30}})》", re.IGNORECASE)
+_TAGS = "b|bdi|big|code|del|em|font|i|ins|kbd|mark|q|rb|rtc|ruby|s|small|span|strong|sub|tt|u|wbr"
+_LETTER = r"[^\W\d_]"
+
+
+def _fenced(mark: str) -> str:
+    """Return the pattern of what follows the first character of a fence, to its last line."""
+    at_line_start = "|".join(rf"(?<=\n{' ' * spaces}{mark})" for spaces in range(4))
+    return rf"{mark[1:]}(?:{at_line_start}|(?<=\A{mark})).*(?:\n(?![ ]{{0,3}}{mark}).*)*(?:\n[ ]{{0,3}}{mark}.*)?"
+
+
+# Code, and what is not a part of words. Each alternative begins with a character of its own, which makes it several
+# times as fast; it is tried in one way, and reaches over a bounded number of characters or to the end of the code.
+_MARK = re.compile(
+    rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)"
+    rf"|~(?:{_fenced('~~~')}|~(?<={_LETTER}~~)(?={_LETTER}))"
+    rf"|==(?<={_LETTER}==)(?={_LETTER})"
+    rf"|\*(?:(?<={_LETTER}\*)|\*(?<={_LETTER}\*\*)|\*\*(?<={_LETTER}\*\*\*))(?={_LETTER})"
+    r"|&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
+    r"|\\(?=[!-/:-@\[-`{-~])"
+    rf"|《(?<={_KANJI}《){_KANA}{{1,30}}》"
+    rf"|<(?:r[pt]\b[^<>\n]{{0,200}}>[^<>\n]{{0,200}}(?:</r[pt]>)?|/?(?:{_TAGS})\b[^<>\n]{{0,200}}>)",
+    re.IGNORECASE,
+)
+_EMPHASIS = re.compile(r"\*+|~~|==")
+_REACH = 200  # characters from one mark to its counterpart
+
+
+def head(text: str) -> re.Match[str] | None:
+    """Return the block at the head of a text that looks like metadata: its `mark` is `---`, `+++` or `{`."""
+    if not text.startswith(("---", "+++", "{")):
+        return None
+    return _BLOCK.match(text, 0, _MAX_HEAD_CHARACTERS) or _OBJECT.match(text, 0, _MAX_HEAD_CHARACTERS)
+
+
+def head_end(text: str) -> int:
+    """Return where the metadata at the head of a text ends; 0 if there is none."""
+    found = head(text)
+    return found.end() if found else 0
+
+
+def without_marks(text: str) -> str:
+    """Return a text of the same length, in which characters without width replace the marks.
+
+    >>> without_marks("un**believ**able caf&eacute;").replace("\\u200b", "")
+    'unbelievable café'
+    """
+    return _MARK.sub(_replaced, text)
+
+
+def readings(text: str) -> str:
+    """Return the readings of the characters in `<ruby>`, which are not a part of the words.
+
+    >>> readings("<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>")
+    'とうきょう'
+    """
+    if "<rt" not in text.lower() and "《" not in text:
+        return ""
+    return " ".join(one or other for one, other in _READING.findall(text))
+
+
+def _replaced(found: re.Match[str]) -> str:
+    mark = found[0]
+    if mark[0] == "&":
+        return html.unescape(mark).ljust(len(mark), _NOTHING)
+    if mark[0] == "`" or mark.startswith("~~~") or (mark[0] in "*~=" and not _has_counterpart(found)):
+        return mark
+    return _NOTHING * len(mark)
+
+
+def _has_counterpart(found: re.Match[str]) -> bool:
+    """Tell whether the same mark is before it or after it in the line, as Markdown requires of emphasis."""
+    start, end = found.span()
+    before = found.string[max(start - _REACH, 0) : start].rpartition("\n")[2]
+    after = found.string[end : end + _REACH].partition("\n")[0]
+    return found[0] in _EMPHASIS.findall(before) + _EMPHASIS.findall(after)

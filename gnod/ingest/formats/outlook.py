@@ -1,0 +1,218 @@
+"""Outlook's messages (.msg), through olefile: header, text and attachments, and forwarded messages in their place.
+
+Format: [MS-OXMSG]; names of properties: [MS-OXPROPS]; compressed rich text: [MS-OXRTFCP].
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from gnod.ingest.formats.mail import fuller, rendered
+from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.reading.converter import Converter, FileContent, ole_with
+from gnod.ingest.reading.decode import NotText, decode
+from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long
+
+if TYPE_CHECKING:
+    from olefile import OleFileIO
+
+_SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
+_SENDER, _ADDRESSES, _TO, _CC, _SENT = "0c1a", ("5d01", "0c1f"), "0e04", "0e03", 0x0039
+_LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = "3707", "3704", "3001", "3701"
+_CODE_PAGES = 0x3FDE, 0x3FFD  # of the body, of other texts
+_OF_CONTACTS = "3a"
+_TEXT_TYPES = ("001f", "001e")
+_MAX_DEPTH = 5
+_MAX_RTF = 20_000_000
+_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+_RTF_BEGINNING = (
+    rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor "
+    b"MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par "
+    rb"\pard\plain\f0\fs20\b\i\u\tab\tx"
+)
+
+
+class _Storage:
+    """A message, or an attachment, in a folder of the file; `path` is empty for the message itself."""
+
+    def __init__(self, ole: OleFileIO, path: list[str]) -> None:
+        self._ole = ole
+        self.path = path
+        streams = (each[len(path) :] for each in ole.listdir() if each[: len(path)] == path)
+        self.names = {each[0].lower(): each[0] for each in streams if each}
+
+    def data(self, property_id: str, kind: str = "0102") -> bytes:
+        """Return a property's bytes; none where it is missing."""
+        name = self.names.get(f"__substg1.0_{property_id}{kind}")
+        path = [*self.path, name] if name else []
+        from olefile import STGTY_STREAM
+
+        if not path or self._ole.get_type(path) != STGTY_STREAM:
+            return b""
+        found: bytes = self._ole.openstream(path).read()
+        return found
+
+    def text(self, property_id: str) -> str:
+        if wide := self.data(property_id, "001f"):
+            return wide.decode("utf-16-le", "replace").rstrip("\0")
+        try:
+            return decode(self.data(property_id, "001e").rstrip(b"\0"), self.code_page)
+        except NotText:
+            return ""
+
+    def line(self, *property_ids: str) -> str:
+        """Return the first of these properties that the message has, in one line."""
+        return next((line for each in property_ids if (line := " ".join(self.text(each).split()))), "")
+
+    def below(self, prefix: str) -> list[_Storage]:
+        return [
+            _Storage(self._ole, [*self.path, name])
+            for low, name in sorted(self.names.items())
+            if low.startswith(prefix)
+        ]
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The properties of fixed size: entries of 16 bytes behind a header."""
+        name = self.names.get("__properties_version1.0")
+        data = self._ole.openstream([*self.path, name]).read() if name else b""
+        header = len(data) % 16 or (32 if not self.path else 16)
+        entries = (data[at : at + 16] for at in range(header, len(data) - 15, 16))
+        return {int.from_bytes(each[2:4], "little"): int.from_bytes(each[8:], "little") for each in entries}
+
+    @cached_property
+    def code_page(self) -> str | None:
+        number = next((self.numbers[each] & 0xFFFFFFFF for each in _CODE_PAGES if each in self.numbers), 0)
+        name = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 50220: "iso2022_jp"}.get(number, f"cp{number}")
+        try:
+            return codecs.lookup(name).name
+        except LookupError:
+            return None
+
+
+def _read(content: FileContent) -> Converted:
+    import olefile
+
+    try:
+        ole = olefile.OleFileIO(io.BytesIO(content.data))
+    except (OSError, ValueError, IndexError) as error:
+        raise ConversionFailed("corrupt", f"The {content.label} is damaged: its contents cannot be read.") from error
+    message = _Storage(ole, [])
+    markdown = _rendered(message, content.max_characters)
+    if len(markdown) > content.max_characters:
+        raise too_long(content.max_characters)
+    metadata = {"author": _sender(message), "date": _sent(message)}
+    return Converted(
+        markdown=markdown,
+        converter="outlook/1",
+        title=message.line(_SUBJECT) or None,
+        metadata={key: value for key, value in metadata.items() if value},
+        members=partial(_attachments, content, message),
+    )
+
+
+def _rendered(message: _Storage, most: int, depth: int = 0) -> str:
+    attached = message.below("__attach_version1.0_")
+    fields = {"From": _sender(message), "To": message.line(_TO), "Cc": message.line(_CC), "Date": _sent(message)}
+    names = [name for each in attached if (name := _name(each))]
+    forwarded = (each for part in attached for each in part.below(f"__substg1.0_{_DATA}000d"))
+    inner = [_rendered(each, most, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
+    texts = [_body(message, most), _contact(message), *inner]
+    return rendered(message.line(_SUBJECT), fields, names, "\n\n".join(text.strip() for text in texts if text.strip()))
+
+
+def _body(message: _Storage, most: int) -> str:
+    html = message.data(_HTML)
+    page = page_text(decode(html, message.code_page)) if html else page_text(message.text(_HTML))
+    plain = message.text(_BODY)
+    if plain.strip() or page.strip():
+        return fuller(plain, page)
+    return _of_rtf(message.data(_RTF), most)
+
+
+def _of_rtf(compressed: bytes, most: int) -> str:
+    if not (rtf := decompressed(compressed)):
+        return ""
+    from striprtf.striprtf import rtf_to_text
+
+    return str(rtf_to_text(rtf[:most].decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+
+
+def _contact(message: _Storage) -> str:
+    """Return what Outlook keeps of a person: names, firm, numbers, addresses."""
+    start = len("__substg1.0_")
+    ids = {name[start : start + 4] for name in message.names if name[start : start + 2] == _OF_CONTACTS}
+    return "\n".join(dict.fromkeys(line for each in sorted(ids) if (line := message.line(each))))
+
+
+def _sender(message: _Storage) -> str:
+    name, address = message.line(_SENDER), message.line(*_ADDRESSES)
+    is_shown = "@" in address and address != name
+    return f"{name} <{address}>".strip() if is_shown else name
+
+
+def _sent(message: _Storage) -> str:
+    """Return when the message was sent. Times are in tenths of a microsecond since 1601."""
+    ticks = message.numbers.get(_SENT, 0)
+    try:
+        return (_EPOCH + timedelta(microseconds=ticks // 10)).isoformat(timespec="seconds") if ticks else ""
+    except OverflowError:
+        return ""
+
+
+def _name(attachment: _Storage) -> str:
+    return attachment.line(_LONG_NAME, _SHORT_NAME, _SHOWN_NAME) if attachment.data(_DATA) else ""
+
+
+def _attachments(content: FileContent, message: _Storage) -> Iterator[Member]:
+    for each in message.below("__attach_version1.0_"):
+        if name := _name(each):
+            yield Member(name, partial(_attached, content, each, name))
+
+
+def _attached(content: FileContent, attachment: _Storage, name: str) -> FileContent:
+    content.allowance.take_member()
+    return content.inner(attachment.data(_DATA), name, content.max_characters)
+
+
+def decompressed(data: bytes) -> bytes:
+    """Return compressed rich text: literal bytes and references into a ring of 4,096 bytes."""
+    size, kind = int.from_bytes(data[4:8], "little"), data[8:12]
+    if kind == b"MELA":
+        return data[16 : 16 + size]
+    if kind != b"LZFu" or size > _MAX_RTF:
+        return b""
+    ring = bytearray(_RTF_BEGINNING.ljust(4096, b"\0"))
+    write, at, found = len(_RTF_BEGINNING), 16, bytearray()
+    while at < len(data) and len(found) < size:
+        flags, at = data[at], at + 1
+        for bit in range(8):
+            if flags >> bit & 1:
+                reference, at = int.from_bytes(data[at : at + 2], "big"), at + 2
+                read, length = reference >> 4, (reference & 15) + 2
+                if read == write or at > len(data):
+                    return bytes(found)
+            else:
+                ring[write % 4096] = data[at] if at < len(data) else 0
+                read, length, at = write, 1, at + 1
+            for _ in range(length):
+                ring[write] = ring[read % 4096]
+                found.append(ring[write])
+                read, write = (read + 1) % 4096, (write + 1) % 4096
+    return bytes(found[:size])
+
+
+MSG = Converter(
+    label="an Outlook message",
+    mime="application/vnd.ms-outlook",
+    extensions="msg",
+    signature=ole_with("__substg1.0_"),
+    read=_read,
+    headings=True,
+    remark="attachments are named",
+)

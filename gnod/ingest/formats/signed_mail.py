@@ -1,0 +1,68 @@
+"""The content of signed mail whose signature encloses it (S/MIME, `smime.p7m`): CMS SignedData, RFC 5652.
+
+It only looks for the content and checks no signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_SEQUENCE, _OCTETS, _CONSTRUCTED_OCTETS, _CONTENT = 0x30, 0x04, 0x24, 0xA0
+_SIGNED_DATA = bytes.fromhex("06092a864886f70d010702")
+_END = b"\0\0"
+_MAX_DEPTH = 20
+
+
+def signed_content(data: bytes) -> bytes | None:
+    """Return what was signed; None where there is no such content."""
+    try:
+        if _SIGNED_DATA not in data[:64]:
+            return None
+        signed = _inside(data, _SEQUENCE, _CONTENT, _SEQUENCE)
+        enclosed = next(value for tag, value in _elements(signed) if tag == _SEQUENCE)
+        octets = _inside(enclosed, _CONTENT)
+        return b"".join(_octets(octets, 0)) or None
+    except (IndexError, StopIteration, RecursionError):
+        return None
+
+
+def _inside(data: bytes, *tags: int) -> bytes:
+    """Return the value of the first element with the first tag, in that the first one with the second, and so on."""
+    for wanted in tags:
+        data = next(value for tag, value in _elements(data) if tag == wanted)
+    return data
+
+
+def _octets(data: bytes, depth: int) -> Iterator[bytes]:
+    """Yield the pieces of a string, which may be nested."""
+    for tag, value in _elements(data):
+        if tag == _OCTETS:
+            yield value
+        elif tag == _CONSTRUCTED_OCTETS and depth < _MAX_DEPTH:
+            yield from _octets(value, depth + 1)
+
+
+def _elements(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(data) and data[at : at + 2] != _END:
+        tag, start, end = _element(data, at)
+        yield tag, data[start:end]
+        at = end + (2 if data[at + 1] == 0x80 else 0)
+
+
+def _element(data: bytes, at: int, depth: int = 0) -> tuple[int, int, int]:
+    """Return the tag, and where the value starts and ends. Without a length, it ends with two zero bytes (BER)."""
+    tag, length = data[at], data[at + 1]
+    start = at + 2
+    if length < 0x80:
+        return tag, start, start + length
+    if length > 0x80:
+        start += length - 0x80
+        return tag, start, start + int.from_bytes(data[at + 2 : start], "big")
+    if depth > _MAX_DEPTH:
+        raise IndexError
+    end = start
+    while data[end : end + 2] != _END:
+        _, _, last = _element(data, end, depth + 1)
+        end = last + (2 if data[end + 1] == 0x80 else 0)
+    return tag, start, end

@@ -1,0 +1,71 @@
+"""Placeholders of cloud folders: recognised, and never opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from gnod.ingest.files.placeholders import is_dataless, not_downloaded
+from gnod.ingest.workers.worker import ReadFailed, read_source
+
+
+def found(**fields: int) -> os.stat_result:
+    """Return what macOS says of a file: Linux has no flags."""
+    return cast(os.stat_result, SimpleNamespace(st_size=9000, **fields))
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_for"),
+    [
+        (".plan.md.icloud", "plan.md"),
+        (".Bericht 2026.pdf.icloud", "Bericht 2026.pdf"),
+        ("plan.md.nextcloud", "plan.md"),
+        ("plan.md.owncloud", "plan.md"),
+        ("plan.md.cloud", "plan.md"),
+    ],
+)
+def test_a_placeholder_is_not_read(tmp_path: Path, name: str, stands_for: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"bplist00")
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(ReadFailed) as failed:
+        read_source(str(path), 1000)
+    assert failed.value.kind == "not_downloaded"
+    assert failed.value.message.startswith(stands_for)
+    assert path.stat().st_atime_ns == 0, "it was not opened"
+
+
+@pytest.mark.parametrize("name", ["icloud.md", ".icloud", "plan.icloud", "nextcloud.md", "a.cloud.md"])
+def test_other_files_are_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("text")
+    assert read_source(str(tmp_path / name), 1000).data == b"text"
+
+
+def test_a_large_file_with_such_a_name_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "backup.cloud").write_bytes(b"x" * 5000)
+    assert read_source(str(tmp_path / "backup.cloud"), 10_000).stat.size == 5000
+
+
+def test_a_dataless_file_of_macos(tmp_path: Path) -> None:
+    assert is_dataless(found(st_flags=0x40000020))
+    assert not is_dataless(found(st_flags=0x20))
+    assert not_downloaded(str(tmp_path / "gone.md"), found(st_flags=0x40000000))
+    assert not_downloaded(str(tmp_path / "gone.md"), found()) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="this system has no such attributes")
+def test_onedrive_on_linux(tmp_path: Path) -> None:
+    path = tmp_path / "plan.md"
+    path.write_text("text")
+    try:
+        os.setxattr(path, "user.onedriver.status", b"Cloud")
+    except OSError:
+        pytest.skip("the file system keeps no attributes")
+    with pytest.raises(ReadFailed, match="cloud folder"):
+        read_source(str(path), 1000)
+    os.setxattr(path, "user.onedriver.status", b"Local")
+    assert read_source(str(path), 1000).data == b"text"

@@ -1,0 +1,71 @@
+"""Web pages: what a reader of the page sees, in the order of reading."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gnod.analysis.markup import without_marks
+from gnod.ingest.formats import convert
+from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.reading.cpu_time import limit_cpu_time
+
+
+def text_of(body: str) -> str:
+    """Return the text of a page. The same words are found where its structure is read."""
+    page = f"<html><head><title>t</title></head><body>{body}</body></html>"
+    structured = without_marks(convert(page.encode(), "a.html", max_characters=100_000).markdown).replace("\u200b", "")
+    plain = page_text(page).removeprefix("t\n")
+    assert all(word in structured for word in plain.split())
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>昨日、<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>に着いた。</p>", "昨日、東京に着いた。（とう きょう）"),
+        (
+            "<p><ruby>瞬<rp>(</rp><rt>しゅん</rt><rp>)</rp></ruby><ruby>間<rt>かん</rt></ruby></p>",
+            "瞬間（しゅん かん）",
+        ),
+        ("<p><ruby><rb>食</rb><rp>（<rt>た<rp>）</ruby>べる</p>", "食べる（た）"),
+        ("<p>wide<wbr>break <b>H</b>ello AT&amp;T caf&eacute;</p>", "widebreak Hello AT&T café"),
+        ("a<p hidden>gone<p>there", "a\nthere"),
+        ("<div style='color: red; display : none'>a<div>b</div>c</div>shown", "shown"),
+        ("<span style='visibility:hidden'>gone</span>shown", "shown"),
+        ("<div hidden=until-found>folded</div>", "folded"),
+        ("<template><p>gone</p></template><noscript>gone</noscript>shown<dialog>gone</dialog>", "shown"),
+        ("<dialog open>asked</dialog>", "asked"),
+        ("<input hidden>shown<br hidden>too", "shown\ntoo"),
+        ("<ul><li hidden>gone<li>kept</ul>", "kept"),
+        ("<p>The word hidden is <i>not</i> an attribute.</p>", "The word hidden is not an attribute."),
+    ],
+)
+def test_the_text_is_what_is_shown(body: str, text: str) -> None:
+    assert text_of(body) == text
+
+
+def test_navigation_comes_after_the_text() -> None:
+    page = "<body><nav><ul><li>Home<li>About</ul></nav><main><h1>Title</h1><p>text</p></main></body>"
+    assert page_text(page).split() == ["Title", "text", "Home", "About"]
+    markdown = convert(page.encode(), "a.html", max_characters=1000).markdown
+    assert markdown.index("text") < markdown.index("Home")
+
+
+TAGS = ["nav", "ruby", "rt", "rp", "p", "div", "template", "li", "ul", "b"]
+PIECES = [f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS] + ["<p hidden>", "word ", "&amp;", "<!-- x -->"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=20))
+def test_any_page_is_read(pieces: list[str]) -> None:
+    shown = page_text("".join(pieces))
+    assert shown.count("word") <= pieces.count("word ")
+    if not {"<template>", "<rp>", "<p hidden>"} & set(pieces):
+        assert shown.count("word") == pieces.count("word ")
+
+
+@pytest.mark.parametrize("part", ["<nav>", "<p hidden>", "<ruby><rt>", "<div style='display:none'>", "</nav>"])
+def test_no_page_takes_long(part: str) -> None:
+    with limit_cpu_time(30):
+        page_text(part * 50_000)
