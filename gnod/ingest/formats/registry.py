@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from gnod.ingest.formats import archive, compressed, feed, image, mail, notebook, table, text, unsupported, webpage
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
-from gnod.ingest.formats.office import microsoft, opendocument, richtext, sheets
+from gnod.ingest.formats.office import microsoft, opendocument, richtext
+from gnod.ingest.formats.office.before2007 import encrypted
+from gnod.ingest.formats.office.before2007.slides import PPT
+from gnod.ingest.formats.office.before2007.word import DOC
+from gnod.ingest.formats.office.before2007.workbook import XLS
+from gnod.ingest.formats.office.openxml import slides, visio, word, workbook
 from gnod.ingest.formats.pdf import pdf
 from gnod.ingest.reading.converter import Converter, FileContent, Test
 
@@ -67,19 +72,20 @@ class Registry:
 
 REGISTRY = Registry(
     [
-        microsoft.DOCX,
-        microsoft.PPTX,
-        sheets.XLSX,
+        word.DOCX,
+        slides.PPTX,
+        workbook.XLSX,
+        visio.VSDX,
         microsoft.EPUB,
         *opendocument.FORMATS,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
-        microsoft.ENCRYPTED,
+        encrypted.ENCRYPTED,
         microsoft.MSG,
-        unsupported.DOC,
-        unsupported.PPT,
-        sheets.XLS,
+        DOC,
+        PPT,
+        XLS,
         *compressed.FORMATS,
         richtext.RTF,
         image.IMAGE,
