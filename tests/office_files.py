@@ -213,12 +213,16 @@ def package(start: str, parts: Mapping[str, str], relations: Mapping[str, Sequen
         for part, related in {"": [("officeDocument", start)], **relations}.items():
             folder, _, name = part.rpartition("/")
             listed = "".join(
-                f'<Relationship Id="r{number}" Type="{_RELATIONS}/{kind}" Target="/{target}"/>'
+                f'<Relationship Id="r{number}" Type="{_RELATIONS}/{kind}" {_target(target)}/>'
                 for number, (kind, target) in enumerate(related, start=1)
             )
             path = f"{folder}/_rels/{name}.rels".lstrip("/")
             archive.writestr(path, f'<Relationships xmlns="{_PACKAGE}">{listed}</Relationships>')
     return buffer.getvalue()
+
+
+def _target(target: str) -> str:
+    return f'Target="{target}" TargetMode="External"' if "://" in target else f'Target="/{target}"'
 
 
 def vsdx(pages: Mapping[str, Sequence[str]]) -> bytes:

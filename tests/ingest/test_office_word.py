@@ -194,6 +194,12 @@ def test_charts_diagrams_and_embedded_pages() -> None:
     assert "25%" in word(paragraph(drawn), labelled).markdown
 
 
+def test_links_keep_their_addresses() -> None:
+    link = f'<w:hyperlink r:id="r1">{run("a site")}</w:hyperlink><w:hyperlink w:anchor="x">{run(" here")}</w:hyperlink>'
+    data = package(START, {START: part("document", paragraph(link))}, {START: [("hyperlink", "https://x.example/a b")]})
+    assert convert(data, "a.docx", max_characters=99).markdown == "[a site](https://x.example/a%20b) here"
+
+
 def test_strict_files_and_other_prefixes() -> None:
     strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
     xml = f'<o:document xmlns:o="{strict}"><o:body><o:p><o:r><o:t>zqx</o:t></o:r></o:p></o:body></o:document>'

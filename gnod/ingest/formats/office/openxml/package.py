@@ -35,6 +35,7 @@ class Relation(NamedTuple):
 
     kind: str
     target: str
+    is_external: bool
 
 
 class Package:
@@ -140,9 +141,10 @@ class _Relations(XmlEvents):
 
     def _add(self, found: Attributes) -> None:
         target = found.get("Target", "")
-        if found.get("TargetMode") != "External":
+        is_external = found.get("TargetMode") == "External"
+        if not is_external:
             target = posixpath.normpath(posixpath.join("/", self._folder, unquote(target))).lstrip("/")
-        self.found[found.get("Id", "")] = Relation(found.get("Type", "").rpartition("/")[2], target)
+        self.found[found.get("Id", "")] = Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
 
 
 def unescaped(text: str) -> str:

@@ -69,6 +69,7 @@ class _Story(XmlEvents):
                 "w:headerReference": self._head,
                 "w:footerReference": self._head,
                 "w:titlePg": self._title_page,
+                "w:hyperlink": self._begin_link,
                 "w:noBreakHyphen": lambda _: self._write("-"),
                 "w:tbl": lambda _: self.blocks.begin_table(),
                 "w:tr": lambda _: self.blocks.begin_row(),
@@ -92,6 +93,7 @@ class _Story(XmlEvents):
                 "w:r": self._show,
                 "w:t": self._end_text,
                 "m:t": self._end_text,
+                "w:hyperlink": self._end_link,
                 "w:tbl": lambda: self.blocks.end_table(),
             },
             _HIDDEN,
@@ -108,6 +110,7 @@ class _Story(XmlEvents):
         self._in_properties = False
         self._is_shown = True
         self._in_code: list[bool] = []  # for each open field
+        self._links: list[str] = []
         self._heads: list[str] = []  # the headers and footers that are shown
         self._first_heads: list[str] = []
         if main is None:
@@ -205,6 +208,16 @@ class _Story(XmlEvents):
                 self._in_code.pop()
 
     # ---- what it refers to
+
+    def _begin_link(self, found: Attributes) -> None:
+        relation = self._relations.get(found.get("r:id", ""))
+        self._links.append(relation.target.replace(" ", "%20") if relation and relation.is_external else "")
+        if self._links[-1]:
+            self._write("[")
+
+    def _end_link(self) -> None:
+        if address := self._links.pop():
+            self._write(f"]({address})")
 
     def _head(self, found: Attributes) -> None:
         relation = self._relations.get(found.get("r:id", ""))
