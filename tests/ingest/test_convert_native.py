@@ -69,7 +69,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
         (b"%PDF-1.4\n\0\xff\xfe", "a.md", "binary"),
         (bytes(range(256)) * 100, "random.md", "binary"),
         (b"\xff\x57\x50\x43\0\0\0\0" * 9, "wordperfect.doc", "unsupported"),
-        (OLE + "WordDocument".encode("utf-16-le"), "a.doc", "unsupported"),
+        (OLE + "WordDocument".encode("utf-16-le"), "a.doc", "corrupt"),
         (OLE + "EncryptedPackage".encode("utf-16-le"), "a.docx", "encrypted"),
         (b"This is not a PDF.", "a.pdf", "corrupt"),
         (b"<html><body>x</body></html>", "a.docx", "corrupt"),

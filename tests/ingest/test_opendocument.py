@@ -172,3 +172,16 @@ def test_what_is_rich_text_is_decided_by_its_content() -> None:
     assert converted(rb"{\rtf1 hello}", "a.doc").markdown == "hello"
     assert converted(b"a plain note", "a.rtf").markdown == "a plain note"
     assert failure(b"\0\x01\x02" * 50, "a.rtf").kind == "binary"
+
+
+def test_comments_follow_their_paragraph_and_headers_come_once_at_the_end() -> None:
+    author = '<dc:creator xmlns:dc="http://purl.org/dc/elements/1.1/">Ann</dc:creator>'
+    remark = f"<office:annotation>{author}<text:p>why?</text:p></office:annotation>"
+    header = "<style:header><text:p>Draft</text:p></style:header><style:footer><text:p>Draft</text:p></style:footer>"
+    styles = f"{_OPEN}<office:master-styles>{header}</office:master-styles></office:document-content>"
+    text = opendocument("text", f"<text:p>one{remark} sentence</text:p><text:p>two</text:p>", styles_xml=styles)
+    assert converted(text, "a.odt").markdown == "one sentence\n\n> why?\n\ntwo\n\nDraft"
+    cell = f"<table:table-cell>{remark}<text:p>5</text:p></table:table-cell>"
+    table = f'<table:table table:name="T"><table:table-row>{cell}</table:table-row></table:table>'
+    sheet = converted(opendocument("spreadsheet", table), "a.ods").markdown
+    assert sheet == "## T\n\n| 5 |\n| --- |\n\n> why?"

@@ -18,7 +18,12 @@ from gnod.ingest.formats import (
     webpage,
 )
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
-from gnod.ingest.formats.office import microsoft, opendocument, richtext, sheets
+from gnod.ingest.formats.office import epub, opendocument, richtext
+from gnod.ingest.formats.office.before2007 import encrypted
+from gnod.ingest.formats.office.before2007.slides import PPT
+from gnod.ingest.formats.office.before2007.word import DOC
+from gnod.ingest.formats.office.before2007.workbook import XLS
+from gnod.ingest.formats.office.openxml import slides, visio, word, workbook
 from gnod.ingest.formats.pdf import pdf
 from gnod.ingest.reading.converter import Converter, FileContent, Test
 
@@ -79,19 +84,20 @@ class Registry:
 
 REGISTRY = Registry(
     [
-        microsoft.DOCX,
-        microsoft.PPTX,
-        sheets.XLSX,
-        microsoft.EPUB,
+        word.DOCX,
+        slides.PPTX,
+        workbook.XLSX,
+        visio.VSDX,
+        epub.EPUB,
         *opendocument.FORMATS,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
-        microsoft.ENCRYPTED,
+        encrypted.ENCRYPTED,
         outlook.MSG,
-        unsupported.DOC,
-        unsupported.PPT,
-        sheets.XLS,
+        DOC,
+        PPT,
+        XLS,
         *compressed.FORMATS,
         richtext.RTF,
         image.IMAGE,

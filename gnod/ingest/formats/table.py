@@ -48,10 +48,15 @@ def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> Table:
 
     Raises ConversionFailed (too_long).
     """
+    return numbered_table(enumerate(rows, start=1), max_characters)
+
+
+def numbered_table(rows: Iterable[tuple[int, Sequence[str]]], max_characters: int) -> Table:
+    """Write rows that come with their numbers, as `markdown_table` does."""
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
     size = 0
-    for number, row in enumerate(rows, start=1):
+    for number, row in rows:
         if not any(row):
             continue
         if not starts or number - starts[-1][1] != len(lines) - starts[-1][0]:

@@ -11,19 +11,6 @@ def _libre_office(extension: str) -> str:
     return f"convert it with `libreoffice --headless --convert-to {extension} FILE`"
 
 
-DOC = Converter(
-    label="a Word document of 1997 to 2003",
-    shared_extensions="doc dot",
-    signature=ole_with("WordDocument"),
-    instead=_libre_office("docx"),
-)
-PPT = Converter(
-    label="a PowerPoint presentation of 1997 to 2003",
-    shared_extensions="ppt pps",
-    signature=ole_with("PowerPoint Document"),
-    instead=_libre_office("pptx"),
-)
-
 FORMATS = (
     Converter(label="an Office document of the old kind", signature=ole_with("")),
     Converter(
@@ -57,7 +44,7 @@ FORMATS = (
     Converter(label="a binary workbook", extensions="xlsb", instead=_libre_office("xlsx")),
     Converter(
         label="a document of another program",
-        extensions="odf pub vsd vsdx wps wpd hwp mpp",
+        extensions="odf pub vsd wps wpd hwp mpp",
         instead=_libre_office("pdf"),
     ),
     Converter(label="an iWork document", extensions="pages numbers key", instead="export it as PDF"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zipfile
 from collections.abc import Callable
 from functools import cached_property
@@ -24,6 +25,7 @@ HEAD_BYTES = 8192
 UNPACKED_BYTES = 500_000_000
 UNPACKED_MEMBERS = 2000
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_OLE_NAME = re.compile(rb"(?:[\x20-\x7e]\0){4,31}")  # as a directory stores it
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -92,6 +94,20 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 return frozenset(name.lstrip("/").replace("\\", "/") for name in archive.namelist())
         except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError):
             return None
+
+    @cached_property
+    def ole_names(self) -> frozenset[str]:
+        """The names at the top of an OLE file, in lower case; all of them where its directory is damaged."""
+        if not self.data.startswith(_OLE):
+            return frozenset()
+        import olefile
+
+        try:
+            with olefile.OleFileIO(io.BytesIO(self.data)) as file:
+                return frozenset(path[0].lower() for path in file.listdir(storages=True))
+        except (OSError, ValueError, IndexError, TypeError, struct.error):
+            found = _OLE_NAME.findall(self.data)
+            return frozenset(name.decode("utf-16-le").lower() for name in found) | {""}
 
     def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
         """Return a file that this one contains."""
@@ -169,10 +185,10 @@ def zip_with(*members: str) -> Test:
     return lambda content: content.is_zip and not (content.zip_members or frozenset()).isdisjoint(members)
 
 
-def ole_with(*streams: str) -> Test:
-    """Recognise an OLE file (Office until 2003) that has one of these streams."""
-    names = [stream.encode("utf-16-le") for stream in streams]  # this is how its directory stores them
-    return lambda content: content.data.startswith(_OLE) and any(name in content.data for name in names)
+def ole_with(*names: str) -> Test:
+    """Recognise an OLE file (Office until 2003) with a stream, or a folder of streams, whose name begins like this."""
+    beginnings = tuple(name.lower() for name in names)
+    return lambda content: any(name.startswith(beginnings) for name in content.ole_names)
 
 
 def password_protected() -> ConversionFailed:

@@ -19,7 +19,7 @@ _BIG_MEMBER = 10_000_000
 LARGEST_MEMBER = 100_000_000
 _END_OF_CONTENTS = b"PK\x05\x06"
 _END_REACH = 66_000  # the record itself and the longest comment behind it
-_UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 
 
 def check_depth(content: FileContent) -> None:
@@ -52,7 +52,7 @@ def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
             members = archive.infolist()
-    except _UNREADABLE_MEMBER as error:
+    except UNREADABLE_MEMBER as error:
         raise ConversionFailed("corrupt", _without_contents(content)) from error
     total = sum(member.file_size for member in members)
     if bomb := next(filter(_is_bomb, members), None):
@@ -76,7 +76,7 @@ def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: FileConte
         raise ConversionFailed("too_large", f"{_shown(member)} in the archive unpacks to {member.file_size:,} bytes.")
     try:
         return archive.read(member)
-    except _UNREADABLE_MEMBER as error:
+    except UNREADABLE_MEMBER as error:
         message = f"The archive is damaged: {_shown(member)} inside it cannot be unpacked."
         raise ConversionFailed("corrupt", message) from error
 
@@ -90,10 +90,10 @@ def damage(content: FileContent) -> ConversionFailed | None:
                     with archive.open(member) as part:
                         while part.read(1 << 20):
                             pass
-                except _UNREADABLE_MEMBER:
+                except UNREADABLE_MEMBER:
                     message = f"The {content.label} is damaged: {_shown(member)} inside it cannot be unpacked."
                     return ConversionFailed("corrupt", message)
-    except _UNREADABLE_MEMBER:
+    except UNREADABLE_MEMBER:
         return ConversionFailed("corrupt", _without_contents(content))
     return None
 

@@ -22,7 +22,7 @@ _MAX_OPEN_FILES = 256
 _LIBRARIES = (
     "markitdown",
     "striprtf",
-    "openpyxl",
+    "olefile",
     "xlrd",
     "pypdfium2",
     "pdfminer.high_level",

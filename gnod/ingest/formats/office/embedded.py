@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import posixpath
 import re
 import zipfile
 import zlib
@@ -17,10 +16,6 @@ _PICTURE = re.compile(r"(?!docProps/|Thumbnails/).*\.(?:png|jpe?g|tiff?|webp|bmp
 _MAX_BYTES = 100_000_000
 # Smaller files are bullets and logos.
 _MIN_BYTES = 2_000
-_TAG = re.compile(r"<Relationship [^<>]*>")
-_ID = re.compile(r'\bId="([^"]+)"')
-_SLIDE = re.compile(r'<p:sldId\b[^<>]*\br:id="([^"]+)"')
-_TARGET = re.compile(r'Target="([^"]+)"')
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -63,30 +58,3 @@ def texts(content: FileContent) -> dict[str, str]:
     pictures = names(content.data)
     found = {name: content.scans.text(number) for number, name in enumerate(pictures[: 2 * MAX_PAGES], 1)}
     return {name: text for name, text in found.items() if text}
-
-
-def slides(content: FileContent) -> list[str]:
-    """Return the members of a presentation that are its slides, in their order."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-            listed = archive.read("ppt/presentation.xml").decode("utf-8", "replace")
-            related = archive.read("ppt/_rels/presentation.xml.rels").decode("utf-8", "replace")
-    except _UNREADABLE:
-        return []
-    found = {
-        id_[1]: target[1]
-        for tag in _TAG.findall(related)
-        if (id_ := _ID.search(tag)) and (target := _TARGET.search(tag))
-    }
-    return [posixpath.normpath(posixpath.join("ppt", found[id_])) for id_ in _SLIDE.findall(listed) if id_ in found]
-
-
-def targets(content: FileContent, part: str) -> list[str]:
-    """Return the members to which a part of an Office file refers, in the order in which it lists them."""
-    folder, _, name = part.rpartition("/")
-    try:
-        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-            listed = archive.read(f"{folder}/_rels/{name}.rels").decode("utf-8", "replace")
-    except _UNREADABLE:
-        return []
-    return [posixpath.normpath(posixpath.join(folder, target)) for target in _TARGET.findall(listed)]

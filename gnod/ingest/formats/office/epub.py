@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from gnod.ingest.reading.converter import FileContent
+from gnod.ingest.formats.office import embedded
+from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
@@ -132,3 +133,24 @@ def _member(folder: str, reference: str, members: set[str]) -> str | None:
     """Return the member that a reference names. The reference should be percent-encoded, but may be plain."""
     paths = (posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(reference), reference))
     return next((path for path in paths if path in members), None)
+
+
+def _read(content: FileContent) -> Converted:
+    """Return the book, and behind its text what was recognised in its pictures."""
+    book = read_epub(content)
+    markdown = "\n\n".join(filter(str.strip, [book.markdown, *embedded.texts(content).values()]))
+    return msgspec.structs.replace(book, markdown=markdown)
+
+
+EPUB = Converter(
+    label="an EPUB book",
+    mime="application/epub+zip",
+    extensions="epub",
+    signature=lambda content: (
+        content.is_zip and (content.zip_members or set()) >= {"META-INF/container.xml", "mimetype"}
+    ),
+    read=_read,
+    headings=True,
+    images=True,
+    location="chapter",
+)

@@ -11,19 +11,20 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from xml.parsers import expat
 
 import msgspec
 
 from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.openxml import member_text
+from gnod.ingest.formats.office.openxml.package import remark
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
+from gnod.ingest.formats.office.xml_events import short
 from gnod.ingest.formats.table import markdown_table
 from gnod.ingest.reading.converter import Converter, FileContent, Test, password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
-from gnod.ingest.reading.unpacking import check_unpacked, unpack
+from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, unpack
 from gnod.locations import Kind
 
 _MIME = "application/vnd.oasis.opendocument."
@@ -33,29 +34,23 @@ _FLAT = re.compile(rb"<office:document\s[^<>]*office:mimetype=\"application/vnd\
 _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", "graphics": "page"}
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
-# Deleted text, text generated from headings, numbers of notes, comments, forms, pictures.
+# Deleted text, text generated from headings, numbers of notes, who commented and when, forms, pictures.
 _HIDDEN = frozenset(
     [
         "text:tracked-changes",
         "text:table-of-content",
         "text:alphabetical-index",
         "text:note-citation",
-        "office:annotation",
+        "elements:creator",
+        "elements:date",
+        "meta:date-string",
+        "meta:creator-initials",
         "office:forms",
         "office:binary-data",
         "table:covered-table-cell",
     ]
 )
-_NAMESPACE = re.compile(r".*[:/](\w+)(?::1\.0|/1\.1/?)?\Z")
 Attributes = dict[str, str]
-
-
-@cache
-def _short(name: str) -> str:
-    """Return `text:p` for the name that expat gives: the address of the namespace, a space, and `p`."""
-    namespace, _, local = name.rpartition(" ")
-    found = _NAMESPACE.match(namespace)
-    return f"{found[1] if found else ''}:{local}"
 
 
 class _Table:
@@ -103,9 +98,12 @@ class _OpenDocumentReader:
         self._links: list[str] = []
         self._hidden = 0
         self._notes = 0
+        self._in_remark = 0
+        self._remarks: list[str] = []
         self._level = 0
         self._in_title = False
         self._is_workbook = False
+        self._remarks_of_sheet: list[str] = []
         self._after_item = False
         self._before_notes = 0
         self._titles = {"Title"}
@@ -122,6 +120,7 @@ class _OpenDocumentReader:
             "text:list": lambda _: self._items.append(False),
             "text:list-item": lambda _: self._begin_item(),
             "text:note-body": lambda _: self._change_notes(1),
+            "office:annotation": lambda _: self._change_remarks(1),
             "table:table": self._begin_table,
             "table:table-row": self._begin_row,
             "table:table-cell": self._begin_cell,
@@ -135,6 +134,7 @@ class _OpenDocumentReader:
             "text:a": self._end_link,
             "text:list": self._end_list,
             "text:note-body": lambda: self._change_notes(-1),
+            "office:annotation": lambda: self._change_remarks(-1),
             "table:table": self._end_table,
             "table:table-row": self._end_row,
             "table:table-cell": self._end_cell,
@@ -158,18 +158,18 @@ class _OpenDocumentReader:
         return "".join(self._out).strip("\n")
 
     def _start(self, name: str, attributes: Attributes) -> None:
-        name = _short(name)
+        name = short(name)
         if self._hidden or name in _HIDDEN:
             self._hidden += 1
             if name == "table:covered-table-cell" and self._hidden == 1 and self._tables:
                 self._tables[-1].row.append("")
         elif begin := self._on_start.get(name):
-            begin({_short(key): value for key, value in attributes.items()})
+            begin({short(key): value for key, value in attributes.items()})
 
     def _end(self, name: str) -> None:
         if self._hidden:
             self._hidden -= 1
-        elif end := self._on_end.get(_short(name)):
+        elif end := self._on_end.get(short(name)):
             end()
 
     def _characters(self, text: str) -> None:
@@ -197,9 +197,17 @@ class _OpenDocumentReader:
     def _end_paragraph(self) -> None:
         lines = (" ".join(line.split()) for line in "".join(self._paragraphs.pop()).split("\n"))
         text = "\n".join(line for line in lines if line)
-        level, self._level = self._level, 0
-        if not text:
+        if self._in_remark:
+            self._remarks += [remark("", text)] if text else []
             return
+        level, self._level = self._level, 0
+        if text:
+            self._end_text(text, level)
+        if not self._paragraphs and not self._is_workbook:
+            for each in self._taken_remarks():
+                self._block(each)
+
+    def _end_text(self, text: str, level: int) -> None:
         if self._notes and self._paragraphs:
             self._paragraphs[-1].append(f" ({text})")
         elif self._tables:
@@ -239,6 +247,13 @@ class _OpenDocumentReader:
     def _change_notes(self, by: int) -> None:
         self._notes += by
 
+    def _change_remarks(self, by: int) -> None:
+        self._in_remark += by
+
+    def _taken_remarks(self) -> list[str]:
+        found, self._remarks = self._remarks, []
+        return found
+
     # ---- tables
 
     def _begin_workbook(self, _: Attributes) -> None:
@@ -247,7 +262,11 @@ class _OpenDocumentReader:
     def _begin_table(self, found: Attributes) -> None:
         self._tables.append(_Table())
         if self._is_workbook and len(self._tables) == 1:
-            self.sheets.append((found.get("table:name", ""), self._tables[-1].rows))
+            remarks: list[str] = []
+            self._remarks_of_sheet = remarks
+            self.sheets.append(
+                Sheet(found.get("table:name", ""), enumerate(self._tables[-1].rows, start=1), beside=remarks.copy)
+            )
 
     def _begin_row(self, found: Attributes) -> None:
         if self._tables:
@@ -273,7 +292,9 @@ class _OpenDocumentReader:
         table = self._tables.pop()
         if self._tables:  # this is a table in a cell
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
-        elif not self._is_workbook and (text := markdown_table(table.rows, self._max_characters).markdown):
+        elif self._is_workbook:
+            self._remarks_of_sheet += self._taken_remarks()
+        elif text := markdown_table(table.rows, self._max_characters).markdown:
             self._out += ["\n\n", text]
             self._after_item = False
 
@@ -325,7 +346,22 @@ def _read(content: FileContent, kind: Kind | None) -> Converted:
         raise password_protected()
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
         xml = unpack(archive, members["content.xml"], content)
-    return _with_properties(_text(xml, kind, content), member_text(content.data, "meta.xml", _SMALL_MEMBER))
+        styles = unpack(archive, members["styles.xml"], content) if "styles.xml" in members and kind is None else b""
+    converted = _text(xml, kind, content)
+    if headers := _headers(styles, content.max_characters):
+        converted = msgspec.structs.replace(converted, markdown=f"{converted.markdown}\n\n{headers}")
+    return _with_properties(converted, member_text(content.data, "meta.xml", _SMALL_MEMBER))
+
+
+def _headers(styles: bytes, max_characters: int) -> str:
+    """Return the headers and footers of a text, once each: they are the only paragraphs among its styles."""
+    reader = _OpenDocumentReader(max_characters, {})
+    try:
+        if styles:
+            reader.read(styles)
+    except expat.ExpatError:
+        return ""
+    return "\n\n".join(dict.fromkeys(reader.text.split("\n\n")))
 
 
 def _read_flat(content: FileContent) -> Converted:
@@ -362,6 +398,15 @@ def _with_properties(converted: Converted, text: str) -> Converted:
     named["date"] = found.get("meta:creation-date")
     metadata: dict[str, object] = {key: value for key, value in named.items() if value}
     return msgspec.structs.replace(converted, title=found.get("dc:title") or None, metadata=metadata)
+
+
+def member_text(data: bytes, name: str, limit: int = -1) -> str:
+    """Return a member of a zip as text; nothing where it cannot be read."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(name) as member:
+            return member.read(limit).decode("utf-8", "replace")
+    except (*UNREADABLE_MEMBER, KeyError):
+        return ""
 
 
 def _is(kind: str) -> Test:

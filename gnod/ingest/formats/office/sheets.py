@@ -1,134 +1,144 @@
-"""Workbooks: a heading and a table for each sheet, read row by row.
-
-markitdown converts through pandas and HTML: 33 s and 700 MB for a .xls of 600 KB (measured). Reading the rows takes
-0.4 s.
-"""
+"""What workbooks of all formats have in common: a table for each sheet, row by row, and what cells show."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import io
-import os
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from gnod.ingest.formats.office import openxml
-from gnod.ingest.formats.table import markdown_table
-from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected, starts_with, zip_with
+from gnod.ingest.formats.office import number_format
+from gnod.ingest.formats.table import numbered_table
+from gnod.ingest.reading.converter import password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
-from gnod.ingest.reading.unpacking import check_unpacked
 
-# Text may be in these parts if no cell has any: text boxes, diagrams, and the strict variant of the format.
-_TEXT_PARTS = re.compile(r"xl/(?:sharedStrings|drawings/drawing\d+|diagrams/data\d+)\.xml")
-Sheet = tuple[str, Iterable[list[str]]]
+# Programs give these names; they say nothing about a sheet.
+_NO_NAME = re.compile(
+    r"(?:Sheet|Tabelle|Feuil|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko"
+    r"|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d+",
+    re.I,
+)
+# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`
+_HEADER_CODE = re.compile(r'&(?:"[^"]*"|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
+_HEADER_PARTS = re.compile(r"&[LCR]")
+_PAGE_NUMBER = re.compile(r"&P", re.I)
+_DIGITS = re.compile(r"\d*\.?\d+")
+_SHEET_NAME = re.compile(r"=?(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'(!]+))!")
+_CONSTANT = re.compile(r'-?[\d.]+%?|"[^"]+"')
 
 
-def _read_xlsx(content: FileContent) -> Converted:
-    check_unpacked(content)
-    result = from_sheets(_xlsx_sheets(content.data), content.max_characters, "xlsx")
-    if not result.markdown.strip():
-        result = openxml.bare_text(content.data, _TEXT_PARTS)
-    return openxml.with_properties(result, content.data)
+class Sheet(NamedTuple):
+    """`rows`: what the cells show, with the numbers of the rows. `beside`: what else there is, asked for after them."""
+
+    name: str
+    rows: Iterable[tuple[int, list[str]]]
+    is_hidden: bool = False
+    beside: Callable[[], Iterable[str]] = tuple
 
 
-def _read_xls(content: FileContent) -> Converted:
-    return from_sheets(_xls_sheets(content.data), content.max_characters, "xls")
+class Cells:
+    """Shows the values of cells. `codes`: the codes of their formats, by the number of the style."""
+
+    def __init__(self, codes: Sequence[str], from_1904: bool) -> None:
+        self._from_1904 = from_1904
+        self._formats = {str(at): self._format(code) for at, code in enumerate(codes)}
+
+    def shown(self, value: float | str, style: str) -> str:
+        """Return a value as its cell shows it, without commas between thousands. What the format does not show follows:
+        the other digits of a number, and a date in ISO 8601."""
+        code, show = self._formats.get(style, ("", number_format.general))
+        text = show(value).strip()
+        if isinstance(value, str) or not code or not text:
+            return text
+        if number_format.is_date(code):
+            more = self._iso(value) if number_format.is_day(code) else ""
+        else:
+            text = text.replace(",", "")
+            more = "" if _shows_all(text, value) else _whole(value, is_percent="%" in text)
+        return f"{text} ({more})" if more and more not in text else text
+
+    def _iso(self, value: float) -> str:
+        date = number_format.date_of(value, from_1904=self._from_1904)
+        return date.date().isoformat() if date else ""
+
+    def iso(self, value: str, style: str) -> str:
+        """Return a date that the file has in ISO 8601 as its cell shows it."""
+        try:
+            date = dt.datetime.fromisoformat(value).replace(tzinfo=None)
+        except ValueError:
+            return value
+        base = dt.datetime(1904, 1, 1) if self._from_1904 else dt.datetime(1899, 12, 30)
+        code, _ = self._formats.get(style, ("", None))
+        return self.shown((date - base) / dt.timedelta(days=1), style) if code else value
+
+    def _format(self, code: str) -> tuple[str, number_format.Shown]:
+        if code in ("", "General", "@"):
+            return "", number_format.general
+        return code, number_format.shown_as(code, self._from_1904)
+
+
+def _shows_all(text: str, value: float) -> bool:
+    """Tell whether a text has all digits of a number."""
+    digits = _DIGITS.search(text)
+    if not digits or "E" in text:
+        return False
+    shown = float(digits[0]) / (100 if "%" in text else 1)
+    return math.isclose(shown, abs(value), rel_tol=1e-13)
+
+
+def _whole(value: float, *, is_percent: bool) -> str:
+    return f"{number_format.general(value * 100)}%" if is_percent else number_format.general(value)
 
 
 def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) -> Converted:
-    """Write a heading and a table for each sheet. Raises ConversionFailed."""
+    """Write a table for each sheet, below its name. Raises ConversionFailed."""
     parts = Parts("sheet", max_characters)
     try:
-        for title, rows in sheets:
-            table = markdown_table(rows, parts.left)
+        for sheet in sheets:
+            table = numbered_table(sheet.rows, parts.left)
+            heading = _heading(sheet)
+            above = f"{heading}\n\n" if heading else ""
+            below = "\n\n".join(filter(None, sheet.beside()))
             if table.markdown:
-                parts.add(f"## {title}\n\n{table.markdown}", title, [(line + 2, row) for line, row in table.rows])
+                start = above.count("\n")
+                rows = [(line + start, row) for line, row in table.rows]
+                parts.add(above + table.markdown, sheet.name, rows)
+                parts.add(below, sheet.name)
+            elif below:
+                parts.add(above + below, sheet.name)
     except (MemoryError, ConversionFailed):
         raise
-    except Exception as error:  # openpyxl and xlrd raise any exception for a damaged file
+    except Exception as error:  # xlrd raises any exception for a damaged file
         if "encrypted" in str(error).lower():
             raise password_protected() from error
         raise ConversionFailed("corrupt", f"The .{extension} file is damaged: its sheets cannot be read.") from error
-    return Converted(markdown=parts.markdown, converter=f"{extension}/2", locations=parts.locations)
+    return Converted(markdown=parts.markdown, converter=f"{extension}/3", locations=parts.locations)
 
 
-def _xlsx_sheets(data: bytes) -> Iterator[Sheet]:
-    from openpyxl import load_workbook  # type: ignore[import-untyped]
-
-    workbook = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
-    for sheet in workbook.worksheets:
-        sheet.reset_dimensions()  # a sheet may claim a million columns
-        yield sheet.title, (_row(values) for values in sheet.iter_rows(values_only=True))
-
-
-def _xls_sheets(data: bytes) -> Iterator[Sheet]:
-    import xlrd  # type: ignore[import-untyped]
-
-    with open(os.devnull, "w") as silence:  # noqa: PTH123 - xlrd prints warnings
-        workbook = xlrd.open_workbook(file_contents=data, logfile=silence, on_demand=True)
-        for sheet in workbook.sheets():
-            rows = (zip(sheet.row_values(at), sheet.row_types(at), strict=True) for at in range(sheet.nrows))
-            yield sheet.name, (_row(_xls_value(*cell, workbook.datemode) for cell in row) for row in rows)
+def definition(name: str, value: str, sheet: str, is_first: bool) -> str:
+    """Return a defined name with the sheet whose cells it means; a constant with its value, with the first sheet."""
+    if name.startswith("_") or "#REF!" in value:
+        return ""
+    found = _SHEET_NAME.match(value)
+    if found:
+        owner = (found["quoted"] or found["plain"]).replace("''", "'")
+        return name if owner == sheet else ""
+    return f"{name} = {value}" if is_first and _CONSTANT.fullmatch(value) else ""
 
 
-def _xls_value(value: object, sort: int, datemode: int) -> object:
-    from xlrd import XL_CELL_BOOLEAN, XL_CELL_DATE, XL_CELL_ERROR, xldate_as_datetime
-
-    if sort == XL_CELL_DATE:
-        with contextlib.suppress(ValueError, OverflowError):
-            return xldate_as_datetime(value, datemode)
-    if sort == XL_CELL_BOOLEAN:
-        return bool(value)
-    return None if sort == XL_CELL_ERROR else value
+def header_text(text: str) -> str:
+    """Return what a page shows at its top or bottom, without the numbers of pages ("Page 1 of 9")."""
+    return " ".join(filter(None, map(_part_of_header, _HEADER_PARTS.split(text.replace("&&", "\0")))))
 
 
-def _row(values: Iterable[object]) -> list[str]:
-    cells = [_text(value) for value in values]
-    while cells and not cells[-1]:
-        cells.pop()
-    return cells
+def _part_of_header(text: str) -> str:
+    words = _HEADER_CODE.sub(" ", text).replace("\0", "&").split()
+    return "" if len(words) <= 2 and _PAGE_NUMBER.search(text) else " ".join(words)
 
 
-def _text(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return str(value).upper()
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        case dt.datetime() if value.time() == dt.time():
-            return value.date().isoformat()
-        case dt.datetime():
-            return value.isoformat(" ", "seconds")
-    return str(value)
-
-
-def _is_xls(content: FileContent) -> bool:
-    return _is_biff(content) or _is_ole_workbook(content)
-
-
-# BIFF 2, 3 and 4 are older than OLE.
-_is_biff = starts_with(b"\x09\x00\x04\x00\x07\x00", b"\x09\x02\x06\x00\x00\x00", b"\x09\x04\x06\x00\x00\x00")
-_is_ole_workbook = ole_with("Workbook", "WORKBOOK", "Book")
-
-XLSX = Converter(
-    label="a workbook",
-    mime="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    extensions="xlsx xlsm xltx xltm",
-    signature=zip_with("xl/workbook.xml"),
-    read=_read_xlsx,
-    headings=True,
-    location="sheet",
-)
-XLS = Converter(
-    label="a workbook",
-    mime="application/vnd.ms-excel",
-    shared_extensions="xls xlt",  # web sites give this name to HTML and to tab-separated text
-    signature=_is_xls,
-    read=_read_xls,
-    headings=True,
-    location="sheet",
-)
+def _heading(sheet: Sheet) -> str:
+    if sheet.is_hidden:
+        return f"## {sheet.name} (hidden)"
+    return "" if _NO_NAME.fullmatch(sheet.name) else f"## {sheet.name}"

@@ -1,0 +1,68 @@
+"""The streams of OLE files (Office until 2003), through olefile."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+from gnod.ingest.reading.converter import FileContent
+from gnod.ingest.reading.result import ConversionFailed
+
+
+class Streams:
+    """The streams of one file, by their names, whose case does not matter.
+
+    Raises ConversionFailed where the directory cannot be read.
+    """
+
+    def __init__(self, content: FileContent) -> None:
+        import olefile
+
+        self._content = content
+        try:
+            self._file = olefile.OleFileIO(io.BytesIO(content.data), raise_defects=olefile.DEFECT_FATAL)
+            self._names = ["/".join(path) for path in self._file.listdir()]
+        except (OSError, ValueError, IndexError, TypeError, struct.error) as error:
+            raise self.damaged("its directory cannot be read") from error
+
+    def __contains__(self, name: str) -> bool:
+        return any(each.lower() == name.lower() for each in self._names)
+
+    def read(self, *names: str) -> bytes:
+        """Return the first of these streams that the file has. Raises ConversionFailed (corrupt)."""
+        wanted = {each.lower() for each in names}
+        name = next((each for each in self._names if each.lower() in wanted), None)
+        if name is None:
+            raise self.damaged(f"it has no stream {names[0]}")
+        try:
+            data: bytes = self._file.openstream(name.split("/")).read()
+            return data
+        except (OSError, ValueError, IndexError, struct.error) as error:
+            raise self.damaged(f"its stream {name} cannot be read") from error
+
+    def properties(self) -> tuple[str | None, dict[str, object]]:
+        """Return the title, and the author and date as metadata."""
+        try:
+            found = self._file.get_metadata()
+        except (OSError, ValueError, IndexError, struct.error, TypeError):
+            return None, {}
+        page = found.codepage or 1252
+        title, author = (_text(value, page) for value in (found.title, found.author))
+        metadata: dict[str, object] = {"author": author} if author else {}
+        if found.create_time:
+            metadata["date"] = found.create_time.isoformat() + "Z"
+        return title or None, metadata
+
+    def damaged(self, what: str) -> ConversionFailed:
+        return ConversionFailed("corrupt", f"The {self._content.label} is damaged: {what}.")
+
+
+def _text(value: bytes | str | None, code_page: int) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
+    encoding = "utf-8" if code_page == 65001 else "utf-16-le" if code_page == 1200 else f"cp{code_page % 65536}"
+    try:
+        text = (value or b"").decode(encoding, "replace")
+    except LookupError:
+        text = (value or b"").decode("cp1252", "replace")
+    return " ".join(text.replace("\0", " ").split())

@@ -1,0 +1,166 @@
+"""What Office Open XML files (docx, pptx, xlsx, vsdx) have in common: parts, the relations between them, properties.
+
+A part that cannot be read is left out, and the document says so. The formats themselves are in modules of their own.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import unquote
+from xml.parsers import expat
+
+import msgspec
+
+from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
+from gnod.ingest.reading.converter import FileContent
+from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
+
+_CHUNK_BYTES = 1 << 16
+_MOST_NAMED = 3
+_PROPERTIES_LIMIT = 64 * 1024
+_PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^<>]*>([^<]+)<")
+_PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+class Relation(NamedTuple):
+    """`kind`: the last word of its type, such as `header`. `target`: a part, or an address if it is outside."""
+
+    kind: str
+    target: str
+    is_external: bool
+
+
+class Package:
+    """The parts of a file, by their paths, whose case does not matter. `start`: the main part, the document itself.
+
+    Raises ConversionFailed where the zip itself cannot be read.
+    """
+
+    def __init__(self, content: FileContent, usual_start: str) -> None:
+        self.content = content
+        self._members = {_part(member.filename): member for member in check_unpacked(content)}
+        self._archive = zipfile.ZipFile(io.BytesIO(content.data))
+        self._unread: list[str] = []
+        found = [relation.target for relation in self.relations("").values() if relation.kind == "officeDocument"]
+        self.start = next((part for part in [*found, usual_start] if part in self), usual_start)
+
+    def __contains__(self, part: str) -> bool:
+        return _part(part) in self._members
+
+    def parts(self, pattern: str) -> list[str]:
+        """Return the parts with such a path, `slide2` before `slide10`."""
+        found = (part for part in self._members if re.fullmatch(pattern, part))
+        return sorted(found, key=lambda part: (len(part), part))
+
+    def read(self, part: str, events: XmlEvents) -> None:
+        """Read a part as far as it can be read. One that is not there is empty."""
+        for _ in self.stream(part, events):
+            pass
+
+    def stream(self, part: str, events: XmlEvents) -> Iterator[None]:
+        """Read a part as `read` does, chunk by chunk."""
+        if part not in self:
+            return
+        try:
+            yield from events.read(self._chunks(part))
+        except (*UNREADABLE_MEMBER, expat.ExpatError):
+            self._unread.append(part)
+
+    def data(self, part: str) -> bytes:
+        """Return a part as it is; nothing where it cannot be read."""
+        try:
+            return b"".join(self._chunks(part)) if part in self else b""
+        except UNREADABLE_MEMBER:
+            self._unread.append(part)
+            return b""
+
+    def leave_out(self, part: str) -> None:
+        """Note a part that cannot be read."""
+        self._unread.append(part)
+
+    def relations(self, part: str) -> dict[str, Relation]:
+        """Return to what a part refers, by the ids that it uses."""
+        folder, _, name = part.rpartition("/")
+        relations = _Relations(folder)
+        self.read(f"{folder}/_rels/{name}.rels".lstrip("/"), relations)
+        return relations.found
+
+    def related(self, part: str, *kinds: str) -> list[str]:
+        """Return the parts of these kinds to which a part refers, in the order in which it lists them."""
+        found = [relation.target for relation in self.relations(part).values() if relation.kind in kinds]
+        return list(dict.fromkeys(target for target in found if target in self))
+
+    def finished(self, converted: Converted) -> Converted:
+        """Add the title, author and date from the file's properties, and what could not be read.
+
+        Raises ConversionFailed if nothing could be read because of damage.
+        """
+        if self._unread and not converted.markdown.strip():
+            raise damage(self.content) or ConversionFailed(
+                "corrupt", f"The {self.content.label} is damaged: {self._unread[0][:100]} inside it cannot be read."
+            )
+        text = self.data("docProps/core.xml")[:_PROPERTIES_LIMIT].decode("utf-8", "replace")
+        found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
+        named = {"author": found.get("dc:creator"), "date": found.get("dcterms:created")}
+        title = found.get("dc:title")
+        if title and _PLACEHOLDER_TITLE.match(title):
+            title = None
+        return msgspec.structs.replace(
+            converted,
+            title=title or None,
+            metadata={key: value for key, value in named.items() if value},
+            left_out=self._left_out(),
+        )
+
+    def _chunks(self, part: str) -> Iterator[bytes]:
+        with self._archive.open(self._members[_part(part)]) as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk
+
+    def _left_out(self) -> str | None:
+        if not self._unread:
+            return None
+        parts = list(dict.fromkeys(part[:100] for part in self._unread))
+        named = ", ".join(parts[:_MOST_NAMED]) + (f" and {len(parts) - _MOST_NAMED} more" * (len(parts) > _MOST_NAMED))
+        return f"The file is damaged: not all of {named} can be read."
+
+
+class _Relations(XmlEvents):
+    def __init__(self, folder: str) -> None:
+        super().__init__({"r:Relationship": self._add}, {})
+        self._folder = folder
+        self.found: dict[str, Relation] = {}
+
+    def _add(self, found: Attributes) -> None:
+        target = found.get("Target", "")
+        is_external = found.get("TargetMode") == "External"
+        if not is_external:
+            target = posixpath.normpath(posixpath.join("/", self._folder, unquote(target))).lstrip("/")
+        self.found[found.get("Id", "")] = Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
+
+
+def unescaped(text: str) -> str:
+    """Replace `_x000D_` and the like, with which Office writes control characters."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text) if "_x" in text else text
+
+
+def remark(author: str, text: str) -> str:
+    """Return what somebody remarked on the text, as Markdown."""
+    return "> " + (f"{author}: {text}" if author else text).replace("\n", "\n> ")
+
+
+def is_on(value: str | None) -> bool:
+    """Tell whether an attribute of a switch such as `<w:b/>` turns it on: it does where it is missing."""
+    return value not in ("0", "false", "off", "none")
+
+
+def _part(name: str) -> str:
+    return name.replace("\\", "/").lstrip("/").lower()

@@ -1,0 +1,114 @@
+"""Reads XML as a stream of events: no tree, whatever the depth, and no entities. Knows no format.
+
+Elements have short names, such as `w:p`: the last word of their namespace's address and their own name, whatever
+prefix the file uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from xml.parsers import expat
+
+Attributes = dict[str, str]
+Begin = Callable[[Attributes], None]
+End = Callable[[], None]
+# Prefixes for what the address of a namespace calls differently.
+_PREFIXES = {
+    "wordprocessingml": "w",
+    "spreadsheetml": "x",
+    "threadedcomments": "x",
+    "presentationml": "p",
+    "drawingml": "a",
+    "chart": "c",
+    "diagram": "dgm",
+    "relationships": "r",
+    "markup-compatibility": "mc",
+    "math": "m",
+    "vml": "v",
+}
+_NO_NAME = re.compile(r"[\d.]*|main")
+
+
+@cache
+def short(name: str) -> str:
+    """Return `text:p` for the name that expat gives: the address of the namespace, a space, and `p`."""
+    namespace, _, local = name.rpartition(" ")
+    words = [word for word in re.split(r"[:/#]", namespace) if not _NO_NAME.fullmatch(word)]
+    prefix = words[-1] if words else ""
+    return f"{_PREFIXES.get(prefix, prefix)}:{local}"
+
+
+class XmlEvents:
+    """Calls `on_start` and `on_end` of an element by its short name. Attributes have short names, those without a
+    namespace just their name. What is in `hidden` elements is left out. Text is kept from `keep` to `kept`.
+
+    Of the forms that a file offers to newer and older programs, the first one with text is read: subclasses count the
+    text that they take in `written`.
+    """
+
+    def __init__(self, on_start: Mapping[str, Begin], on_end: Mapping[str, End], hidden: Iterable[str] = ()) -> None:
+        self._on_start = {"mc:AlternateContent": self._begin_forms, "mc:Fallback": self._begin_fallback, **on_start}
+        self._on_end = {"mc:AlternateContent": self._end_forms, **on_end}
+        self._hidden_names = frozenset(hidden)
+        self._hidden = 0
+        self._forms: list[int] = []
+        self._kept: list[str] | None = None
+        self.written = 0
+
+    def read(self, chunks: Iterable[bytes]) -> Iterator[None]:
+        """Read chunk by chunk: what is asked for between two is what there is so far. Raises expat.ExpatError."""
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._element_begins
+        parser.EndElementHandler = self._element_ends
+        parser.CharacterDataHandler = self._text_comes
+        parser.DefaultHandler = lambda _: None  # with it, expat does not expand entities
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+            yield
+        parser.Parse(b"", True)
+        yield
+
+    def keep(self, _: Attributes) -> None:
+        """Keep the text that follows. This is for the beginning of an element."""
+        self._kept = []
+
+    def kept(self) -> str:
+        """Return the text since `keep`."""
+        text, self._kept = "".join(self._kept or ()), None
+        return text
+
+    def hide(self) -> None:
+        """Leave out the rest of the element that just began."""
+        self._hidden = 1
+
+    def _element_begins(self, name: str, attributes: Attributes) -> None:
+        name = short(name)
+        if self._hidden or name in self._hidden_names:
+            self._hidden += 1
+        elif begin := self._on_start.get(name):
+            for key in [key for key in attributes if " " in key]:
+                attributes[short(key)] = attributes.pop(key)
+            begin(attributes)
+
+    def _element_ends(self, name: str) -> None:
+        if self._hidden:
+            self._hidden -= 1
+        elif end := self._on_end.get(short(name)):
+            end()
+
+    def _text_comes(self, text: str) -> None:
+        if self._kept is not None and not self._hidden:
+            self._kept.append(text)
+
+    def _begin_forms(self, _: Attributes) -> None:
+        self._forms.append(self.written)
+
+    def _begin_fallback(self, _: Attributes) -> None:
+        if self._forms and self._forms[-1] < self.written:
+            self.hide()
+
+    def _end_forms(self) -> None:
+        self._forms.pop()
