@@ -79,7 +79,7 @@ _WITH_OWN_LINES = frozenset({"markdown", "text", "code", "rst", "asciidoc", "org
 def has_own_lines(converter: str) -> bool:
     """Tell whether the lines of a converter's text are lines of the file.
 
-    >>> has_own_lines("markdown/1"), has_own_lines("pdf/2")
+    >>> has_own_lines("markdown/1"), has_own_lines("pdf/3")
     (True, False)
     """
     return converter.partition("/")[0] in _WITH_OWN_LINES
