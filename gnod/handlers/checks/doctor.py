@@ -46,8 +46,9 @@ _UNLOCK = "gnoctl memory unlock"
 
 # Each entry is a package, its purpose, and whether gnod works without it.
 _PACKAGES = [
-    ("markitdown", "PDF, Word, PowerPoint, EPUB and HTML files", True),
+    ("markitdown", "Word, PowerPoint, EPUB and HTML files", True),
     ("openpyxl", "Excel files", True),
+    ("pypdfium2", "PDF files", True),
     ("PyStemmer", "stemming", False),
     ("lingua-language-detector", "language detection", True),
     ("llama-cpp-python", "semantic search, reranking and answers", True),
