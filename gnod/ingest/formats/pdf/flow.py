@@ -11,7 +11,7 @@ from itertools import chain
 from gnod.ingest.formats.pdf.plain_text import DIVIDED
 
 _PAGE = "\f"
-# A divided word with what follows it up to the next space. A capital letter may begin another word. Words are tried from
+# A divided word and what follows it up to the next space. A capital letter may begin another word. Words are tried from
 # their first letter only, so that no text takes quadratic time.
 _DIVISION = re.compile(rf"(?<![^\W_])([^\W_]++)({DIVIDED}|-[\n{_PAGE}](?=[^\W\d_A-Z]))([^\W_]+)(\S*) ?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++-[^\W_]+")
