@@ -18,6 +18,7 @@ DIVIDED = "\ufffe"
 _WORD = re.compile(r"[^\W\d_]{3,}")
 # The narrowest space between words, as a share of the height of a line.
 _SPACE = 0.13
+_NEARLY_ALL = 0.9
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32)), " ")
 _READABLE = str.maketrans(_CONTROLS | {0x0D: None} | LIGATURES)
 # TeX draws an accent as a character of its own before the letter.
@@ -29,15 +30,23 @@ def plain_text(page: Any) -> str:
     """Return the text of a page, line by line. Raises what PDFium raises."""
     text_page = _text_page(page)
     try:
-        count: int = text_page.count_chars()
-        text: str = text_page.get_text_range()
-        if len(text) == count <= MAX_CHARACTERS and page.get_cropbox() == page.get_mediabox():
-            text = _with_spaces(text, text_page)
-        else:  # the text has other characters than the page, or the page shows a part of them
-            text = text_page.get_text_bounded().replace("\x02", DIVIDED) or text
+        text = _shown(page, text_page)
     finally:
         text_page.close()
     return _ACCENTED.sub(_composed, text.translate(_READABLE)).strip()
+
+
+def _shown(page: Any, text_page: Any) -> str:
+    """Return the characters of a page, without those outside of it."""
+    count: int = text_page.count_chars()
+    whole: str = text_page.get_text_range()
+    if len(whole) == count and page.get_cropbox() == page.get_mediabox():
+        return _with_spaces(whole, text_page)
+    visible: str = text_page.get_text_bounded()
+    # Here, PDFium runs lines together that do not run across. So the whole text is better where it is the same.
+    if len(whole) == count and len(visible) > _NEARLY_ALL * count:
+        return _with_spaces(whole, text_page)
+    return visible.replace("\x02", DIVIDED) or whole
 
 
 def _text_page(page: Any) -> Any:
@@ -56,8 +65,11 @@ def _text_page(page: Any) -> Any:
 
 
 def _with_spaces(text: str, text_page: Any) -> str:
+    """Return a text, in which each character has the same place as on the page, with the spaces that PDFium lacks."""
     from pypdfium2 import raw
 
+    if len(text) > MAX_CHARACTERS:
+        return text
     rect = raw.FS_RECTF()
     reference, box_of, handle = ctypes.byref(rect), raw.FPDFText_GetLooseCharBox, text_page.raw
     cuts = [0]
@@ -71,10 +83,13 @@ def _with_spaces(text: str, text_page: Any) -> str:
                 wide.append(at)
             heights.add(height)
             right = rect.right
-        if wide and max(heights) > 1.05 * min(heights):
+        if not wide:
+            continue
+        if max(heights) > 1.05 * min(heights):
             return text  # the boxes are those of the drawn letters, with gaps between them
         # Where all letters are set apart, there is no space between them.
-        cuts += [at for at in wide if any(near not in wide for near in (at - 1, at + 1) if start < near < end)]
+        close = set(range(start + 1, end)).difference(wide)
+        cuts += [at for at in wide if at - 1 in close or at + 1 in close]
     return " ".join(text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True))
 
 
