@@ -178,6 +178,8 @@ def _measured(daemon: Throwaway, root: Path, samples: Sequence[Sample], *, show:
 def _ask(daemon: Throwaway, sample: Sample, figures: Figures, *, show: bool) -> None:
     result = daemon.call("search.lexical", query=f'"{sample.word}"', path_prefix=sample.path)
     for hit in result["hits"]:
+        if "!/" in hit["uri"]:  # a file that is attached
+            continue
         figures.found += 1
         page = (hit["location"] or {}).get("page")
         figures.right += page == sample.page

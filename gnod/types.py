@@ -89,7 +89,7 @@ def is_translated(converter: str) -> bool:
 def has_own_lines(converter: str) -> bool:
     """Tell whether the lines of a converter's text are lines of the file.
 
-    >>> has_own_lines("markdown/1"), has_own_lines("org/1+lines"), has_own_lines("pdf/2")
+    >>> has_own_lines("markdown/1"), has_own_lines("org/1+lines"), has_own_lines("pdf/3")
     (True, True, False)
     """
     return is_translated(converter) or converter.partition("/")[0] in ("markdown", "text", "code")

@@ -12,7 +12,7 @@ import unicodedata
 SEPARATOR = "!/"
 _MAX_NAME = 1000
 _CONTAINERS = (
-    *(".zip", ".eml", ".msg", ".mbox", ".mbx", ".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"),
+    *(".zip", ".pdf", ".eml", ".msg", ".mbox", ".mbx", ".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"),
     *(".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"),
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

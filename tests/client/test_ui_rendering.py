@@ -15,7 +15,7 @@ KINDS = {
     "markdown": {"mime": "text/markdown", "converter": "markdown/1"},
     "code": {"mime": "text/x-python", "converter": "code/2", "path": "a.py"},
     "text": {"mime": "text/plain", "converter": "text/1", "path": "a.log"},
-    "pdf": {"mime": "application/pdf", "converter": "pdf/2"},
+    "pdf": {"mime": "application/pdf", "converter": "pdf/3"},
 }
 
 

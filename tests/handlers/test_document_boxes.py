@@ -107,7 +107,7 @@ def _index(folder: Path, connection: Connection) -> None:
         prepared("one zqx\n\nstudies of zqx\n", "a.pdf"),
         source_hash=hashlib.sha256(FILE).hexdigest(),
         mime="application/pdf",
-        converter="pdf/2",
+        converter="pdf/3",
         locations=Locations("page", [Start(1, 1), Start(3, 2)]),
     )
     id_ = collections.id_of(connection, "papers")

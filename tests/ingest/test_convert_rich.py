@@ -114,7 +114,7 @@ def test_pdf() -> None:
     assert "Hello zqx PDF" in result.markdown
     assert result.title == "A real title"
     assert result.metadata == {"author": "Ada", "date": "2020-01-02"}
-    assert result.converter == "pdf/2"
+    assert result.converter == "pdf/3"
 
 
 def test_pdf_after_junk_and_without_an_extension() -> None:
@@ -126,7 +126,7 @@ def test_a_long_pdf_is_read_quickly() -> None:
     started = time.process_time()
     result = converted(pdf(["Hello zqx PDF"] * 400), "book.pdf")
     assert result.markdown.count("Hello zqx PDF") == 400
-    assert result.converter == "pdf/2"
+    assert result.converter == "pdf/3"
     assert time.process_time() - started < 10
 
 

@@ -195,7 +195,7 @@ def test_a_line_belongs_to_the_part_that_it_came_from(texts: list[str]) -> None:
     text = f"\n\n\n{parts.markdown}" if texts else ""
     converted = convert(b"x", "x.txt", max_characters=10)
     starts = [type(start)(start.line + 3, start.value) for start in parts.locations.starts]
-    moved = type(converted)(markdown=text, converter="pdf/2", locations=Locations("page", starts))
+    moved = type(converted)(markdown=text, converter="pdf/3", locations=Locations("page", starts))
     document = prepare(moved, relative_path="a.pdf", source_hash="0" * 64, stat=None)
     for number in range(1, len(texts) + 1):
         assert location(document, f"word{number}x") == SourceLocation("page", number)

@@ -56,8 +56,8 @@ def test_other_pages_and_what_is_none() -> None:
     assert read_page(b"junk " + pdf(["one", ""]), 2).text == ""
     for data, number, message in (
         (pdf(["one"]), 2, "has 1 pages, so it has no page 2"),
-        (pdf(["one"])[:80], 1, "is damaged"),
-        (b"", 1, "is damaged"),
+        (pdf(["one"])[:80], 1, "is cut off"),
+        (b"", 1, "is cut off"),
     ):
         with pytest.raises(ConversionFailed, match=message):
             read_page(data, number)

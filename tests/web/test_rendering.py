@@ -228,7 +228,7 @@ def test_a_table_keeps_its_head() -> None:
 def test_pages_and_slides_are_named() -> None:
     starts = [(1, Location(page=1, label="p1")), (3, Location(page=4, label="p4"))]
     located = [LocatedLine(line=line, location=where) for line, where in starts]
-    found = shown("one\n\nfour\n", "a.pdf", "pdf/2", locations=located)
+    found = shown("one\n\nfour\n", "a.pdf", "pdf/3", locations=located)
     assert (found.kind, found.pages, found.page_lines) == ("pages", 4, [1, 3, 3, 3])
     assert '<p class="place" data-line="3">p4</p>' in found.html
     slides = [LocatedLine(line=1, location=Location(slide=1, label="slide 1"))]

@@ -45,8 +45,9 @@ _UNLOCK = "gnoctl memory unlock"
 
 # Each entry is a package, its purpose, and whether gnod works without it.
 _PACKAGES = [
-    ("markitdown", "PDF, EPUB and HTML files", True),
+    ("markitdown", "EPUB and HTML files", True),
     ("olefile", "Office files from before 2007", True),
+    ("pypdfium2", "PDF files", True),
     ("PyStemmer", "stemming", False),
     ("lingua-language-detector", "language detection", True),
     ("llama-cpp-python", "semantic search, reranking and answers", True),

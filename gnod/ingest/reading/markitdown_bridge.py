@@ -22,7 +22,6 @@ from gnod.ingest.reading.result import ConversionFailed, Converted
 
 # The callers fall back to a simpler reader. Both together have 60 s.
 _LIMIT_S = 15.0
-_PASSWORD_ERRORS = frozenset({"PDFPasswordIncorrect", "PDFEncryptionError", "PasswordError"})
 
 
 @cache
@@ -68,7 +67,7 @@ def _translated(error: BaseException, extension: str) -> ConversionFailed:
     while cause is not None:
         if isinstance(cause, MemoryError):
             raise cause
-        if type(cause).__name__ in _PASSWORD_ERRORS or "encrypted" in str(cause).lower():
+        if "encrypted" in str(cause).lower():
             return password_protected()
         cause = cause.__cause__ or cause.__context__
     return ConversionFailed("corrupt", f"The .{extension} file is damaged: its text cannot be read.")

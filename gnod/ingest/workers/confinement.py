@@ -25,7 +25,6 @@ _LIBRARIES = (
     "olefile",
     "xlrd",
     "pypdfium2",
-    "pdfminer.high_level",
     "lingua",
     "charset_normalizer",
 )

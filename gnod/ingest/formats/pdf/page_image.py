@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.formats.pdf import page_text
+from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.reading import pictures
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def draw_page(data: bytes, number: int, width: int) -> DrawnPage:
 
 
 def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:
-    with page_text.opened(data, number) as document:
+    with opened(data, number) as document:
         page = document[number - 1]
         shown_width, shown_height = (max(side, 1.0) for side in page.get_size())
         ratio = shown_height / shown_width

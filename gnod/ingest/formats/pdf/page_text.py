@@ -7,23 +7,18 @@ import math
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from gnod.ingest.formats.pdf.annotations import annotated
+from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.reading.result import ConversionFailed
 
-_HEADER = b"%PDF-"
 # A page of a book has 3,000 characters.
-_MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 _NO_BOX = (0.0, 0.0, 0.0, 0.0)
-_LIGATURES = range(0xFB00, 0xFB07)
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 
 Rect = tuple[float, float, float, float]
-
-
-# The number of characters that show the direction of the text on a page.
-_SAMPLED = 100
-_UPRIGHT_DEGREES = 10
 
 
 class PageText(NamedTuple):
@@ -40,45 +35,11 @@ class PageText(NamedTuple):
 def read_page(data: bytes, number: int) -> PageText:
     """Return the text of a page; the first is 1. Raises ConversionFailed."""
     with opened(data, number) as document:
-        return _read(document[number - 1])
+        return read_text(annotated(document, number - 1).page)
 
 
-@contextmanager
-def opened(data: bytes, number: int) -> Iterator[Any]:
-    """Open a PDF file that has the page `number`, for the block. Raises ConversionFailed."""
-    import pypdfium2  # type: ignore[import-untyped]
-
-    try:
-        document = pypdfium2.PdfDocument(data[max(0, data.find(_HEADER)) :])
-    except pypdfium2.PdfiumError as error:
-        raise ConversionFailed("corrupt", "The PDF is damaged, or protected by a password.") from error
-    try:
-        if not 0 < number <= len(document):
-            raise ConversionFailed("corrupt", f"The PDF has {len(document):,} pages, so it has no page {number:,}.")
-        yield document
-    except pypdfium2.PdfiumError as error:
-        raise ConversionFailed("corrupt", f"Page {number:,} of the PDF is damaged.") from error
-    finally:
-        document.close()
-
-
-def turned_text(page: Any) -> str | None:
-    """Return the text of a page on which most of it runs upwards, downwards or at a slant; None for other pages."""
-    return _read(page).text if _is_turned(page) else None
-
-
-def _is_turned(page: Any) -> bool:
-    from pypdfium2 import raw
-
-    text_page = page.get_textpage()
-    count: int = raw.FPDFText_CountChars(text_page)
-    angles: list[float] = [raw.FPDFText_GetCharAngle(text_page, at) for at in range(0, count, count // _SAMPLED + 1)]
-    rotation: int = page.get_rotation()
-    turned = [(math.degrees(angle) + rotation + _UPRIGHT_DEGREES) % 360 for angle in angles]
-    return 2 * sum(angle > 2 * _UPRIGHT_DEGREES for angle in turned) > len(turned)
-
-
-def _read(page: Any) -> PageText:
+def read_text(page: Any) -> PageText:
+    """Return the text of a page of PDFium's. Raises ConversionFailed."""
     width, height = page.get_size()
     shown = _on_screen(page.get_bbox(), page.get_rotation())
     text: list[str] = []
@@ -95,11 +56,11 @@ def _read(page: Any) -> PageText:
 
 def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
     """Yield each character, a ligature as its letters, with its box from the lower left corner."""
-    from pypdfium2 import raw
+    from pypdfium2 import raw  # type: ignore[import-untyped]
 
     count = raw.FPDFText_CountChars(text_page)
-    if count > _MAX_CHARACTERS:
-        raise ConversionFailed("too_long", f"The page has {count:,} characters: at most {_MAX_CHARACTERS:,} are read.")
+    if count > MAX_CHARACTERS:
+        raise ConversionFailed("too_long", f"The page has {count:,} characters: at most {MAX_CHARACTERS:,} are read.")
     rect = raw.FS_RECTF()
     for index in range(count):
         code = raw.FPDFText_GetUnicode(text_page, index)
@@ -115,8 +76,8 @@ def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
 
 
 def _readable(code: int) -> str:
-    if code in _LIGATURES:
-        return unicodedata.normalize("NFKC", chr(code))
+    if code in LIGATURES:
+        return LIGATURES[code]
     if code == 0x0A or (code > 0x1F and not 0xD800 <= code <= 0xDFFF and code <= 0x10FFFF):
         return chr(code)
     return " "

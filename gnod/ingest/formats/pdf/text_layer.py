@@ -23,13 +23,20 @@ _LATIN = re.compile(r"[a-z]", re.I)
 _VOWELS = re.compile(r"[aeiouy]", re.I)
 _MIN_LETTERS = 200
 _MIN_VOWELS = 0.2
+_SAMPLE = 5_000
+# A word between spaces and punctuation. The least share in text is .22, in lists of formulas; garbage has .16 at most
+# where it is not mixed with text (measured on 1,411 pages).
+_CASED = re.compile(r"(?<!\S)[^\w\s]*([^\W\d_]{2,}(?:[-'’][^\W\d_]+)*)[^\w\s]*(?!\S)")
+_FIGURES = re.compile(r"[\d._·\u2000-\u2bff-]+")
+_JOINERS = re.compile(r"[/.:_@-]")
+_LAST_LATIN = "\u02ff"
+_MIN_WORDS = 0.18
+_MIN_COUNTED = 80
 _IMAGE, _PATH = 3, 2  # values of pypdfium2.raw.FPDF_PAGEOBJ_…
 
 
-def is_scan(page: Any, text: str) -> bool:
-    """Tell whether the text of a page is to be recognised in its picture. `page` is PDFium's."""
-    if is_garbage(text):
-        return True
+def is_picture(page: Any, text: str) -> bool:
+    """Tell whether a page has its text in a picture, or drawn. `page` is PDFium's."""
     length = len(text.strip())
     if length > _STAMP_CHARACTERS:
         return False
@@ -39,19 +46,29 @@ def is_scan(page: Any, text: str) -> bool:
 
 def is_garbage(text: str) -> bool:
     """Tell whether a text has no readable characters or no words, because fonts may map glyphs to anything."""
-    characters = "".join(text.split())
+    sample = text[:_SAMPLE]
+    if not sample.isascii():  # in some scripts, the vowels of a word are marks
+        sample = "".join(each for each in sample if not unicodedata.category(each).startswith("M"))
+    characters = "".join(sample.split())
     if len(characters) < _MIN_CHARACTERS:
         return False
-    sample = characters[:4000]
-    wrong = sum(each == "\ufffd" or unicodedata.category(each) in _NO_CHARACTERS for each in sample)
-    if wrong + len(_CID.findall(sample)) * 8 > _GARBAGE_SHARE * len(sample):
+    wrong = sum(each == "\ufffd" or unicodedata.category(each) in _NO_CHARACTERS for each in characters)
+    if wrong > _GARBAGE_SHARE * len(characters) or _share_of_words(sample, characters) < _MIN_WORDS:
         return True
-    plain = unicodedata.normalize("NFD", sample)  # this makes é two characters, e and an accent
+    plain = unicodedata.normalize("NFD", characters)  # this makes é two characters, e and an accent
     letters = len(_LATIN.findall(plain))
-    return _MIN_LETTERS <= letters > len(sample) / 2 and len(_VOWELS.findall(plain)) < _MIN_VOWELS * letters
+    return _MIN_LETTERS <= letters > len(characters) / 2 and len(_VOWELS.findall(plain)) < _MIN_VOWELS * letters
 
 
-_CID = re.compile(r"\(cid:\d+\)")  # pdfminer writes this for a glyph without a character
+def _share_of_words(sample: str, characters: str) -> float:
+    """Return the share of the characters in words: letters of one case, or of a script without cases. Figures, symbols
+    and the dots of tables of contents do not count."""
+    counted = len(_FIGURES.sub("", characters))
+    words = sum(len(word) for word in _CASED.findall(_JOINERS.sub(" ", sample)) if word[1:].islower() or word.isupper())
+    caseless = sum(
+        each > _LAST_LATIN and each.isalpha() and not each.isupper() and not each.islower() for each in sample
+    )
+    return (words + caseless) / counted if counted >= _MIN_COUNTED else 1.0
 
 
 def _drawn(page: Any) -> tuple[float, int]:
