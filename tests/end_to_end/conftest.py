@@ -28,7 +28,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture
 def machine(short_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     with Machine(short_tmp) as machine:
-        if "minilm_gguf" in request.fixturenames:
+        if "minilm_onnx" in request.fixturenames:
             machine.place(request.getfixturevalue("measured_models"))
         yield machine
 

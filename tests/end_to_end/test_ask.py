@@ -41,26 +41,26 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def shared(minilm_onnx: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
+            f'models: {{embed: "file:{minilm_onnx}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
             f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
         )
         yield machine
 
 
 @pytest.fixture(scope="module")
-def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def sample(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with the sample folder, embedded, and without a model for answers."""
     with temporary_machine() as machine:
         machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
+            f'models: {{embed: "file:{minilm_onnx}", answer: none, expand: none, rerank: none}}\n'
             f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
         )
         machine.ok("index")

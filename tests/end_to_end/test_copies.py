@@ -23,7 +23,7 @@ PLACES = {"notes/a.md", "notes/b/a.md", "notes/old/2024/a.md", "more/a.md"}
 
 
 @pytest.fixture(scope="module")
-def copied(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def copied(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         more = machine.folder / "more"
@@ -34,7 +34,7 @@ def copied(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
             (more / f"other{number}.md").write_text(f"# Boats {number}\n\nA kayak and {number} boats at the pier.\n")
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", rerank: none, expand: none, answer: none}}\ncollections:\n'
+            f'models: {{embed: "file:{minilm_onnx}", rerank: none, expand: none, answer: none}}\ncollections:\n'
             f"  - {{name: notes, path: {machine.notes}}}\n  - {{name: more, path: {more}}}\n"
         )
         machine.ok("update")

@@ -29,7 +29,7 @@ UNANSWERED = sample_questions.NOT_ANSWERED[2].question
 
 
 @pytest.fixture(scope="module")
-def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def sample(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
@@ -37,7 +37,7 @@ def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
             (machine.notes / name).write_text(text)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", answer: none, expand: none, rerank: none}}\n'
+            f'models: {{embed: "file:{minilm_onnx}", answer: none, expand: none, rerank: none}}\n'
             f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
         )
         machine.ok("index")

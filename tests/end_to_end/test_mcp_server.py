@@ -299,10 +299,10 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     deaf.stderr.close()
 
 
-async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
+async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
     machine.config.parent.mkdir(exist_ok=True)
     machine.config.write_text(
-        f'models: {{embed: "file:{minilm_gguf}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
+        f'models: {{embed: "file:{minilm_onnx}", answer: "file:{smollm_gguf}", expand: none, rerank: none}}\n'
         f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
     )
     machine.write(

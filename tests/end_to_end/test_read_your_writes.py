@@ -107,13 +107,13 @@ def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
 
 @pytest.mark.parametrize("method", ["search.lexical", "search.vector", "search.query"])
 def test_removing_a_collection_fails_only_searches_that_name_it(
-    machine: Machine, minilm_gguf: Path, method: str
+    machine: Machine, minilm_onnx: Path, method: str
 ) -> None:
     guest = machine.folder / "guest"
     guest.mkdir()
     machine.config.parent.mkdir()
     machine.config.write_text(
-        f'models: {{embed: "file:{minilm_gguf}"}}\ncollections: [{{name: notes, path: {machine.notes}}}]\n'
+        f'models: {{embed: "file:{minilm_onnx}"}}\ncollections: [{{name: notes, path: {machine.notes}}}]\n'
     )
     machine.write(zebra_md="# Zebra\n\nIt grazes.\n")
     machine.ok("embed")

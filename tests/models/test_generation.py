@@ -12,8 +12,8 @@ import pytest
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models.run.llama.chat import Messages
 from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.stop import Stop
 
 pytestmark = pytest.mark.slow
 
@@ -149,9 +149,9 @@ def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"
 
 
-def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_generate_is_rejected(minilm_onnx: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelRejected, match="does not write"):
-        GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
+        GenerationEngine(ModelSpec(path=str(minilm_onnx), gpu=False))
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(b"GGUF" + bytes(64))
     with pytest.raises(ModelCorrupt):

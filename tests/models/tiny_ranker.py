@@ -17,11 +17,11 @@ from gguf import TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
-from gnod.models.supply.convert import gguf_file
-from gnod.models.supply.convert.architecture import affine
-from gnod.models.supply.convert.bert import Bert
-from gnod.models.supply.convert.gguf_file import Value, Weights
 from tests.models import tiny_bert
+from tests.models.gguf import gguf_file
+from tests.models.gguf.architecture import affine
+from tests.models.gguf.bert import Bert
+from tests.models.gguf.gguf_file import Value, Weights
 from tests.models.tiny_bert import Floats, Tensors
 
 POSITIONS = 160

@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gguf
 import numpy as np
-from gguf import GGMLQuantizationType as WeightType
 from numpy.typing import NDArray
 
+import gguf
+from gguf import GGMLQuantizationType as WeightType
 from gnod.errors import ModelCorrupt
 
 Value = bool | int | float | str | Sequence[Any]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from gnod.errors import ModelRejected
-from gnod.models.supply.convert.architecture import (
+from tests.models.gguf.architecture import (
     MAX_LAYERS,
     Architecture,
     Epsilon,
@@ -20,7 +20,7 @@ from gnod.models.supply.convert.architecture import (
     affine,
     one,
 )
-from gnod.models.supply.convert.gguf_file import Value
+from tests.models.gguf.gguf_file import Value
 
 
 class Bert(Architecture, frozen=True):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.output_layers import ACTIVATIONS
-from gnod.models.supply.convert.json_file import read_json
+from gnod.models.encoder import ACTIVATIONS, Pooling
 
-if TYPE_CHECKING:
-    import gguf
-
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+WEIGHTS = "model.safetensors"
 SMALL_FILES = frozenset(
     {
         "config.json",
@@ -23,20 +18,33 @@ SMALL_FILES = frozenset(
         "sentence_bert_config.json",
         "config_sentence_transformers.json",
         "tokenizer_config.json",
-        INDEX,
+        "special_tokens_map.json",
+        "tokenizer.json",
+        "vocab.txt",
     }
 )
-"""What a conversion's plan reads, besides the headers of the weights."""
+"""What decides whether gnod can use the repository. They are downloaded first."""
 
 _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
 _T = TypeVar("_T")
+_POOLINGS: dict[str, Pooling] = {"mean": "mean", "cls": "first", "lasttoken": "last"}
 
 
-class Config(msgspec.Struct, frozen=True):
+class TransformerConfig(msgspec.Struct, frozen=True):
     model_type: str
     architectures: list[str] | None = None
     id2label: dict[str, Any] | None = None
     num_labels: int = 2
+    hidden_size: _Size | None = None
+    max_position_embeddings: _Size | None = None
+
+    @property
+    def is_classifier(self) -> bool:
+        return (self.architectures or [""])[0].endswith("ForSequenceClassification")
+
+    @property
+    def labels(self) -> int:
+        return self.num_labels if self.id2label is None else len(self.id2label)
 
 
 class Module(msgspec.Struct, frozen=True):
@@ -72,6 +80,14 @@ class DenseFile(msgspec.Struct, frozen=True):
     activation_function: str = "torch.nn.modules.activation.Tanh"
     use_residual: bool = False
 
+    @property
+    def activation(self) -> str:
+        """Return the name of the function. Raises ModelRejected for one that gnod does not know."""
+        name = self.activation_function.rpartition(".")[2]
+        if name not in ACTIVATIONS or self.use_residual:
+            raise ModelRejected(f"it has a Dense layer with {self.activation_function}, which gnod cannot run")
+        return name
+
 
 class TransformerFile(msgspec.Struct, frozen=True):
     max_seq_length: _Size | None = None
@@ -83,19 +99,19 @@ class SentencesFile(msgspec.Struct, frozen=True):
     default_prompt_name: str | None = None
 
 
-def weight_files(folder: Path, module: str = "") -> list[str]:
-    """Return the paths of a module's weights, relative to the folder. Raises ModelCorrupt."""
-    index = folder / module / INDEX
-    if not index.exists():
-        return [_inside(module, WEIGHTS)]
+def read_json(path: Path, shape: type[_T]) -> _T:
+    """Return the validated content. Raises ModelCorrupt, including for a missing file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=shape)
+    except OSError as error:
+        raise ModelCorrupt(f"{path.name} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelCorrupt(f"{path.name} is damaged: {error}") from None
 
-    class Index(msgspec.Struct):
-        weight_map: dict[str, str]
 
-    names = sorted(set(read_json(index, Index).weight_map.values()))
-    if not names or any("/" in name or not name.endswith(".safetensors") for name in names):
-        raise ModelCorrupt(f"{INDEX} names files that are not weights")
-    return [_inside(module, name) for name in names]
+def optional(path: Path, shape: type[_T]) -> _T:
+    """Return the content of a file, or the defaults if it is missing. Raises ModelCorrupt."""
+    return read_json(path, shape) if path.exists() else shape()
 
 
 def read_modules(folder: Path) -> list[Module]:
@@ -108,43 +124,12 @@ def read_modules(folder: Path) -> list[Module]:
     return modules
 
 
-def root(modules: list[Module]) -> str:
-    """Return the folder of the transformer itself."""
-    return next((module.path for module in modules if module.kind == "Transformer"), "")
-
-
-def modules_with_weights(folder: Path) -> Iterable[str]:
-    """Return the folders of the modules that have weights."""
-    modules = read_modules(folder)
-    named = {module.path for module in modules if module.kind in ("Dense", "LayerNorm", "Transformer")}
-    return sorted(named) or [""]
-
-
-def _inside(module: str, name: str) -> str:
-    return f"{module}/{name}" if module else name
-
-
-def pooling(path: Path) -> gguf.PoolingType:
-    import gguf  # the import takes 0.1 s, which is not needed to ask for the size of a model
-
+def pooling(path: Path) -> Pooling:
     settings = read_json(path, _Pooling)
-    known = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
     modes = settings.modes()
-    if len(modes) != 1 or modes[0] not in known or not settings.include_prompt:
+    if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.include_prompt:
         text = ", ".join(modes) or "none"
         raise ModelRejected(
             f"its pooling is {text}; gnod supports the mean, the first and the last token, with prompts"
         )
-    return known[modes[0]]
-
-
-def activation(dense: DenseFile) -> str:
-    name = dense.activation_function.rpartition(".")[2]
-    if name not in ACTIVATIONS or dense.use_residual:
-        raise ModelRejected(f"it has a Dense layer with {dense.activation_function}, which gnod cannot run")
-    return name
-
-
-def optional(path: Path, shape: type[_T]) -> _T:
-    """Return the content of a file, or the defaults if it is missing. Raises ModelCorrupt."""
-    return read_json(path, shape) if path.exists() else shape()
+    return _POOLINGS[modes[0]]

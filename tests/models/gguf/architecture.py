@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.supply.convert.gguf_file import Value
+from tests.models.gguf.gguf_file import Value
 
 # llama.cpp's LLAMA_MAX_LAYERS. With more layers, the library aborts the process.
 MAX_LAYERS = 512

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gnod.models.supply.convert.architecture import Architecture
-from gnod.models.supply.convert.bert import Bert, DistilBert
-from gnod.models.supply.convert.rotary import GemmaEmbedding, ModernBert, Qwen3
+from tests.models.gguf.architecture import Architecture
+from tests.models.gguf.bert import Bert, DistilBert
+from tests.models.gguf.rotary import GemmaEmbedding, ModernBert, Qwen3
 
 ARCHITECTURES: Mapping[str, type[Architecture]] = {
     "bert": Bert,

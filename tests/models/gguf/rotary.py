@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.supply.convert.architecture import Architecture, Base, Epsilon, Positive, Tensor, affine, one
-from gnod.models.supply.convert.gguf_file import Value
+from tests.models.gguf.architecture import Architecture, Base, Epsilon, Positive, Tensor, affine, one
+from tests.models.gguf.gguf_file import Value
 
 
 class _Rotation(msgspec.Struct, frozen=True):

@@ -1,7 +1,4 @@
-"""A repository's tokenizer, as Hugging Face's library writes it: `tokenizer.json`, or BERT's `vocab.txt`.
-
-The converted file keeps it, under `gguf_keys.TOKENIZER`: llama.cpp's own tokenizers differ from it for many scripts.
-"""
+"""A repository's tokenizer, as Hugging Face's library writes it: `tokenizer.json`, or BERT's `vocab.txt`."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.supply.convert.json_file import read_json
-
-FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "special_tokens_map.json")
+from gnod.models.supply.encoders.files import read_json
 
 _SPECIALS = {"cls": "[CLS]", "sep": "[SEP]", "unk": "[UNK]", "pad": "[PAD]", "mask": "[MASK]"}
 
@@ -26,7 +21,6 @@ class Settings(msgspec.Struct, frozen=True):
     strip_accents: bool | None = None
     tokenize_chinese_chars: bool = True
     model_max_length: float | None = None
-    model_input_names: list[str] | None = None
 
 
 class _Special(msgspec.Struct, frozen=True):
@@ -41,9 +35,9 @@ class _SpecialTokens(msgspec.Struct, frozen=True):
     mask_token: str | _Special = _SPECIALS["mask"]
 
 
-def read(folder: Path, vocabulary: int, *, lowercase: bool = False) -> str:
-    """Return the tokenizer as JSON, for a model with a `vocabulary` of that size. `lowercase`: every text is lowercased
-    first. Raises ModelCorrupt, ModelRejected."""
+def read(folder: Path, vocabulary: int | None, *, lowercase: bool = False) -> Tokenizer:
+    """Return the tokenizer, for a model with a `vocabulary` of that size. `lowercase`: every text is lowercased first.
+    Raises ModelCorrupt, ModelRejected."""
     if (folder / "tokenizer.json").exists():
         tokenizer = _from_json(folder / "tokenizer.json")
     elif (folder / "vocab.txt").exists():
@@ -53,12 +47,12 @@ def read(folder: Path, vocabulary: int, *, lowercase: bool = False) -> str:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
-    if not ids or max(ids) >= vocabulary:
+    if not ids or (vocabulary and max(ids) >= vocabulary):
         raise ModelCorrupt(f"the tokenizer has {len(ids)} tokens, more than the model's vocabulary of {vocabulary}")
     if lowercase:
         own = [tokenizer.normalizer] if tokenizer.normalizer else []
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *own])
-    return tokenizer.to_str()
+    return tokenizer
 
 
 def settings(folder: Path) -> Settings:
