@@ -149,9 +149,9 @@ def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"
 
 
-def test_a_model_that_cannot_generate_is_rejected(minilm_onnx: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelRejected, match="does not write"):
-        GenerationEngine(ModelSpec(path=str(minilm_onnx), gpu=False))
+        GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(b"GGUF" + bytes(64))
     with pytest.raises(ModelCorrupt):
