@@ -169,19 +169,19 @@ class TestLocking:
 
 class TestModels:
     async def test_memories_are_embedded_when_the_model_is_installed(self, tmp_path: Path, minilm_onnx: Path) -> None:
-        async with serving(tmp_path, embed=tmp_path / "model.gguf") as served:
+        async with serving(tmp_path, embed=tmp_path / "minilm" / "model.onnx") as served:
             memories = await served.service.memories()
             await memories.store([DRAFT._replace(text=f"text {n}") for n in range(12)])
             assert memories.resident.unembedded == 12
-            os.link(minilm_onnx, tmp_path / "model.gguf")
+            (tmp_path / "minilm").symlink_to(minilm_onnx.parent)
             served.service.models_changed()
             await until(lambda: memories.resident.unembedded == 0)
 
     async def test_a_search_retries_failed_embeddings(self, tmp_path: Path, minilm_onnx: Path) -> None:
-        async with serving(tmp_path, embed=tmp_path / "model.gguf") as served:
+        async with serving(tmp_path, embed=tmp_path / "minilm" / "model.onnx") as served:
             memories = await served.service.memories()
             await memories.store([DRAFT])
-            os.link(minilm_onnx, tmp_path / "model.gguf")
+            (tmp_path / "minilm").symlink_to(minilm_onnx.parent)
             found = await served.service.recall("code", SEARCH, [], 1.0)
             assert any("not embedded yet" in note for note in found.notes)
             await until(lambda: memories.resident.unembedded == 0)
