@@ -30,16 +30,16 @@ from gnod.ingest.prepare import prepare
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import Model, Publisher
+from gnod.shared.publishing import PublishedModel, Publisher
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index import fulltext
-from gnod.store.tables.records import FileStat, Prepared, Terms
+from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 
 URI = "hf:bench/model"
 DIMENSIONS = 384
@@ -65,7 +65,7 @@ def main(count: int, edits: int) -> None:
 def _measure(database: Database, folder: Path, port: int, server: psutil.Process, count: int, edits: int) -> None:
     engine = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
     ledger = Ledger(folder / "ledger.sqlite")
-    publisher = Publisher(ledger, engine, "notes", Model(URI, URI, None), "benchmark")
+    publisher = Publisher(ledger, engine, "notes", PublishedModel(URI, URI, None), "benchmark")
     connection = database.open_reader()
     started, used, served = time.perf_counter(), time.process_time(), _processor(server)
     publisher.begin(connection)
@@ -132,7 +132,7 @@ def _fill(database: Database, count: int) -> None:
 
 def _embed(connection: Connection, random: np.random.Generator) -> None:
     pending = vectors.pending(connection, URI, ("notes",), 10_000)
-    made = {each.embed_hash: [Piece(random.standard_normal(DIMENSIONS).astype(np.float32))] for each in pending}
+    made = {each.embed_hash: [StoredPiece(random.standard_normal(DIMENSIONS).astype(np.float32))] for each in pending}
     vectors.put(connection, URI, made)
 
 
@@ -149,7 +149,7 @@ def _store(database: Database, texts: dict[str, str]) -> None:
     database.submit_write(work).result()
 
 
-def _prepared(path: str, text: str) -> Prepared:
+def _prepared(path: str, text: str) -> PreparedDocument:
     converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1", keeps_lines=True)
     stat = FileStat(len(text), time.time_ns(), 1)
     hash_ = key_of(path + text)

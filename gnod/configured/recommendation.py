@@ -14,7 +14,7 @@ from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
 from gnod.models.free_memory import free_memory
 from gnod.models.supply import catalogue, choice, devices
-from gnod.models.supply.choice import Choice, Documents, Host
+from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed
 from gnod.models.supply.devices import Gpu
 from gnod.presets import PRESETS
 from gnod.store.database import Database
@@ -36,9 +36,9 @@ class Recommendation(NamedTuple):
     """`choice`: the preset and why. `tokens_per_s`: of its embedding model, by the catalogue, and `embed_s`: the time
     to embed all documents with it. `memory`: free bytes. `load`: processes that want to run, the mean of a minute."""
 
-    choice: Choice
+    choice: PresetChoice
     extent: Extent
-    documents: Documents
+    documents: TextsToEmbed
     cores: int
     load: float
     memory: int
@@ -106,7 +106,7 @@ def slowdown(load: float, cores: int) -> float:
     return max(1.0, load / cores)
 
 
-def _documents(found: Extent) -> Documents:
+def _documents(found: Extent) -> TextsToEmbed:
     """Return what the choice needs to know."""
     languages = choice.prevalent(found.languages)
     of_unknown = Counter(script for text in found.samples if (script := readability.script_of(text)))
@@ -115,4 +115,4 @@ def _documents(found: Extent) -> Documents:
     unspaced = sum(found.languages.get(language, 0) for language in _UNSPACED) / max(found.documents, 1)
     rate = unspaced * _TOKENS_PER_CHARACTER_UNSPACED + (1 - unspaced) * _TOKENS_PER_CHARACTER
     tokens = round(found.characters * rate * _WITH_TITLES)
-    return Documents(languages, scripts, tokens, any_language=not found.documents)
+    return TextsToEmbed(languages, scripts, tokens, any_language=not found.documents)

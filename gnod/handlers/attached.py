@@ -16,7 +16,7 @@ from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.types import check_collection_name
 
 
@@ -34,7 +34,7 @@ def handlers(
             raise NotPublished(f"nothing is published at {config.address}", {"address": config.address})
         if not params.check_only:
             await configuration.edit(partial(edit.attach, attached=config))
-        return wire.CollectionAttachResult(collection=info(Report(config, header, None, [])))
+        return wire.CollectionAttachResult(collection=info(AttachedReport(config, header, None, [])))
 
     async def collection_detach(params: wire.CollectionDetachParams, _: Call) -> wire.CollectionDetachResult:
         await configuration.edit(partial(edit.detach, name=params.name))
@@ -47,7 +47,7 @@ def infos(attached: AttachedCollections) -> list[wire.AttachedInfo]:
     return [info(report) for report in attached.reports()]
 
 
-def info(report: Report) -> wire.AttachedInfo:
+def info(report: AttachedReport) -> wire.AttachedInfo:
     header = report.header
     known = {}
     if header:

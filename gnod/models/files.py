@@ -44,7 +44,7 @@ class Installed(NamedTuple):
     profile: Profile | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `model.json`. `source`: where the file came from, in words."""
 
     uri: str
@@ -93,7 +93,7 @@ class ModelFiles:
         those who have them open. Raises StorageFailed."""
         folder = self._folder(uris.parse(uri))
         path = folder / (GGUF if staged[0].suffix != encoder.ONNX else encoder.MODEL)
-        record = Record(
+        record = ModelRecord(
             uri=str(uris.parse(uri)),
             bytes=staged[0].stat().st_size,
             sha256=sha256,
@@ -147,7 +147,7 @@ class ModelFiles:
 def _installed(folder: Path, uri: str | None) -> Installed | None:
     """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
     try:
-        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
         parsed = uris.parse(record.uri)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None

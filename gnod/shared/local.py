@@ -20,30 +20,30 @@ from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import (
     FORMAT,
-    Found,
-    Header,
+    CollectionHeader,
     Key,
-    Listed,
-    Piece,
+    PublishedPiece,
     Restriction,
+    ScoredDocument,
     SharedDocument,
+    SharedListing,
     Vector,
     key_of,
     keys_below,
 )
-from gnod.shared.weights import Counts, counts_of, term_id, weights_of
+from gnod.shared.weights import TermCounts, counts_of, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.links.link_names import ALIAS, PATH, names_of
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.records import Chunk, Definition, Link, Prepared
+from gnod.store.tables.records import Chunk, Link, PreparedDocument, StoredDefinition
 from gnod.store.vectors.vector_rows import DTYPE
 
 Row = TypeVar("Row")
 
 
-def prepared_of(connection: Connection, document: Document) -> Prepared:
+def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocument:
     """Return a document of the index as it was stored; without its scans."""
     mirror = document.mirror_hash
     title, markdown = connection.execute("SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)).get
@@ -51,7 +51,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     if stat.mtime_ns < 0:  # the file must be read again
         stat = msgspec.structs.replace(stat, mtime_ns=int(document.dated * 1e9))
     aliases, labels = _names(connection, document)
-    return Prepared(
+    return PreparedDocument(
         source_hash=document.source_hash,
         stat=stat,
         mime=document.mime,
@@ -75,7 +75,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
         terms=terms_of(document.language, document.path, document.title, markdown),
         definitions=_rows(
             connection,
-            Definition,
+            StoredDefinition,
             'SELECT start, "end", first_line, line, end_line, kind, name, path FROM definitions WHERE document_id = ?'
             " ORDER BY seq",
             document.id,
@@ -92,7 +92,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     )
 
 
-def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tuple[Piece, ...]:
+def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tuple[PublishedPiece, ...]:
     """Return the pieces of a document that have vectors of the model, in order."""
     rows = connection.execute(
         'SELECT k.seq, v.start, v."end", v.line, v.last_line, v.embedding FROM chunks k'
@@ -101,12 +101,12 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tupl
         " ORDER BY k.seq, v.start",
         (mirror_hash, uri),
     )
-    return tuple(Piece(*row) for row in rows)
+    return tuple(PublishedPiece(*row) for row in rows)
 
 
 def shared_document(
-    connection: Connection, document: Document, uri: str | None, average: float
-) -> tuple[SharedDocument, Counts]:
+    connection: Connection, document: DocumentRow, uri: str | None, average: float
+) -> tuple[SharedDocument, TermCounts]:
     """Return a document as it is published, and how often its terms occur."""
     prepared = prepared_of(connection, document)
     counts = counts_of(prepared.terms)
@@ -145,10 +145,10 @@ class LocalEngine:
         self._tokens = sum(counts.length for counts in self._counts.values())
         self.average = self._tokens / max(len(self._counts), 1) if average is None else average
 
-    def header(self) -> Header | None:
+    def header(self) -> CollectionHeader | None:
         languages = {d.language for d in self._all() if d.language}
         dimensions = [len(piece.embedding) // DTYPE.itemsize for d in self.documents(None) for piece in d.pieces]
-        return Header(
+        return CollectionHeader(
             format=FORMAT,
             analysis=VERSION,
             model=self._uri,
@@ -174,20 +174,22 @@ class LocalEngine:
         """Return the frequencies of all terms, by their ids."""
         return Counter(id_ for counts in self._counts.values() for id_ in counts.ids.tolist())
 
-    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
         return _best(
             (
-                Found(d.key, d.version, sum(weights[id_] * d.weights.get(id_, 0.0) for id_ in weights))
+                ScoredDocument(d.key, d.version, sum(weights[id_] * d.weights.get(id_, 0.0) for id_ in weights))
                 for d in self.documents(None, within)
                 if not weights.keys().isdisjoint(d.weights)
             ),
             limit,
         )
 
-    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
         return _best(
             (
-                Found(d.key, d.version, max(float(np.frombuffer(p.embedding, DTYPE) @ query) for p in d.pieces))
+                ScoredDocument(
+                    d.key, d.version, max(float(np.frombuffer(p.embedding, DTYPE) @ query) for p in d.pieces)
+                )
                 for d in self.documents(None, within)
                 if d.pieces
             ),
@@ -205,14 +207,16 @@ class LocalEngine:
     def sample(self, share: float) -> list[Key]:
         return sorted(key for d in self._all() if (key := key_of(d.path)) < keys_below(share))
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
+    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
         found = [d for d in self._all() if d.path.startswith(path_prefix) and d.path > after][:limit]
-        return [Listed(d.key, d.version, d.path, d.title) for d in self.documents({key_of(d.path) for d in found})]
+        return [
+            SharedListing(d.key, d.version, d.path, d.title) for d in self.documents({key_of(d.path) for d in found})
+        ]
 
     def close(self) -> None:
         pass
 
-    def _all(self, within: Restriction | None = None) -> Iterator[Document]:
+    def _all(self, within: Restriction | None = None) -> Iterator[DocumentRow]:
         """Yield the documents in the order of their paths."""
         found = documents.under(self._connection, self._collection, "", -1, 0)
         if within is None:
@@ -222,7 +226,7 @@ class LocalEngine:
         return (document for document in found if document.id in passing)
 
 
-def _version(document: SharedDocument, counts: Counts) -> str:
+def _version(document: SharedDocument, counts: TermCounts) -> str:
     """Return a hash of everything. The weights depend on other documents, so they are represented by the counts."""
     fields = msgspec.structs.asdict(document) | {"weights": [counts.ids.tobytes(), counts.columns.tobytes()]}
     return hashlib.sha256(msgspec.msgpack.encode(fields)).hexdigest()[:16]
@@ -232,7 +236,7 @@ def _rows(connection: Connection, kind: type[Row], select: str, of: object) -> l
     return [kind(*row) for row in connection.execute(select, (of,))]
 
 
-def _names(connection: Connection, document: Document) -> tuple[list[str], list[str]]:
+def _names(connection: Connection, document: DocumentRow) -> tuple[list[str], list[str]]:
     """Return the aliases and the labels of a document, in the form in which names are compared."""
     rows = connection.execute("SELECT name, rank FROM names WHERE document_id = ? ORDER BY name", (document.id,))
     found = list(rows)
@@ -242,5 +246,5 @@ def _names(connection: Connection, document: Document) -> tuple[list[str], list[
     return aliases, labels
 
 
-def _best(found: Iterable[Found], limit: int) -> list[Found]:
+def _best(found: Iterable[ScoredDocument], limit: int) -> list[ScoredDocument]:
     return nlargest(limit, found, key=lambda each: (each.score, each.key))

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from gnod.models import uris
 from gnod.models.supply import catalogue, choice
-from gnod.models.supply.choice import Choice, Documents, Host, choose
+from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed, choose
 from gnod.models.supply.fetch.wheel import KNOWN
 from gnod.models.uris import WheelFile
 from gnod.presets import PRESETS
 
 GB = 10**9
-ENGLISH = Documents(frozenset({"en"}), tokens=100_000)
-GERMAN = Documents(frozenset({"en", "de"}), tokens=100_000)
+ENGLISH = TextsToEmbed(frozenset({"en"}), tokens=100_000)
+GERMAN = TextsToEmbed(frozenset({"en", "de"}), tokens=100_000)
 LAPTOP = Host(8 * GB, 0, 2)
 SERVER = Host(32 * GB, 0, 32)
 WORKSTATION = Host(32 * GB, 24 * GB, 8)
@@ -29,8 +29,8 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
     [
         (ENGLISH, LAPTOP, "small", ("slim", "reranking")),
         (GERMAN, LAPTOP, "small-multilingual", ("small", "languages")),
-        (Documents(), LAPTOP, "small", ("quality", "card")),
-        (Documents(any_language=True), LAPTOP, "small-multilingual", ("small", "languages")),
+        (TextsToEmbed(), LAPTOP, "small", ("quality", "card")),
+        (TextsToEmbed(any_language=True), LAPTOP, "small-multilingual", ("small", "languages")),
         (ENGLISH, WORKSTATION, "quality", None),
         (GERMAN, WORKSTATION, "quality", None),
         (ENGLISH, WORKSTATION._replace(gpu_memory=4 * GB), "balanced", ("quality", "card")),
@@ -41,15 +41,15 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
         (ENGLISH, LAPTOP._replace(memory=GB), "small", None),
         (GERMAN, LAPTOP._replace(memory=GB // 2), "mini-multilingual", None),
         # Basque is not among the languages of granite-embedding, nor was it read by e5-small.
-        (Documents(frozenset({"eu"})), SERVER, "slim", ("quality", "card")),
-        (Documents(frozenset({"eu"})), LAPTOP, "multilingual", None),
-        (Documents(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
-        (Documents(scripts=frozenset({"LATIN"})), LAPTOP, "small", None),
-        (Documents(scripts=frozenset({"HEBREW"})), LAPTOP, "small-multilingual", None),
-        (Documents(scripts=frozenset({"THAANA"})), LAPTOP, None, None),
+        (TextsToEmbed(frozenset({"eu"})), SERVER, "slim", ("quality", "card")),
+        (TextsToEmbed(frozenset({"eu"})), LAPTOP, "multilingual", None),
+        (TextsToEmbed(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
+        (TextsToEmbed(scripts=frozenset({"LATIN"})), LAPTOP, "small", None),
+        (TextsToEmbed(scripts=frozenset({"HEBREW"})), LAPTOP, "small-multilingual", None),
+        (TextsToEmbed(scripts=frozenset({"THAANA"})), LAPTOP, None, None),
     ],
 )
-def test_the_choice(documents: Documents, host: Host, preset: str | None, reason: tuple[str, str] | None) -> None:
+def test_the_choice(documents: TextsToEmbed, host: Host, preset: str | None, reason: tuple[str, str] | None) -> None:
     chosen = choose(documents, host)
     assert chosen.preset == preset
     assert reason is None or reason in chosen.rejected
@@ -70,12 +70,12 @@ def test_without_the_hub_what_is_here_or_at_the_index_comes_first() -> None:
     assert ("small", "download") in only_wheels.rejected
     assert choose(ENGLISH, LAPTOP, without_hub=True, installed=[catalogue.embedder("small")]).preset == "small"
     # If nothing else reads the documents, the choice stands: it can be downloaded later.
-    assert choose(Documents(frozenset({"eu"})), LAPTOP, without_hub=True).preset == "multilingual"
+    assert choose(TextsToEmbed(frozenset({"eu"})), LAPTOP, without_hub=True).preset == "multilingual"
 
 
 def test_measured_languages_override_what_authors_state() -> None:
     granite = catalogue.embedder("small-multilingual")
-    swahili = Documents(frozenset({"sw"}))
+    swahili = TextsToEmbed(frozenset({"sw"}))
     assert choose(swahili, LAPTOP).preset == "small-multilingual"
     assert choose(swahili, LAPTOP, languages={granite: {"en", "de"}}).preset == "mini-multilingual"
 
@@ -92,7 +92,7 @@ CORES = st.integers(1, 64)
 LANGUAGES = st.sets(st.sampled_from(["en", "de", "zh", "sw", "eu", "dv", "la", "yi"]), max_size=3)
 SCRIPTS = st.sets(st.sampled_from(["LATIN", "HAN", "HEBREW", "THAANA"]), max_size=2)
 DOCUMENTS = st.builds(
-    lambda languages, scripts, tokens, any_language: Documents(
+    lambda languages, scripts, tokens, any_language: TextsToEmbed(
         frozenset(languages), frozenset(scripts), tokens, any_language
     ),
     *(LANGUAGES, SCRIPTS, st.integers(0, 10**9), st.booleans()),
@@ -101,7 +101,7 @@ DOCUMENTS = st.builds(
 
 @given(DOCUMENTS, CORES, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), URIS, st.booleans())
 def test_more_memory_never_gives_a_worse_preset(
-    documents: Documents,
+    documents: TextsToEmbed,
     cores: int,
     memory: tuple[int, int],
     gpu_memory: tuple[int, int],
@@ -116,7 +116,7 @@ def test_more_memory_never_gives_a_worse_preset(
     assert worth(more) >= worth(less)
 
 
-def _worth(chosen: Choice, installed: set[str], *, without_hub: bool) -> tuple[bool, int]:
+def _worth(chosen: PresetChoice, installed: set[str], *, without_hub: bool) -> tuple[bool, int]:
     """Return how good a choice is: one that can be used now is better, then its grade counts."""
     if chosen.preset is None:
         return False, -1
@@ -126,7 +126,7 @@ def _worth(chosen: Choice, installed: set[str], *, without_hub: bool) -> tuple[b
 
 @given(DOCUMENTS, SIZES, SIZES, CORES, URIS, st.booleans())
 def test_a_preset_that_cannot_read_the_documents_is_never_chosen(
-    documents: Documents, memory: int, gpu_memory: int, cores: int, installed: set[str], without_hub: bool
+    documents: TextsToEmbed, memory: int, gpu_memory: int, cores: int, installed: set[str], without_hub: bool
 ) -> None:
     chosen = choose(documents, Host(memory, gpu_memory, cores), installed=installed, without_hub=without_hub)
     readable = [p for p in PRESETS if choice.reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]

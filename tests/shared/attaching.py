@@ -6,13 +6,13 @@ from pathlib import Path
 
 from gnod.configured.configuration import Configuration
 from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import Engine
+from gnod.shared.engine import SharedEngine
 
 
 def not_attached(configuration: Configuration, folder: Path) -> AttachedCollections:
     """Return none."""
 
-    async def connect(address: str, _: str) -> Engine:
+    async def connect(address: str, _: str) -> SharedEngine:
         raise AssertionError(address)
 
     return AttachedCollections(configuration, folder, "shared-", connect, lambda *_: None)

@@ -26,7 +26,7 @@ from gnod.store.documents import collections, maintenance
 from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.keyword_index.postings import attachment, building, files, updating
 from gnod.store.keyword_index.postings.best import Best
-from gnod.store.keyword_index.postings.contents import Contents, Document, build
+from gnod.store.keyword_index.postings.contents import Contents, SegmentDocument, build
 from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.files import Damaged, File
 from gnod.store.keyword_index.postings.merging import (
@@ -35,7 +35,7 @@ from gnod.store.keyword_index.postings.merging import (
     FULL,
     MOST_POSTINGS,
     Kept,
-    Size,
+    SegmentSize,
     merge,
     worth_merging,
     worth_merging_at_rest,
@@ -43,7 +43,7 @@ from gnod.store.keyword_index.postings.merging import (
 from gnod.store.keyword_index.postings.one_view import in_one_view
 from gnod.store.keyword_index.postings.records import (
     MOST_DOCUMENTS,
-    Record,
+    PostingRecord,
     Records,
     code_of,
     document_of,
@@ -342,7 +342,7 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     assert not followed.compare("red", Filters())
 
 
-DOCUMENT = Document(1, "#00000001", 1, Terms("a md", "red", "red house red"))
+DOCUMENT = SegmentDocument(1, "#00000001", 1, Terms("a md", "red", "red house red"))
 
 
 def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
@@ -437,7 +437,7 @@ def test_records_hold_the_postings_of_each_term(chosen: set[tuple[int, int, int]
     starts, units = encode(posting(*columns), 10, 6 + 2**14 * shift)
     codes = np.arange(6 + 2**14 * shift)
     for term in range(10):
-        record = Record(units[starts[term] : starts[term + 1]])
+        record = PostingRecord(units[starts[term] : starts[term + 1]])
         expected = [(code, document) for each, code, document in triples if each == term]
         assert list(zip(record.of_postings(codes).tolist(), record.documents.tolist(), strict=True)) == expected
         assert len(units[starts[term] : starts[term + 1]]) <= 2 * len(expected) or len(expected) > 3
@@ -450,7 +450,7 @@ def test_records_hold_the_postings_of_each_term(chosen: set[tuple[int, int, int]
 def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> None:
     rng = random.Random(3)
     documents = [
-        Document(
+        SegmentDocument(
             id_,
             f"#{id_:08x}",
             1,
@@ -458,7 +458,7 @@ def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> N
         )
         for id_ in rng.sample(range(1000), 60)
     ]
-    others = [Document(id_, f"#{id_:08x}", 1, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
+    others = [SegmentDocument(id_, f"#{id_:08x}", 1, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
     whole = build(documents)
     parts = [
         in_file(tmp_path / f"{start}", build([*documents[start : start + 13], removed]))
@@ -483,7 +483,9 @@ def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
 def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
     words = sorted({f"{number:x}" for number in range(200)})
     documents = [
-        Document(id_, f"#{id_:08x}", 1, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0)))
+        SegmentDocument(
+            id_, f"#{id_:08x}", 1, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0))
+        )
         for id_ in range(1, 5)
     ]
     segment = in_file(tmp_path / "segment", build(documents))
@@ -520,24 +522,24 @@ def test_the_best_of_several_segments(depth: int, sizes: list[tuple[int, int, bo
 
 
 def test_segments_of_about_the_same_size_are_merged() -> None:
-    assert worth_merging([Size(1, 1, 9)] * FACTOR) == list(range(FACTOR))
-    assert worth_merging([Size(1, 1, 9)] * (FACTOR - 1)) == []
-    assert worth_merging([Size(60_000, 60_000, 9)] * 20) == []
-    assert worth_merging([Size(60_000, 20_000, 9), Size(5, 5, 9)]) == [0]
+    assert worth_merging([SegmentSize(1, 1, 9)] * FACTOR) == list(range(FACTOR))
+    assert worth_merging([SegmentSize(1, 1, 9)] * (FACTOR - 1)) == []
+    assert worth_merging([SegmentSize(60_000, 60_000, 9)] * 20) == []
+    assert worth_merging([SegmentSize(60_000, 20_000, 9), SegmentSize(5, 5, 9)]) == [0]
 
 
 @pytest.mark.parametrize("documents", [500, 1600, 2300, 4000])
 def test_the_segments_of_many_documents_are_full(documents: int) -> None:
-    sizes: list[Size] = []
+    sizes: list[SegmentSize] = []
     copied = total = 0
     while total < 500_000:
         total += documents
-        sizes.append(Size(documents, documents, 100 * documents))
+        sizes.append(SegmentSize(documents, documents, 100 * documents))
         while chosen := worth_merging(sizes):
             together = sum(sizes[number].alive for number in chosen)
             copied += together
             others = [size for number, size in enumerate(sizes) if number not in chosen]
-            sizes = [*others, Size(together, together, 100 * together)]
+            sizes = [*others, SegmentSize(together, together, 100 * together)]
     large = [size.alive for size in sizes if size.alive > MOST_DOCUMENTS // 2]
     assert sum(large) >= FULL * MOST_DOCUMENTS * len(large)
     assert sum(large) >= total - MOST_DOCUMENTS
@@ -546,23 +548,23 @@ def test_the_segments_of_many_documents_are_full(documents: int) -> None:
 
 def test_segments_of_a_third_are_merged_although_they_fill_none() -> None:
     third = MOST_DOCUMENTS // 3 + 1
-    some = [Size(third, third, 9)] * FACTOR
+    some = [SegmentSize(third, third, 9)] * FACTOR
     assert worth_merging(some) == [0, 1]
     assert worth_merging(some[1:]) == []
 
 
 def test_at_rest_small_segments_become_one_and_a_large_one_is_left_alone() -> None:
-    assert sorted(worth_merging_at_rest([Size(4000, 4000, 9)] * 5)) == [0, 1, 2, 3, 4]
-    assert worth_merging_at_rest([Size(20_000, 20_000, 9), Size(1, 1, 9)]) == []
-    assert worth_merging_at_rest([Size(20_000, 20_000, 9), Size(1, 1, 9), Size(1, 1, 9)]) == [1, 2]
-    assert worth_merging_at_rest([Size(60_000, 60_000, 9), Size(50_000, 50_000, 9)]) == []
-    assert worth_merging_at_rest([Size(10, 10, MOST_POSTINGS * 2 // 3)] * 2) == []
+    assert sorted(worth_merging_at_rest([SegmentSize(4000, 4000, 9)] * 5)) == [0, 1, 2, 3, 4]
+    assert worth_merging_at_rest([SegmentSize(20_000, 20_000, 9), SegmentSize(1, 1, 9)]) == []
+    assert worth_merging_at_rest([SegmentSize(20_000, 20_000, 9), SegmentSize(1, 1, 9), SegmentSize(1, 1, 9)]) == [1, 2]
+    assert worth_merging_at_rest([SegmentSize(60_000, 60_000, 9), SegmentSize(50_000, 50_000, 9)]) == []
+    assert worth_merging_at_rest([SegmentSize(10, 10, MOST_POSTINGS * 2 // 3)] * 2) == []
 
 
 @given(st.lists(st.integers(1, 70_000), max_size=30))
 def test_merging_at_rest_ends_with_few_segments(alive: list[int]) -> None:
     copied = 0
-    while chosen := worth_merging_at_rest([Size(each, each, each) for each in alive]):
+    while chosen := worth_merging_at_rest([SegmentSize(each, each, each) for each in alive]):
         together = sum(alive[number] for number in chosen)
         copied += together
         alive = [*(each for number, each in enumerate(alive) if number not in chosen), together]
@@ -572,6 +574,6 @@ def test_merging_at_rest_ends_with_few_segments(alive: list[int]) -> None:
 
 
 def test_a_merge_has_so_many_postings_only() -> None:
-    some = Size(1000, 1000, MOST_POSTINGS // 3)
+    some = SegmentSize(1000, 1000, MOST_POSTINGS // 3)
     assert worth_merging([some] * FACTOR) == [0, 1, 2]
     assert worth_merging([some._replace(postings=MOST_POSTINGS * 2 // 3)] * FACTOR) == []

@@ -27,13 +27,13 @@ from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.memory.service import MemoryService
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.stats import Stats
-from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.shared.publisher import PublishingService
 from gnod.store.database import Database
 from gnod.store.health import damage
@@ -63,7 +63,7 @@ _PACKAGES = [
 class DoctorServices(NamedTuple):
     """The checked services."""
 
-    places: Places
+    places: IndexPaths
     stats: Stats
     configuration: Configuration
     database: Database
@@ -109,7 +109,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
     return {"doctor.run": doctor_run}
 
 
-def _places(places: Places) -> list[Check]:
+def _places(places: IndexPaths) -> list[Check]:
     return [
         Check("config file", "ok", str(places.config_file)),
         _data(places.data_dir),
@@ -205,7 +205,7 @@ def _folders(configuration: Configuration) -> list[Check]:
     return checks
 
 
-def _attached(report: Report) -> Check:
+def _attached(report: AttachedReport) -> Check:
     subject = f"attached collection {report.config.name}"
     if report.problem:
         remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"

@@ -15,38 +15,38 @@ from typing import NamedTuple, Protocol
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, RetrievalFacts, Retrieved, Surveys
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.meaning import nearest_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store import joined
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
 
 
-class Meant(NamedTuple):
+class VectorResults(NamedTuple):
     """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
     the vectors found."""
 
-    surveys: Sequence[Surveyed]
+    surveys: Sequence[SurveyedVectors]
     words: Sequence[Mapping[int, float]]
 
 
-class Source(Protocol):
+class OtherIndex(Protocol):
     """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
     applies the request's filters."""
 
     name: str
     number: int
 
-    async def count(self, terms: Sequence[Term]) -> Counted | None: ...
+    async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None: ...
 
     async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
         """See `lexical.rank`."""
@@ -56,15 +56,15 @@ class Source(Protocol):
 
     async def meanings(
         self, rows: Sequence[Mapping[str, vector_search.Rows]], also: Sequence[set[int]], pool: int
-    ) -> Meant | None:
+    ) -> VectorResults | None:
         """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
 
 
-class Weights(NamedTuple):
+class TermWeights(NamedTuple):
     """The terms of a query with their weights in all indexes; `here`: how often they occur in the local one."""
 
     terms: Sequence[Weighed]
-    here: Counted
+    here: PhraseDocumentCounts
     documents: int
 
     def worth_reading(self, *, thorough: bool) -> list[Weighed]:
@@ -74,7 +74,7 @@ class Weights(NamedTuple):
         return [term.among(self.here.frequencies) for term in self.worth_reading(thorough=thorough)]
 
 
-async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
+async def is_known(read: Read, sources: Sequence[OtherIndex], words: str) -> bool:
     """Tell whether a source has one of the words."""
     wanted = await read(lambda connection: _searchable(connection, words))
     terms = wanted.terms() if wanted else []
@@ -84,7 +84,7 @@ async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
 
 async def search_words(
     read: Read,
-    sources: Sequence[Source],
+    sources: Sequence[OtherIndex],
     clauses: Sequence[Clause],
     filters: Filters,
     *,
@@ -113,7 +113,7 @@ async def search_words(
 async def search_vectors(
     read: Read,
     local: Nearest,
-    sources: Sequence[Source],
+    sources: Sequence[OtherIndex],
     query: QueryVectors,
     filters: Filters,
     *,
@@ -129,7 +129,7 @@ async def search_vectors(
 
 
 async def survey_words(
-    read: Read, sources: Sequence[Source], lines: Sequence[QueryLine], filters: Filters
+    read: Read, sources: Sequence[OtherIndex], lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
     """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
@@ -143,14 +143,14 @@ async def survey_words(
 async def retrieve(
     read: Read,
     local: Nearest,
-    sources: Sequence[Source],
+    sources: Sequence[OtherIndex],
     words: Surveys,
     vector_lines: Sequence[QueryLine],
     vectors: QueryVectors | None,
     filters: Filters,
     *,
     pool: int,
-    knowledge: Knowledge,
+    knowledge: RetrievalFacts,
 ) -> Retrieved:
     """As `retrieval.retrieve`, over all indexes."""
     rows = [vectors.row(number) for number in range(len(vector_lines))] if vectors else []
@@ -179,7 +179,7 @@ def _searchable(connection: Connection, words: str) -> Expression | None:
         return None
 
 
-def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
+def _own(source: OtherIndex, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
     """Return what the words of the query found in a source, for its original lines."""
     own = {id_ for id_ in first if joined.number_of(id_) == source.number}
     return [own if line.is_original else set() for line in lines]
@@ -195,7 +195,7 @@ def _built(line: QueryLine, analyzers: Sequence[Analyzer]) -> list[Expression]:
         return []
 
 
-async def _surveyed(read: Read, sources: Sequence[Source], wanted: Expression, filters: Filters) -> LexicalSurvey:
+async def _surveyed(read: Read, sources: Sequence[OtherIndex], wanted: Expression, filters: Filters) -> LexicalSurvey:
     weights = await _weigh(read, sources, wanted.terms())
     worth, local = weights.worth_reading(thorough=True), weights.local(thorough=True)
     here = read(lambda connection: lexical.survey_part(connection, wanted, local, filters, depth=LEXICAL_DEPTH))
@@ -204,16 +204,16 @@ async def _surveyed(read: Read, sources: Sequence[Source], wanted: Expression, f
     return lexical.surveyed(found, wanted, fulltext.coverage(weights.terms))
 
 
-async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -> Weights:
+async def _weigh(read: Read, sources: Sequence[OtherIndex], terms: Sequence[Term]) -> TermWeights:
     here, there = await asyncio.gather(
         read(lambda connection: fulltext.counted(connection, terms)),
         asyncio.gather(*(source.count(terms) for source in sources)),
     )
     counts = [here, *(each for each in there if each is not None)]
-    return Weights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
+    return TermWeights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
 
 
-def _together(surveys: Sequence[Surveyed]) -> Surveyed:
+def _together(surveys: Sequence[SurveyedVectors]) -> SurveyedVectors:
     """Return what all indexes found for one row, with the prominence of the best among the documents of all."""
     ranked = [each for survey in surveys for each in survey.ranked]
     ranked = vector_search.best(ranked, len(ranked), 0.0)
@@ -223,7 +223,9 @@ def _together(surveys: Sequence[Surveyed]) -> Surveyed:
         for other in others:
             first = first.plus(other)
         prominences.append(nearest_documents.prominence(first, ranked))
-    return Surveyed(ranked, max((prominence for prominence in prominences if prominence is not None), default=None))
+    return SurveyedVectors(
+        ranked, max((prominence for prominence in prominences if prominence is not None), default=None)
+    )
 
 
 def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:

@@ -85,7 +85,7 @@ class _Scored(NamedTuple):
     factor: float
 
 
-class Counted(NamedTuple):
+class PhraseDocumentCounts(NamedTuple):
     """How many documents an index has, and in how many of them phrases occur."""
 
     size: int
@@ -103,7 +103,7 @@ class Weighed(NamedTuple):
         return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
-class Matches(NamedTuple):
+class FulltextMatches(NamedTuple):
     """`best`: ids and scores of the best documents. `whole`: documents with every word, all such among the best.
     `total`: how many match; copies count once."""
 
@@ -142,12 +142,14 @@ def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
     return weighed(terms, [counted(connection, terms)])
 
 
-def counted(connection: Connection, terms: Sequence[Term]) -> Counted:
+def counted(connection: Connection, terms: Sequence[Term]) -> PhraseDocumentCounts:
     phrases = {phrase for term in terms for phrase in term.phrases}
-    return Counted(size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases})
+    return PhraseDocumentCounts(
+        size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases}
+    )
 
 
-def weighed(terms: Sequence[Term], indexes: Sequence[Counted]) -> list[Weighed]:
+def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> list[Weighed]:
     """Return the terms with the weights that they have in all the indexes together."""
     total = sum(index.size for index in indexes)
     found = []
@@ -168,7 +170,7 @@ def search(
     required: Sequence[AnyOf] = (),
     excluded: AnyOf = (),
     average: float | None = None,
-) -> Matches:
+) -> FulltextMatches:
     """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
     `every_word`: a phrase of each of these groups makes a document whole.
     `average`: the mean length of the documents, where the index holds only a part of them.
@@ -192,7 +194,7 @@ def search(
         total = len(best)
     elif total is None:
         total = count(connection, occurring, filters, required=required, excluded=excluded)
-    return Matches(best, whole, total)
+    return FulltextMatches(best, whole, total)
 
 
 def _best(

@@ -13,7 +13,7 @@ from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 
 
-class Copy(NamedTuple):
+class CopyGroup(NamedTuple):
     """A document that has or had copies. `order`: if copies are equally good, the lowest one is shown, which has the
     shortest path. `mirror_hash`: equal bytes may have different texts, such as those of a `.txt` and a `.md`."""
 
@@ -22,7 +22,7 @@ class Copy(NamedTuple):
     mirror_hash: str
 
 
-class Address(NamedTuple):
+class CopyPath(NamedTuple):
     """Where a copy is. `root`: the collection's folder."""
 
     id: int
@@ -40,13 +40,13 @@ def exist(connection: Connection) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM copies)").get)
 
 
-def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
+def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
     """Return those of the documents that may have copies; also of indexes that are joined."""
     groups = joined.split(connection, ids)
     return {id_: copy for each, of_it in groups for id_, copy in _among(each, of_it).items()}
 
 
-def _among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
+def _among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
     if not exist(connection):
         return {}
     rows = connection.execute(
@@ -55,17 +55,17 @@ def _among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
         " CROSS JOIN collections c ON c.id = d.collection_id",
         (msgspec.json.encode(list(ids)).decode(),),
     )
-    return {id_: Copy(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
+    return {id_: CopyGroup(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
 
 
-def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
+def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
     """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
     first. Also of indexes that are joined: a copy is in the same index."""
     groups = joined.split(connection, ids)
     return {id_: copies for each, of_it in groups for id_, copies in _others(each, of_it, filters).items()}
 
 
-def _others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
+def _others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
     if not exist(connection):
         return {}
     where, values = filters.condition()
@@ -77,7 +77,7 @@ def _others(connection: Connection, ids: Collection[int], filters: Filters) -> d
         f" CROSS JOIN collections c ON c.id = d.collection_id WHERE {where} ORDER BY length(d.path), d.path, c.name",
         (msgspec.json.encode(list(ids)).decode(), *values),
     )
-    found: defaultdict[int, list[Address]] = defaultdict(list)
+    found: defaultdict[int, list[CopyPath]] = defaultdict(list)
     for id_, *address in rows:
-        found[id_].append(Address(*address))
+        found[id_].append(CopyPath(*address))
     return found

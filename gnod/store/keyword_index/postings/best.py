@@ -15,7 +15,7 @@ from gnod.store.keyword_index.postings.segment import Segment
 _STRIDE, _TWICE = 16, 2
 
 
-class Scored(NamedTuple):
+class ScoredDocids(NamedTuple):
     """`docids` as `contents.ordered_docid` has them. `whole`: which have every word, if that was
     noted."""
 
@@ -30,7 +30,7 @@ class Best:
 
     def __init__(self, depth: int | None) -> None:
         self._depth = depth
-        self._found: list[Scored] = []
+        self._found: list[ScoredDocids] = []
         # The best scores so far, and the score that a document must reach to be among them.
         self._top = np.empty(0)
         self._least = float(np.nextafter(0.0, 1.0))
@@ -45,18 +45,18 @@ class Best:
         good = good[scores[good] >= self._least]
         numbers = good if documents is None else documents[good]
         none = np.zeros(len(good), bool)
-        self._found.append(Scored(segment.ids(numbers), segment.docids[numbers], scores[good], none))
+        self._found.append(ScoredDocids(segment.ids(numbers), segment.docids[numbers], scores[good], none))
         return numbers
 
     def note(self, whole: NDArray[np.bool_]) -> None:
         """Note which of the documents that `add` returned last have every word."""
         self._found[-1] = self._found[-1]._replace(whole=whole)
 
-    def documents(self) -> Scored:
-        together = Scored(*(np.concatenate(columns) for columns in zip(*self._found, strict=True)))
+    def documents(self) -> ScoredDocids:
+        together = ScoredDocids(*(np.concatenate(columns) for columns in zip(*self._found, strict=True)))
         ids, docids, scores, whole = together
         are_best = scores >= self._least
-        return Scored(ids[are_best], docids[are_best], scores[are_best], whole[are_best])
+        return ScoredDocids(ids[are_best], docids[are_best], scores[are_best], whole[are_best])
 
     def _raise_least(self, scores: NDArray[np.float64]) -> None:
         if self._depth is None:

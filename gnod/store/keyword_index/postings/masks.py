@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gnod.store.keyword_index.postings.records import Numbers
 from gnod.store.keyword_index.postings.segment import Segment
-from gnod.store.keyword_index.postings.versions import Part
+from gnod.store.keyword_index.postings.versions import ListedSegment
 
 
 class Marks:
@@ -18,7 +18,7 @@ class Marks:
     it is asked for first, while the processor has the part in its cache. `documents_of` returns the numbers of the
     documents that have a phrase."""
 
-    def __init__(self, part: Part, documents_of: Callable[[Part, str], Numbers]) -> None:
+    def __init__(self, part: ListedSegment, documents_of: Callable[[ListedSegment, str], Numbers]) -> None:
         self._part = part
         self._documents_of = documents_of
         self._masks: dict[str, NDArray[np.bool_]] = {}

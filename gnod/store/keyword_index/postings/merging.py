@@ -23,7 +23,7 @@ AT_REST = 4
 MOST_POSTINGS = 8_000_000
 
 
-class Size(NamedTuple):
+class SegmentSize(NamedTuple):
     """Of a segment: documents, how many of them are alive, and postings."""
 
     documents: int
@@ -91,7 +91,7 @@ def _renumbered(
     return posting(terms[term_of(postings)], codes[code_of(postings)], documents[of_document])
 
 
-def worth_merging(sizes: Sequence[Size]) -> list[int]:
+def worth_merging(sizes: Sequence[SegmentSize]) -> list[int]:
     """Return which segments to merge next, by their numbers; empty if no merge is needed. Segments of about the same
     number of documents are merged when there are FACTOR of them, so a document is copied a few times only. Those that
     fill a segment are merged at once: a search reads all segments, so there should be few."""
@@ -113,7 +113,7 @@ def worth_merging(sizes: Sequence[Size]) -> list[int]:
     return []
 
 
-def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
+def worth_merging_at_rest(sizes: Sequence[SegmentSize]) -> list[int]:
     """Return which segments to merge while nothing else happens, because each search reads all of them. None of those
     chosen is much larger than the smaller ones together, so a document is still copied only a few times."""
     order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
@@ -131,26 +131,26 @@ def worth_merging_at_rest(sizes: Sequence[Size]) -> list[int]:
     return []
 
 
-def _may_grow(size: Size) -> bool:
+def _may_grow(size: SegmentSize) -> bool:
     """Tell whether another one of this size would fit into the same segment."""
     return size.documents <= MOST_DOCUMENTS // 2 and size.postings <= MOST_POSTINGS // 2
 
 
-def _is_one_segment(size: Size) -> bool:
+def _is_one_segment(size: SegmentSize) -> bool:
     return size.documents <= MOST_DOCUMENTS and size.postings <= MOST_POSTINGS
 
 
-def _together(sizes: Sequence[Size]) -> Size:
+def _together(sizes: Sequence[SegmentSize]) -> SegmentSize:
     """Return the size of a segment with the documents of all that are alive."""
     alive = sum(size.alive for size in sizes)
-    return Size(alive, alive, sum(size.postings for size in sizes))
+    return SegmentSize(alive, alive, sum(size.postings for size in sizes))
 
 
 def _tier(documents: int) -> int:
     return (max(documents, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
 
 
-def _filling(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
+def _filling(numbers: Sequence[int], sizes: Sequence[SegmentSize]) -> list[int]:
     """Return segments that fill one: the largest, and smaller ones in the rest of it."""
     chosen: list[int] = []
     for number in sorted(numbers, key=lambda each: -_share(sizes[each])):
@@ -159,6 +159,6 @@ def _filling(numbers: Sequence[int], sizes: Sequence[Size]) -> list[int]:
     return chosen
 
 
-def _share(size: Size) -> float:
+def _share(size: SegmentSize) -> float:
     """Return which share of a segment it takes."""
     return max(size.alive / MOST_DOCUMENTS, size.postings / MOST_POSTINGS)

@@ -24,7 +24,7 @@ MOST_DOCUMENTS = 1 << DOCUMENT_BITS
 _SINGLE = 3
 
 
-class Record:
+class PostingRecord:
     """The postings of a term. `documents`: if the file is damaged, any."""
 
     __slots__ = ("_codes", "_sizes", "documents")
@@ -106,8 +106,8 @@ class Records:
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    def each(self) -> list[Record]:
-        return [Record(self._units[start:end]) for start, end in pairwise(self._bounds.tolist())]
+    def each(self) -> list[PostingRecord]:
+        return [PostingRecord(self._units[start:end]) for start, end in pairwise(self._bounds.tolist())]
 
     @cached_property
     def _runs(self) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.best import Scored
+from gnod.store.keyword_index.postings.best import ScoredDocids
 from gnod.store.keyword_index.postings.masks import Matching
 from gnod.store.keyword_index.postings.records import Numbers
 from gnod.store.keyword_index.postings.view import AnyOf, Noted, Sums, View, Weights
@@ -29,7 +29,7 @@ class Conditions(NamedTuple):
     excluded: AnyOf = ()
 
 
-class Ranked(NamedTuple):
+class RankedDocids(NamedTuple):
     """`best`: ids and scores. `whole`: documents with a phrase of every group noted, all such among the best. `total`:
     how many have any of the phrases noted; None: `count` must tell."""
 
@@ -51,7 +51,7 @@ def best(
     depth: int,
     passing: Conditions,
     noted: Noted,
-) -> Ranked:
+) -> RankedDocids:
     """Return the best documents; ties are ordered by docid."""
     if len(noted.any) == 1 or not _are_known(passing.filters) or copies.exist(connection):
         noted = noted._replace(any=())
@@ -59,7 +59,7 @@ def best(
     scored, total = view.scored(phrases, weights, _least(passing, depth), allowed, noted)
     order = np.lexsort((scored.ids, scored.docids, -scored.scores))
     ranked = _cut(connection, scored, passing.filters, depth, order)
-    return Ranked(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
+    return RankedDocids(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
 
 
 def survey(
@@ -118,7 +118,7 @@ def _are_known(filters: Filters) -> bool:
 
 
 def _cut(
-    connection: Connection, scored: Scored, filters: Filters, depth: int, order: Numbers
+    connection: Connection, scored: ScoredDocids, filters: Filters, depth: int, order: Numbers
 ) -> list[tuple[int, float]]:
     """Return the first `depth` documents that pass the filters."""
     ids, scores = scored.ids[order], scored.scores[order]

@@ -20,7 +20,7 @@ from gnod.caches import Cache
 from gnod.store.keyword_index.postings import records
 from gnod.store.keyword_index.postings.contents import COLUMNS, Contents
 from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.records import Numbers, Record, Records
+from gnod.store.keyword_index.postings.records import Numbers, PostingRecord, Records
 
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
@@ -31,7 +31,7 @@ _FEW = 8
 # A term never contains white space.
 _SEPARATOR = b" "
 _IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
-_NOTHING = Record(np.empty(0, np.uint16))
+_NOTHING = PostingRecord(np.empty(0, np.uint16))
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -91,12 +91,12 @@ class Segment:
             self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
         return self._long[least]
 
-    def record(self, term: bytes) -> Record:
+    def record(self, term: bytes) -> PostingRecord:
         """Return the postings of a term. Raises Damaged and OSError."""
         place = self._known.get(term) or self._place(term)
         if self._texts is None or place[0] == place[1]:
             return _NOTHING
-        return Record(self._texts.units.part(*place))
+        return PostingRecord(self._texts.units.part(*place))
 
     def of_prefix(self, prefix: bytes, by_code: Numbers) -> tuple[Numbers, Numbers]:
         """Return the documents of all postings of terms that begin so, and what each posting has, where `by_code` has

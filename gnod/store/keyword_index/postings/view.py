@@ -24,12 +24,12 @@ from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.docsizes import column_sizes
 from gnod.store.keyword_index.postings import attachment
 from gnod.store.keyword_index.postings.attachment import Attachment
-from gnod.store.keyword_index.postings.best import Best, Scored
+from gnod.store.keyword_index.postings.best import Best, ScoredDocids
 from gnod.store.keyword_index.postings.contents import COLUMNS, ordered_docid, tokens
 from gnod.store.keyword_index.postings.masks import Marks, Matching, mask_of
-from gnod.store.keyword_index.postings.records import Numbers, Record
+from gnod.store.keyword_index.postings.records import Numbers, PostingRecord
 from gnod.store.keyword_index.postings.segment import Segment
-from gnod.store.keyword_index.postings.versions import Part, Version
+from gnod.store.keyword_index.postings.versions import ListedSegment, Version
 from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
 
@@ -76,7 +76,7 @@ def _phrase(written: str) -> Phrase:
 _phrases = Computed(_phrase)
 
 
-class Found(NamedTuple):
+class PhraseCounts(NamedTuple):
     """The numbers of documents in a part, and how often a phrase occurs in each, by weighted columns."""
 
     documents: NDArray[np.intp]
@@ -101,7 +101,7 @@ class Sums(NamedTuple):
     roots: float
 
 
-class _Changed(NamedTuple):
+class _ChangedDocument(NamedTuple):
     """A document that changed. `lengths`: their record, if it is in the full-text table."""
 
     id: int
@@ -113,15 +113,15 @@ class _Changed(NamedTuple):
 class View:
     """`size`: the number of documents."""
 
-    def __init__(self, connection: Connection, parts: Sequence[Part], changed: Segment | None) -> None:
+    def __init__(self, connection: Connection, parts: Sequence[ListedSegment], changed: Segment | None) -> None:
         self._connection = connection
         self._changed = changed
-        self._parts = [*parts, *([Part(None, 0, changed)] if changed else [])]
+        self._parts = [*parts, *([ListedSegment(None, 0, changed)] if changed else [])]
         self.size = sum(part.size for part in self._parts)
         self.length = sum(part.length for part in self._parts)
         self._counted: dict[str, tuple[Numbers, Numbers]] = {}
         self._frequencies: Cache[str, int] = Cache()
-        self._records: dict[tuple[Segment, bytes], Record] | None = None
+        self._records: dict[tuple[Segment, bytes], PostingRecord] | None = None
 
     def remember(self) -> None:
         """Keep the records of terms from now on: a search needs each several times."""
@@ -215,7 +215,7 @@ class View:
         depth: int | None,
         among: Matching | None = None,
         noted: Noted = NOTHING,
-    ) -> tuple[Scored, int]:
+    ) -> tuple[ScoredDocids, int]:
         """Return the documents with the best BM25 scores, unordered: `depth` of them and those as good as the last
         (None: all). And how many documents have one of the phrases `noted.any`."""
         best, number = Best(depth), 0
@@ -233,7 +233,7 @@ class View:
 
     def surveyed(
         self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
-    ) -> tuple[Scored, Sums]:
+    ) -> tuple[ScoredDocids, Sums]:
         """Do as `scored`, and return the sums of all scores, which `among` does not affect."""
         best, total, roots = Best(depth), 0.0, 0.0
         for part, allowed in self._with_masks(among):
@@ -243,7 +243,7 @@ class View:
             best.add(part.segment, None, scores if allowed is None else scores * allowed)
         return best.documents(), Sums(total, roots)
 
-    def _with_masks(self, among: Matching | None) -> Iterable[tuple[Part, NDArray[np.bool_] | None]]:
+    def _with_masks(self, among: Matching | None) -> Iterable[tuple[ListedSegment, NDArray[np.bool_] | None]]:
         return zip(self._parts, among.masks if among else [None] * len(self._parts), strict=True)
 
     def with_length(self, ids: Collection[int], least: int) -> list[int]:
@@ -256,7 +256,9 @@ class View:
                 found += wanted[long[at] == wanted].tolist()
         return found
 
-    def _scored(self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: Marks | None) -> _OfPart:
+    def _scored(
+        self, part: ListedSegment, phrases: Weights, weights: tuple[float, ...], marks: Marks | None
+    ) -> _OfPart:
         if len(phrases) != 1:
             return None, self._scores(part, phrases, weights, marks)
         ((phrase, weight),) = phrases
@@ -264,7 +266,7 @@ class View:
         return found.documents, self._gains(part, found, weight)
 
     def _scores(
-        self, part: Part, phrases: Weights, weights: tuple[float, ...], marks: Marks | None = None
+        self, part: ListedSegment, phrases: Weights, weights: tuple[float, ...], marks: Marks | None = None
     ) -> NDArray[np.float64]:
         """Return the scores of all documents of a part. `marks`: to be told of the phrases."""
         scores = np.zeros(len(part.segment))
@@ -275,26 +277,26 @@ class View:
             np.add.at(scores, found.documents, self._gains(part, found, weight))
         return scores
 
-    def _gains(self, part: Part, found: Found, weight: float) -> NDArray[np.float64]:
+    def _gains(self, part: ListedSegment, found: PhraseCounts, weight: float) -> NDArray[np.float64]:
         """Return what a phrase adds to the scores of its documents."""
         lengths = part.segment.lengths.take(found.documents) / self._mean
         return weight * bm25.saturated(found.frequencies, lengths)
 
-    def _in_path(self, part: Part, phrases: AnyOf) -> Numbers:
+    def _in_path(self, part: ListedSegment, phrases: AnyOf) -> Numbers:
         """Return the documents that have one of the phrases in their path, some of them several times."""
         found = [self._found(part, phrase, _PATH) for phrase in phrases]
         return np.concatenate([each.documents[each.frequencies > 0] for each in found])
 
-    def _marks(self, part: Part) -> Marks:
+    def _marks(self, part: ListedSegment) -> Marks:
         return Marks(part, self._documents_of)
 
-    def _documents_of(self, part: Part, phrase: str) -> Numbers:
+    def _documents_of(self, part: ListedSegment, phrase: str) -> Numbers:
         """Return the numbers of the documents that have a phrase, and perhaps of some that are not alive."""
         record = self._record_of(part, phrase)
         found = self._found(part, phrase, _ALL_COLUMNS) if record is None else record
         return found.documents.astype(np.intp, copy=False)
 
-    def _number(self, part: Part, phrase: str) -> int:
+    def _number(self, part: ListedSegment, phrase: str) -> int:
         """Return how many documents, alive, have a phrase."""
         record = self._record_of(part, phrase)
         if record is None:
@@ -302,14 +304,14 @@ class View:
         documents = record.documents
         return len(documents) if part.alive is None else int(np.count_nonzero(part.alive[documents]))
 
-    def _record_of(self, part: Part, phrase: str) -> Record | None:
+    def _record_of(self, part: ListedSegment, phrase: str) -> PostingRecord | None:
         """Return the postings of a phrase that is one term of a segment with postings; None: of another."""
         terms, is_prefix = Phrase.of(phrase)
         if len(terms) != 1 or is_prefix or part.segment is self._changed:
             return None
         return self._record(part.segment, terms[0])
 
-    def _found(self, part: Part, phrase: str, weights: tuple[float, ...]) -> Found:
+    def _found(self, part: ListedSegment, phrase: str, weights: tuple[float, ...]) -> PhraseCounts:
         """Return where a phrase occurs in documents that are alive."""
         parsed = Phrase.of(phrase)
         if len(parsed.terms) != 1 or part.segment is self._changed:
@@ -319,20 +321,20 @@ class View:
         if part.alive is None:
             return found
         is_alive = part.alive[found.documents]
-        return Found(found.documents[is_alive], found.frequencies[is_alive])
+        return PhraseCounts(found.documents[is_alive], found.frequencies[is_alive])
 
-    def _in_segment(self, segment: Segment, phrase: Phrase, weights: tuple[float, ...]) -> Found:
+    def _in_segment(self, segment: Segment, phrase: Phrase, weights: tuple[float, ...]) -> PhraseCounts:
         weighted = segment.weighted(weights)
         if not phrase.is_prefix:
             record = self._record(segment, phrase.terms[0])
-            return Found(record.documents.astype(np.intp), record.of_postings(weighted))
+            return PhraseCounts(record.documents.astype(np.intp), record.of_postings(weighted))
         # Several terms may begin like this.
         documents, frequencies = segment.of_prefix(phrase.terms[0], weighted)
         together = np.bincount(documents, frequencies, len(segment)).astype(np.float64)
         different = np.flatnonzero(together)
-        return Found(different, together[different])
+        return PhraseCounts(different, together[different])
 
-    def _record(self, segment: Segment, term: bytes) -> Record:
+    def _record(self, segment: Segment, term: bytes) -> PostingRecord:
         if self._records is None:
             return segment.record(term)
         known = self._records.get((segment, term))
@@ -340,10 +342,10 @@ class View:
             known = self._records[segment, term] = segment.record(term)
         return known
 
-    def _elsewhere(self, part: Part, phrase: str, parsed: Phrase, weights: tuple[float, ...]) -> Found:
+    def _elsewhere(self, part: ListedSegment, phrase: str, parsed: Phrase, weights: tuple[float, ...]) -> PhraseCounts:
         ids, counts = self._in_table(phrase, parsed)
         is_here, numbers = part.segment.numbers_of(ids)
-        return Found(numbers, counts[is_here] @ np.array(weights))
+        return PhraseCounts(numbers, counts[is_here] @ np.array(weights))
 
     def _in_table(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
         """Do as `_from_table`, but only once."""
@@ -406,7 +408,7 @@ def _view(connection: Connection, version: Version, clock: int) -> View | None:
     return view if (view.size, view.length) == totals(connection) else None
 
 
-def _changed(connection: Connection, clock: int, limit: int) -> list[_Changed]:
+def _changed(connection: Connection, clock: int, limit: int) -> list[_ChangedDocument]:
     """Return documents that changed after a clock."""
     # The order is fixed, because SQLite would read all changes of each collection: 40 ms for a million.
     rows = connection.execute(
@@ -415,10 +417,10 @@ def _changed(connection: Connection, clock: int, limit: int) -> list[_Changed]:
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob' WHERE h.clock > ? LIMIT ?",
         (clock, limit),
     )
-    return [_Changed(*row) for row in rows]
+    return [_ChangedDocument(*row) for row in rows]
 
 
-def _segment_of(changed: Sequence[_Changed]) -> Segment | None:
+def _segment_of(changed: Sequence[_ChangedDocument]) -> Segment | None:
     """Return a segment without postings: those of changed documents are in the full-text table."""
     rows = sorted(each for each in changed if each.lengths)
     if not rows:
