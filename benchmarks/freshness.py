@@ -73,7 +73,7 @@ class Bench:
     def vector(self) -> None:
         """From a save to a vector hit, with the embedding model of the preset `mini`."""
         if self._model is None:
-            print("save to vector hit: skipped, no model found (run a test with `minilm_gguf` once, or pass --model)")
+            print("save to vector hit: skipped, no model found (run a test with `minilm_onnx` once, or pass --model)")
             return
         files = self._count(300)
         with _collection(files, self._model) as (daemon, folder):

@@ -1,10 +1,10 @@
 """Measure what the models of `query` cost: the reranker in the first query of a fresh daemon, and a cached expansion.
 
-    .venv/bin/python -m benchmarks.model_stages [--rounds N] [--expand MODEL.gguf]
+    .venv/bin/python -m benchmarks.model_stages [--rounds N] [--rerank MODEL] [--expand MODEL.gguf]
 
-The rerankers have random weights in the shape of all-MiniLM-L6 (22M weights) and of ettin-17m; they read 20 documents
-of 160 tokens, query included. The expansion is written by MODEL.gguf, a generator such as SmolLM2-135M (by default that
-of the tests). Each round starts a daemon. The processor time is that of all its processes, from before the query.
+The reranker reads 20 documents of 160 words, query included. The expansion is written by MODEL.gguf, a generator such
+as SmolLM2-135M (by default that of the tests). Each round starts a daemon. The processor time is that of all its
+processes, from before the query.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from benchmarks import random_rerankers
 from benchmarks.throwaway import Throwaway, cached_model, throwaway
 
 DOCUMENTS, TOKENS = 20, 160
@@ -40,16 +39,14 @@ class Stage(NamedTuple):
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rerank", type=Path)
     parser.add_argument("--expand", type=Path, default=cached_model("smollm"))
     options = parser.parse_args(words)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    with TemporaryDirectory() as folder:
-        model = Path(folder, "model.gguf")
-        for name in random_rerankers.SHAPES:
-            random_rerankers.write(model, name)
-            rounds = [_reranking(model, _texts()) for _ in range(options.rounds)]
-            _print(f"rerank, first query, {name}", [stage for stage, _ in rounds])
-            _print("  the next query", [stage for _, stage in rounds])
+    if options.rerank and options.rerank.exists():
+        rounds = [_reranking(options.rerank.resolve(), _texts()) for _ in range(options.rounds)]
+        _print("rerank, first query", [stage for stage, _ in rounds])
+        _print("  the next query", [stage for _, stage in rounds])
     if options.expand and options.expand.exists():
         written, again, restarted = zip(
             *(_expansion(options.expand.resolve()) for _ in range(options.rounds)), strict=True
@@ -61,13 +58,12 @@ def main(words: Sequence[str]) -> int:
 
 
 def _texts() -> list[str]:
-    """Return documents that have, with the query, TOKENS tokens, or a word more."""
-    tokenizer = random_rerankers.tokenizer()
+    """Return documents that have, with the query, about TOKENS words."""
     words = f"{QUERY} by the master before the tide turns and written in a long blue book".split()
     texts = []
     for number in range(DOCUMENTS):
         text = f"Note {number}"
-        while len(tokenizer.encode(QUERY, text).ids) < TOKENS:
+        while len(f"{QUERY} {text}".split()) < TOKENS:
             text += " " + words[(number + len(text)) % len(words)]
         texts.append(text)
     return texts

@@ -155,7 +155,8 @@ def write_documents(folder: Path, count: int) -> None:
 def cached_model(name: str = "minilm") -> Path | None:
     """Return a model of the tests' cache, if one is there."""
     cache = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
-    return max(cache.glob(f"{name}-*.gguf"), key=lambda path: path.stat().st_mtime, default=None)
+    found = list(cache.glob(f"{name}-*/model.onnx")) or list(cache.glob(f"{name}-*.gguf"))
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def require_shared() -> None:

@@ -11,7 +11,7 @@ from gnoctl.command import JsonOptions
 from gnoctl.printing import text
 from gnoctl.printing.wording import about, count, size
 from gnod.client.connection import Connection
-from gnod.errors import GnoError
+from gnod.errors import DownloadFailed, GnoError, Offline
 from gnod.protocol import models as wire
 
 _REASONS = {
@@ -20,8 +20,7 @@ _REASONS = {
     "card": "needs a graphics card",
     "time": "would take over an hour to embed them",
     "reranking": "reads too slowly here to rerank",
-    "unmeasured": "could not be measured",
-    "download": "cannot be downloaded now",
+    "download": "comes from the model hub, which cannot be reached now",
 }
 # Search needs these. The others are larger, and answer questions.
 _SEARCH_ROLES = ("embed", "rerank")
@@ -33,10 +32,31 @@ def network() -> dict[str, str]:
 
 
 def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wire.ModelsRecommendResult:
-    """Choose a preset, write it to index.yml, and download its models for search if the user agrees."""
-    params = wire.ModelsRecommendParams(network=network())
-    with options.progress() as progress:
-        chosen = daemon.call("models.recommend", params, wire.ModelsRecommendResult, on_progress=progress)
+    """Choose a preset, write it to index.yml, and download its models for search if the user agrees. If the hub cannot
+    be reached, choose again among those that do not need it."""
+    chosen = _choose(daemon, options, without_hub=False)
+    if chosen.preset and not _download(daemon, options, chosen, yes=yes):
+        other = _recommended(daemon, without_hub=True)
+        if other.preset not in (None, chosen.preset) and _needs_no_hub(other):
+            line = f"{chosen.preset} would be better: run `gnoctl models use auto` when the hub can be reached"
+            options.note(text.line(line))
+            chosen = _choose(daemon, options, without_hub=True)
+            _download(daemon, options, chosen, yes=yes)
+    return chosen
+
+
+def _recommended(daemon: Connection, *, without_hub: bool) -> wire.ModelsRecommendResult:
+    return daemon.call(
+        "models.recommend", wire.ModelsRecommendParams(without_hub=without_hub), wire.ModelsRecommendResult
+    )
+
+
+def _needs_no_hub(chosen: wire.ModelsRecommendResult) -> bool:
+    return all(each.installed or not each.uri.startswith("hf:") for each in chosen.models if "embed" in each.roles)
+
+
+def _choose(daemon: Connection, options: JsonOptions, *, without_hub: bool) -> wire.ModelsRecommendResult:
+    chosen = _recommended(daemon, without_hub=without_hub)
     if chosen.preset is None:
         languages = ", ".join((*chosen.languages, *map(str.lower, chosen.scripts)))
         options.note(text.line(f"No preset reads these documents ({languages}): keyword search finds them"))
@@ -45,10 +65,6 @@ def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wir
     if not options.json:
         for line in explained(chosen):
             print(text.line(line))
-    if (better := next((each for each in chosen.better if each.problem), None)) is not None:
-        line = f"{better.preset} would be better: later, run `gnoctl models use auto` ({better.problem})"
-        options.note(text.line(line))
-    _download(daemon, options, chosen, yes=yes)
     return chosen
 
 
@@ -76,12 +92,9 @@ def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
     reasons = [each for each in chosen.better if each.reason not in ("download", "card")] or chosen.better
     better = f"; {reasons[0].preset} {_REASONS[reasons[0].reason]}" if reasons else ""
     yield f"models: {chosen.preset}, for {_documents(chosen)} on {', '.join(machine)}{better}"
-    if chosen.embed_s is None or chosen.tokens_per_s is None:
-        took = f"its speed could not be measured ({chosen.not_measured})"
-    else:
-        speed = f"{chosen.tokens_per_s:,.0f} tokens/s measured here"
-        speed += f"; the machine is busy, load {chosen.load:.1f}" if chosen.load > chosen.cores else ""
-        took = f"embedding {count(chosen.chunks, 'chunk')} takes about {about(chosen.embed_s)} ({speed})"
+    speed = f"at {chosen.tokens_per_s or 0:,} tokens/s"
+    speed += f"; the machine is busy, load {chosen.load:.1f}" if chosen.load > chosen.cores else ""
+    took = f"embedding {count(chosen.chunks, 'chunk')} takes about {about(chosen.embed_s or 0)} ({speed})"
     yield f"{'; '.join([*_sizes(chosen), took])}"
 
 
@@ -105,35 +118,34 @@ def _sizes(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
 
 
 def _sized(model: wire.PresetModel) -> str:
-    if not model.download_bytes:
-        return f"{model.name} (size not known)"
-    return f"{model.name} {'' if model.size_is_known else '~'}{size(model.download_bytes)}"
+    return f"{model.name} ~{size(model.download_bytes or 0)}"
 
 
 def _is_for_search(model: wire.PresetModel) -> bool:
     return any(role in _SEARCH_ROLES for role in model.roles)
 
 
-def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> None:
-    """Download the models for search, as far as they can be and if the user agrees. Otherwise, say what to do."""
+def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> bool:
+    """Download the models for search if the user agrees; otherwise, say what to do. Returns false if the hub, or the
+    index, could not be reached."""
     missing = [model for model in chosen.models if not model.installed and _is_for_search(model)]
-    for problem in dict.fromkeys(each.size_problem for each in missing if each.size_problem):
-        options.note(text.line(f"Not everything can be downloaded now: {problem}"))
-    wanted = [each for each in missing if not each.size_problem]
-    if wanted and _agreed(wanted, yes=yes, asks=not options.json):
-        params = wire.ModelsPullParams(models=[each.uri for each in wanted], network=network())
+    failed = False
+    if missing and _agreed(missing, yes=yes, asks=not options.json):
+        params = wire.ModelsPullParams(models=[each.uri for each in missing], network=network())
         try:
             with options.progress() as progress:
                 done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
         except GnoError as error:  # the folder is indexed and the preset chosen, so the command has not failed
             options.note(text.line(f"The download failed: {error.message}"))
+            failed = isinstance(error, DownloadFailed | Offline)
         else:
-            missing = [each for each in missing if each not in wanted]
+            missing = []
             if not options.json:
                 print("\n".join(pulled(done)))
     if missing:
         roles = " ".join(role for each in missing for role in each.roles if role in _SEARCH_ROLES)
         options.note(f"Keyword search works now; `gnoctl models pull {roles}` downloads the rest")
+    return not failed
 
 
 def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:

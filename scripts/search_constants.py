@@ -218,7 +218,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("models.run.llama.ranking:MAX_WINDOW", "tokens of query and document together"),
         Constant("models.run.llama.ranking:MAX_WINDOW_ON_GPU", "the same on a graphics card"),
         Constant("models.run.reranker:_CHARACTERS_PER_TOKEN", "characters that count as a token"),
-        Constant("models.run.llama.ranking:_MEASURED_S", "seconds of reading that measure the speed"),
+        Constant("models.run.ranking:_MEASURED_S", "seconds of reading that measure the speed"),
         Constant("search.hybrid.budget:_LEARNING_RATE", "weight of the latest measurement"),
         Constant("search.hybrid.budget:_PLANNED", "share of the time that is planned"),
         Constant("search.hybrid.budget:_RECOVERY", "growth of the estimate after a query without time for reading"),

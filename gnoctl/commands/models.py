@@ -16,6 +16,7 @@ from gnoctl.printing.wording import count, size
 from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
+from gnod.protocol.base import NoParams
 
 
 def _model(default: str = "") -> object:
@@ -30,11 +31,9 @@ def list_models(options: JsonOptions) -> None:
     """List the presets and the models.
 
     Marks the active preset; `gnoctl models use` changes it. For each model: its use, whether it is installed, and its
-    address. A collection may have its own models, set in index.yml. The size of a model that is not installed is asked
-    for at the hub or the package index; `~` marks one that gnod knows without asking.
+    address. A collection may have its own models, set in index.yml. `~` marks the size of a download.
     """
-    params = wire.ModelsListParams(ask_sizes=True, network=network())
-    result = options.call("models.list", params, wire.ModelsListResult, shows_progress=True)
+    result = options.call("models.list", NoParams(), wire.ModelsListResult)
     options.show(result, _list(result, options))
 
 
@@ -48,8 +47,6 @@ def _list(result: wire.ModelsListResult, options: JsonOptions) -> Iterator[str]:
     yield ""
     yield from map(text.line, _reading(result))
     yield text.line(f"{size(result.total_bytes)} in {result.models_dir}")
-    for problem in dict.fromkeys(model.size_problem for model in result.models if model.size_problem):
-        options.note(text.line(f"Not all sizes are known: {problem}"))
     if any(model.uses and not (model.installed or model.remote) for model in result.models):
         options.note("Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one")
 
@@ -87,9 +84,7 @@ def _state(model: wire.ModelInfo) -> str:
 def _size(model: wire.ModelInfo) -> str:
     if model.installed or model.partial_bytes:
         return size(model.bytes or model.partial_bytes)
-    if not model.download_bytes:
-        return "-"
-    return size(model.download_bytes) if model.size_is_known else f"~{size(model.download_bytes)}"
+    return f"~{size(model.download_bytes)}" if model.download_bytes else "-"
 
 
 _PRESET_CHOICES = ("auto", NO_PRESET, *PRESETS)
@@ -108,7 +103,7 @@ def use(options: UseOptions) -> int:
     """Choose the preset of models.
 
     Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
-    model, searches use the old vectors. `auto` chooses by the graphics card, the processor (measured for some seconds),
+    model, searches use the old vectors. `auto` chooses by the graphics card, the number of cores,
     the free memory and the languages of your documents, says why, and asks before it downloads anything. `none` leaves
     keyword search. A model that index.yml names itself, for a role or a collection, stays in force: the command says
     which.
@@ -141,6 +136,7 @@ def use(options: UseOptions) -> int:
 class PullOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model("all models in use")] = []
     force: Annotated[bool, option("--force", "Download installed models again")] = False
+    accept: Annotated[str, option("--accept", "Accept a file with another hash than known", "SHA256")] = ""
 
 
 @command("models pull", PullOptions)
@@ -158,7 +154,7 @@ def pull(options: PullOptions) -> None:
       gnoctl models pull embed
       gnoctl models pull hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf
     """
-    params = wire.ModelsPullParams(models=options.models, force=options.force, network=network())
+    params = wire.ModelsPullParams(models=options.models, force=options.force, accept=options.accept, network=network())
     result = options.call("models.pull", params, wire.ModelsPullResult, shows_progress=True)
     options.show(result, pulled(result))
     if not result.models and not options.json:

@@ -15,7 +15,7 @@ from gnod.errors import GnoError
 from gnod.protocol.base import Freshness, NoParams
 from gnod.protocol.collections import CollectionInfo, CollectionListResult
 from gnod.protocol.index import EmbeddingStatus
-from gnod.protocol.models import ModelsListParams, ModelsListResult
+from gnod.protocol.models import ModelsListResult
 from gnod.protocol.subscription import IndexChanged, SubscribedState
 
 LOST = "it has ended, or closed the connection"
@@ -96,7 +96,7 @@ class Watched:
         self.collections = listed.collections
 
     async def _ask_models(self) -> None:
-        listed = await self._client.call("models.list", ModelsListParams(), ModelsListResult)
+        listed = await self._client.call("models.list", NoParams(), ModelsListResult)
         usable = [model for model in listed.models if model.installed or model.remote]
         names = {use.role: each.name for each in usable for use in each.uses}
         self.models = [f"{role} {names[role]}" for role in _ROLES if role in names]

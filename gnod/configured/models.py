@@ -113,7 +113,7 @@ class ModelService:
         return str(uris.parse(uri)) in self._pulls
 
     async def pull(
-        self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False
+        self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False, accept: str = ""
     ) -> Pulled:
         """Fetch the model unless it is installed. A second call for the same model follows the first.
 
@@ -129,7 +129,7 @@ class ModelService:
             return Pulled(installed, fetched=False)
         if self._closing:
             raise ShuttingDown("the daemon is shutting down")
-        pull = self._pulls.get(name) or self._start(name, network, force)
+        pull = self._pulls.get(name) or self._start(name, network, force, accept)
         return Pulled(await self._follow(name, pull, on_progress), fetched=True)
 
     async def clear(self, uri: str) -> int:
@@ -151,18 +151,18 @@ class ModelService:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, name: str, network: Mapping[str, str], force: bool) -> _Pull:
+    def _start(self, name: str, network: Mapping[str, str], force: bool, accept: str) -> _Pull:
         pull = self._pulls[name] = _Pull()
-        pull.task = asyncio.create_task(self._fetch(name, pull, network, force))
+        pull.task = asyncio.create_task(self._fetch(name, pull, network, force, accept))
         self._tasks.add(pull.task)
         pull.task.add_done_callback(self._tasks.discard)
         return pull
 
-    async def _fetch(self, name: str, pull: _Pull, network: Mapping[str, str], force: bool) -> Installed:
+    async def _fetch(self, name: str, pull: _Pull, network: Mapping[str, str], force: bool, accept: str) -> Installed:
         fields: dict[str, object] = {"uri": name}
         _log.info("model.pull", extra={"fields": fields})
         try:
-            installed = await fetch(name, self.files, pull.report, network, force=force)
+            installed = await fetch(name, self.files, pull.report, network, force=force, accept=accept)
         except BaseException as error:
             _log.info("model.not_pulled", extra={"fields": fields | {"kind": getattr(error, "kind", "cancelled")}})
             raise

@@ -1,4 +1,4 @@
-"""Recommends a preset: looks at the machine, the documents, and which models are installed or can be downloaded."""
+"""Recommends a preset: looks at the machine, the documents, and which models are installed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelService, physical_cores
 from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
-from gnod.models.supply import catalogue, choice
+from gnod.models.free_memory import free_memory
+from gnod.models.supply import catalogue, choice, devices
 from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed
-from gnod.models.supply.free_memory import free_memory
-from gnod.models.supply.sizing.asking import ask_sizes
-from gnod.models.supply.sizing.messages import DownloadSize
-from gnod.models.supply.speed.measuring import OnProgress, Speeds, measure
+from gnod.models.supply.devices import Gpu
 from gnod.presets import PRESETS
 from gnod.store.database import Database
 from gnod.store.tables.extent import Extent, extent
@@ -36,9 +33,8 @@ _log = logging.getLogger(__name__)
 
 
 class Recommendation(NamedTuple):
-    """`choice`: the preset and why. `tokens_per_s`: of its embedding model, measured, and `embed_s`: the time to embed
-    all documents with it; None if it was not. `sizes`: of the models that are not installed. `memory`: free bytes.
-    `load`: processes that want to run, the mean of a minute."""
+    """`choice`: the preset and why. `tokens_per_s`: of its embedding model, by the catalogue, and `embed_s`: the time
+    to embed all documents with it. `memory`: free bytes. `load`: processes that want to run, the mean of a minute."""
 
     choice: PresetChoice
     extent: Extent
@@ -46,10 +42,9 @@ class Recommendation(NamedTuple):
     cores: int
     load: float
     memory: int
-    speeds: Speeds
-    tokens_per_s: float | None
+    gpus: list[Gpu]
+    tokens_per_s: int | None
     embed_s: float | None
-    sizes: dict[str, DownloadSize]
     installed: frozenset[str]
 
 
@@ -65,54 +60,27 @@ class RecommendationService:
         self._database = database
         self._models = models
         self._readability = readability_service
-        self._one_at_a_time = asyncio.Lock()
 
-    async def recommend(self, network: Mapping[str, str], on_progress: OnProgress) -> Recommendation:
-        """Look at everything and choose. `network`: variables of the client's environment for the questions to the hub
-        and the index. Changes nothing, and downloads nothing."""
-        async with self._one_at_a_time:  # two measurements at once would disturb each other
-            return await self._recommend(network, on_progress)
-
-    async def _recommend(self, network: Mapping[str, str], on_progress: OnProgress) -> Recommendation:
+    async def recommend(self, *, without_hub: bool) -> Recommendation:
+        """Look at everything and choose. Changes nothing, and asks nobody."""
         settings = self._configuration.current.models
         found = await self._database.read(extent)
         documents = await asyncio.to_thread(_documents, found)
         installed = await asyncio.to_thread(self._installed)
         cores = settings.threads or physical_cores()
-        load = os.getloadavg()[0]  # read this before the measurement adds to it
-        asking = asyncio.create_task(ask_sizes([uri for uri in catalogue.MODELS if uri not in installed], network))
-        try:
-            speeds = await measure(
-                list(choice.shapes_to_measure(documents)),
-                threads=cores,
-                gpu=settings.gpu == "auto",
-                least_tokens_per_s=choice.RERANK_TOKENS_PER_S,
-                on_progress=on_progress,
-            )
-            sizes = await asking
-        finally:
-            asking.cancel()
-        card = max((gpu.free_bytes for gpu in speeds.gpus), default=0)
-        host = Host(free_memory(), card, speeds.tokens_per_s, speeds.too_slow)
+        load = os.getloadavg()[0]
+        cards = await devices.gpus() if settings.gpu == "auto" else []
+        host = Host(free_memory(), max((gpu.free_bytes for gpu in cards), default=0), cores)
         reads = await asyncio.to_thread(self._measured_languages, installed)
-        chosen = choice.choose(
-            documents,
-            host,
-            languages=reads,
-            installed=installed,
-            reachable=[uri for uri, size in sizes.items() if size.problem is None],
-        )
-        speed = speeds.tokens_per_s.get(catalogue.shape_of(chosen.preset)) if chosen.preset else None
-        embed_s = None
-        if chosen.preset and speed:
-            is_new = catalogue.embedder(chosen.preset) not in reads
-            embed_s = (documents.tokens + is_new * _READABILITY_TOKENS) / speed
+        chosen = choice.choose(documents, host, languages=reads, installed=installed, without_hub=without_hub)
+        speed, embed_s = None, None
+        if chosen.preset:
+            embedder = catalogue.embedder(chosen.preset)
+            speed = choice.tokens_per_s(embedder, host, on_gpu=chosen.on_gpu)
+            embed_s = (documents.tokens + (embedder not in reads) * _READABILITY_TOKENS) / speed
             embed_s *= 1.0 if chosen.on_gpu else slowdown(load, cores)
-        fields = {"preset": chosen.preset, "tokens_per_s": speed and round(speed), "failure": speeds.failure}
-        _log.info("models.recommended", extra={"fields": fields})
-        return Recommendation(
-            *(chosen, found, documents, cores, load, host.memory, speeds, speed, embed_s, sizes, installed)
-        )
+        _log.info("models.recommended", extra={"fields": {"preset": chosen.preset, "tokens_per_s": speed}})
+        return Recommendation(chosen, found, documents, cores, load, host.memory, cards, speed, embed_s, installed)
 
     def _installed(self) -> frozenset[str]:
         return frozenset(uri for uri in catalogue.MODELS if self._models.find(uri))
@@ -129,8 +97,8 @@ class RecommendationService:
 
 
 def slowdown(load: float, cores: int) -> float:
-    """Return how much longer embedding takes on a machine with that load than the measured speed says: documents are
-    embedded at a lower priority than the one of the measurement.
+    """Return how much longer embedding takes on a machine with that load than on an idle one: documents are embedded
+    at a low priority.
 
     >>> slowdown(0.4, 2), slowdown(9.0, 2)
     (1.0, 4.5)

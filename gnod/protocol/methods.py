@@ -124,7 +124,7 @@ _ALL = [
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),
     Method("index.backup", i.IndexBackupParams, i.IndexBackupResult, "Write index, config and memories to one file."),
     Method("index.restore", i.IndexRestoreParams, i.IndexRestoreResult, "Replace the index by a backup."),
-    _again("models.list", mo.ModelsListParams, mo.ModelsListResult, "List the presets and the models."),
+    _again("models.list", NoParams, mo.ModelsListResult, "List the presets and the models."),
     Method("models.use", mo.ModelsUseParams, mo.ModelsUseResult, "Choose a preset."),
     _again(
         "models.recommend",

@@ -13,7 +13,7 @@ NETWORK_VARIABLES = (
     *("GNO_OFFLINE", "HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
-    *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"),
+    *("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"),
 )
 
 ModelName = Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -26,19 +26,10 @@ class ModelsUseParams(Params, frozen=True, kw_only=True):
     preset: Annotated[str, Meta(min_length=1, max_length=100)]
 
 
-class ModelsListParams(Params, frozen=True, kw_only=True):
-    """`ask_sizes`: ask the hub or the package index for the sizes of models that are not installed. `network`: as in
-    `models.pull`.
-    """
-
-    ask_sizes: bool = False
-    network: Network = {}
-
-
 class ModelsRecommendParams(Params, frozen=True, kw_only=True):
-    """`network`: as in `models.pull`. It is used to ask for the sizes of models."""
+    """`without_hub`: the model hub cannot be reached; choose what is installed, or comes from the package index."""
 
-    network: Network = {}
+    without_hub: bool = False
 
 
 class ModelsPullParams(Params, frozen=True, kw_only=True):
@@ -47,12 +38,14 @@ class ModelsPullParams(Params, frozen=True, kw_only=True):
     - `models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); all that the config names if empty.
     - `force`: download installed models again. For a model that a server runs, named by its address: accept the model
       that runs there now, and embed everything again.
+    - `accept`: the SHA-256 of a file to accept although gnod knows another one.
     - `network`: variables of the client's environment for the download (proxies, mirrors, tokens). Only a fixed list of
       names is allowed.
     """
 
     models: Annotated[list[ModelName], Meta(max_length=100)] = []
     force: bool = False
+    accept: Annotated[str, Meta(pattern="^([0-9a-f]{64})?$")] = ""
     network: Network = {}
 
 
@@ -108,9 +101,7 @@ class ModelInfo(Result, frozen=True, kw_only=True):
     - `fetching`: a download is running.
     - `reads`: the result of measuring an embedding model.
     - `measuring`: a measurement is running.
-    - `download_bytes`: the size of a model that is not installed.
-    - `size_is_known`: `download_bytes` comes from the hub or the index. If it is false, it is gnod's own estimate.
-    - `size_problem`: why the hub or the index could not be asked.
+    - `download_bytes`: about the size of a model that is not installed; null if gnod does not know it.
     """
 
     uri: str
@@ -127,8 +118,6 @@ class ModelInfo(Result, frozen=True, kw_only=True):
     reads: ModelReading | None = None
     measuring: bool = False
     download_bytes: int | None = None
-    size_is_known: bool = False
-    size_problem: str | None = None
 
 
 class ModelsListResult(Result, frozen=True, kw_only=True):
@@ -180,8 +169,6 @@ class PresetModel(Result, frozen=True, kw_only=True):
     roles: list[str]
     installed: bool
     download_bytes: int | None = None
-    size_is_known: bool = False
-    size_problem: str | None = None
 
 
 class RejectedPreset(Result, frozen=True, kw_only=True):
@@ -192,29 +179,25 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
     - `card`: it needs a graphics card.
     - `time`: embedding takes over an hour.
     - `reranking`: reranking is too slow.
-    - `unmeasured`: it could not be measured.
-    - `download`: it cannot be downloaded now; `problem` says why.
+    - `download`: it cannot be downloaded without the model hub.
     """
 
     preset: str
     reason: str
-    problem: str | None = None
 
 
 class ModelsRecommendResult(Result, frozen=True, kw_only=True):
-    """The preset that fits, and the measurements behind the choice.
+    """The preset that fits, and the facts behind the choice.
 
     - `preset`: null if none reads the documents.
     - `better`: presets that would be better, and why they do not fit.
     - `languages`: the languages that were taken into account, as ISO 639-1 codes.
     - `scripts`: the scripts of documents whose language is unknown.
     - `chunks`, `tokens`: approximate numbers for all documents.
-    - `tokens_per_s`: the speed of the preset's embedding model on this machine, measured with random weights; null if
-      the measurement failed.
+    - `tokens_per_s`: the expected speed of the preset's embedding model on this machine.
     - `load`: the mean number of processes that wanted to run in the last minute.
     - `embed_s`: the time to embed all documents under this load. For a new model, it includes the time to measure what
       the model reads.
-    - `not_measured`: why nothing was measured.
     """
 
     preset: str | None
@@ -229,10 +212,9 @@ class ModelsRecommendResult(Result, frozen=True, kw_only=True):
     free_memory_bytes: int
     gpus: list[GraphicsCard]
     on_gpu: bool
-    tokens_per_s: float | None = None
+    tokens_per_s: int | None = None
     load: float = 0.0
     embed_s: float | None = None
-    not_measured: str | None = None
 
 
 class PulledModel(Result, frozen=True, kw_only=True):

@@ -96,10 +96,10 @@ def test_page_250_of_300_without_vectors(small_index: SmallIndex) -> None:
 
 @pytest.mark.stress
 @pytest.mark.timeout(400)
-def test_page_250_of_300_with_vectors(small_index: SmallIndex, minilm_gguf: Path, tmp_path: Path) -> None:
+def test_page_250_of_300_with_vectors(small_index: SmallIndex, minilm_onnx: Path, tmp_path: Path) -> None:
     text = manual()
     small_index.add({"manual.md": text})
-    uri = f"file:{minilm_gguf}"
+    uri = f"file:{minilm_onnx}"
     asked = [QUESTION, PARAPHRASE, *NONSENSE]
     found = asyncio.run(embedded(small_index, uri, asked, tmp_path))
     nonsense = {uri: found[2:]}

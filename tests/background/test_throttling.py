@@ -99,9 +99,9 @@ def test_room_on_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_backlog_waits_for_mains_power(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
+async def test_the_backlog_waits_for_mains_power(supply: Supply, short_tmp: Path, minilm_onnx: Path) -> None:
     supply.plug(False)
-    places = _places(short_tmp, minilm_gguf)
+    places = _places(short_tmp, minilm_onnx)
     served = await composition.start(places, Stats(), Control())
     try:
         await served.freshness.refresh(["notes"], embedded=True)
@@ -116,9 +116,9 @@ async def test_the_backlog_waits_for_mains_power(supply: Supply, short_tmp: Path
 
 
 @pytest.mark.slow
-async def test_a_setting_that_uses_the_battery(supply: Supply, short_tmp: Path, minilm_gguf: Path) -> None:
+async def test_a_setting_that_uses_the_battery(supply: Supply, short_tmp: Path, minilm_onnx: Path) -> None:
     supply.plug(False)
-    places = _places(short_tmp, minilm_gguf, "models: {embed_on_battery: true}\n")
+    places = _places(short_tmp, minilm_onnx, "models: {embed_on_battery: true}\n")
     served = await composition.start(places, Stats(), Control())
     try:
         await served.freshness.refresh(["notes"], embedded=True)
@@ -129,12 +129,12 @@ async def test_a_setting_that_uses_the_battery(supply: Supply, short_tmp: Path, 
 
 @pytest.mark.slow
 async def test_the_backlog_waits_for_disk_space_and_continues_by_itself(
-    short_tmp: Path, minilm_gguf: Path, monkeypatch: pytest.MonkeyPatch
+    short_tmp: Path, minilm_onnx: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = shutil.disk_usage(short_tmp)._replace(total=1000, free=9)
     monkeypatch.setattr("shutil.disk_usage", lambda _: full)  # the system's edge
     monkeypatch.setattr("gnod.background.throttling.CHECK_AGAIN_S", 0.05)
-    places = _places(short_tmp, minilm_gguf)
+    places = _places(short_tmp, minilm_onnx)
     served = await composition.start(places, Stats(), Control())
     try:
         told: list[BacklogState] = []

@@ -24,13 +24,13 @@ NOTES = {
 
 
 @pytest.fixture(scope="module")
-def site(browser: object, minilm_gguf: Path, measured_models: Path) -> Iterator[Site]:
+def site(browser: object, minilm_onnx: Path, measured_models: Path) -> Iterator[Site]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         machine.write(**NOTES)
         machine.config.parent.mkdir(exist_ok=True)
         machine.config.write_text(
-            f'models: {{embed: "file:{minilm_gguf}", rerank: none, expand: none, answer: none}}\n'
+            f'models: {{embed: "file:{minilm_onnx}", rerank: none, expand: none, answer: none}}\n'
             f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
         )
         machine.ok("index")

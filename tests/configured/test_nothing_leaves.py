@@ -151,7 +151,7 @@ def calls(world: World) -> dict[str, Callable[[], Awaitable[Any]]]:
         "recall": lambda: call("memory.search", memory_wire.MemorySearchParams(query="heron")),
         "doctor": lambda: call("doctor.run", NoParams()),
         "status": lambda: call("index.status", index_wire.IndexStatusParams()),
-        "models": lambda: call("models.list", models_wire.ModelsListParams()),
+        "models": lambda: call("models.list", NoParams()),
         "take the model": lambda: call("models.pull", models_wire.ModelsPullParams(models=[world.old.uri], force=True)),
         "embed": world.sync,
     }

@@ -23,8 +23,6 @@ OURS_AND_PYTHONS = sys.stdlib_module_names | {"gnod", "gnoctl", "compression"}
 # docs/ocr.md names this package: who wants HEIC pictures installs it.
 USED_IF_INSTALLED = {"pillow_heif"}
 LOADED_BY_NAME = {
-    "onnxruntime",  # rapidocr works with any of several runtimes, and requires none
-    "pip",  # in a process of its own
     "pyspellchecker",  # its word lists
     *(language.grammar.partition(".")[0].replace("_", "-") for language in LANGUAGES),
 }

@@ -37,7 +37,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture
 def machine(short_tmp: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     with Machine(short_tmp) as machine:
-        if "minilm_gguf" in request.fixturenames:
+        if "minilm_onnx" in request.fixturenames:
             machine.place(request.getfixturevalue("measured_models"))
         yield machine
 
@@ -72,14 +72,14 @@ def busy() -> Iterator[Machine]:
 
 
 @pytest.fixture(scope="module")
-def sample(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def sample(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with the sample folder and notes in other scripts, embedded, and without a model for answers."""
     with temporary_machine() as machine:
         machine.place(measured_models)
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         for name, text in OTHER_SCRIPTS.items():
             (machine.notes / name).write_text(text)
-        machine.configure(embed=minilm_gguf)
+        machine.configure(embed=minilm_onnx)
         machine.ok("index")
         machine.ok("embed")
         yield machine

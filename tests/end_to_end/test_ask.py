@@ -39,10 +39,10 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def shared(minilm_gguf: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def shared(minilm_onnx: Path, smollm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
-        machine.configure(embed=minilm_gguf, answer=smollm_gguf)
+        machine.configure(embed=minilm_onnx, answer=smollm_gguf)
         yield machine
 
 

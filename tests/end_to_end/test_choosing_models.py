@@ -30,7 +30,7 @@ def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str
     folder = tmp_path_factory.mktemp("repositories")
     made = {
         EMBEDDER: replicas.write(folder / "embedder", replicas.EMBEDDERS["bert-dense"]),
-        RERANKER: replicas.write(folder / "reranker", replicas.RERANKERS["modernbert-modules"]),
+        RERANKER: replicas.write(folder / "reranker", replicas.RERANKERS["bert"]),
     }
     return {
         name: {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
@@ -66,7 +66,7 @@ def test_init_without_a_terminal_downloads_nothing_and_says_why(machine: Machine
     assert "slim" in why
     assert cost.startswith("to download: mdbr-leaf-ir ")
     assert "embedding 1 chunk takes about " in cost
-    assert "tokens/s measured here" in cost
+    assert " tokens/s" in cost
     assert done.stderr.endswith(f"{KEYWORDS}\n")
     assert machine.config.read_text().endswith("models:\n  preset: small\n")
     assert machine.paths("harbour") == ["ferry.md"]
@@ -84,8 +84,6 @@ def test_yes_downloads_what_search_needs(machine: Machine, hub: HubImitation) ->
     # The generator, a gigabyte, is not needed for search; this hub does not have it either.
     generator = listed[str(PRESETS["small"]["answer"])]
     assert not generator["installed"]
-    assert not generator["size_is_known"]
-    assert "has no repository" in generator["size_problem"]
     machine.ok("embed")
     assert [hit["path"] for hit in machine.json("vsearch", "a ship")["hits"]] == ["ferry.md"]
 
@@ -108,12 +106,13 @@ def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubIm
     machine.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
     done = machine.run("init", str(machine.notes), "--yes")
     assert done.returncode == 0
-    assert "Not everything can be downloaded now: no connection to 127.0.0.1:1" in done.stderr
-    assert done.stderr.endswith(f"{KEYWORDS}\n")
+    assert "The download failed: no connection to 127.0.0.1:1" in done.stderr
+    assert KEYWORDS in done.stderr
+    # The package index may still have something; here it has not either.
+    assert "small would be better: run `gnoctl models use auto` when the hub can be reached" in done.stderr
+    assert machine.config.read_text().endswith("preset: mini-multilingual\n")
     assert machine.paths("harbour") == ["ferry.md"]
-    listed = machine.run("models", "list")
-    assert "~92.0 MB" in listed.stdout
-    assert "Not all sizes are known: no connection to 127.0.0.1:1" in listed.stderr
+    assert "~91.0 MB" in machine.run("models", "list").stdout
 
 
 def test_the_languages_of_the_folder_decide(machine: Machine) -> None:
@@ -124,7 +123,7 @@ def test_the_languages_of_the_folder_decide(machine: Machine) -> None:
     machine.quiet()
     chosen = machine.json("models", "use", "auto")
     assert (chosen["preset"], chosen["languages"]) == ("small-multilingual", ["de", "en"])
-    assert {"preset": "small", "reason": "languages", "problem": None} in chosen["better"]
+    assert {"preset": "small", "reason": "languages"} in chosen["better"]
     assert machine.run("init", "--preset", "tiny").returncode == 1
 
 
@@ -142,9 +141,3 @@ def test_a_question_at_the_terminal(machine: Machine, hub: HubImitation, reply: 
     assert (f"downloaded hf:{EMBEDDER}" in terminal.shown) == downloads
     assert (KEYWORDS in terminal.shown) != downloads
     assert bool(hub.downloads) == downloads
-
-
-def test_the_folder_of_measurements_is_removed(machine: Machine, tmp_path: Path) -> None:
-    machine.environment["TMPDIR"] = str(tmp_path)
-    machine.ok("init", str(machine.notes))
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith("gnod-speed-")]

@@ -23,7 +23,7 @@ PLACES = {"notes/a.md", "notes/b/a.md", "notes/old/2024/a.md", "more/a.md"}
 
 
 @pytest.fixture(scope="module")
-def copied(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def copied(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     with temporary_machine() as machine:
         machine.place(measured_models)
         more = machine.folder / "more"
@@ -32,7 +32,7 @@ def copied(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
         (more / "a.md").write_text(KAYAK)
         for number in range(12):
             (more / f"other{number}.md").write_text(f"# Boats {number}\n\nA kayak and {number} boats at the pier.\n")
-        machine.configure(more, embed=minilm_gguf)
+        machine.configure(more, embed=minilm_onnx)
         machine.ok("update")
         machine.ok("embed")
         yield machine

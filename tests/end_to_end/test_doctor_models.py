@@ -42,19 +42,18 @@ def test_a_missing_model_has_a_remedy(machine: Machine) -> None:
     assert "`gnoctl ask` cannot answer" in others[1]["message"]
     assert found["inference worker"]["message"] == "off"
     assert found["sqlite-vec"]["status"] == "ok"
-    assert found["pip"]["status"] == "ok"
 
 
-def test_an_installed_model_is_tested(machine: Machine, minilm_gguf: Path) -> None:
-    use(machine, minilm_gguf)
-    asked = checks(machine)[f"model {minilm_gguf.stem}"]
+def test_an_installed_model_is_tested(machine: Machine, minilm_onnx: Path) -> None:
+    use(machine, minilm_onnx)
+    asked = checks(machine)[f"model {minilm_onnx.parent.name}"]
     assert asked["status"] == "ok"
     assert "embeds a query in" in asked["message"]
     assert "384 dimensions" in asked["message"]
 
     os.kill(machine.json("status")["inference"]["pid"], signal.SIGKILL)
     found = checks(machine)
-    assert found[f"model {minilm_gguf.stem}"]["status"] == "ok"
+    assert found[f"model {minilm_onnx.parent.name}"]["status"] == "ok"
     assert found["inference worker"]["status"] == "warning"
     assert "crashed once since the daemon started, last: signal SIGKILL" in found["inference worker"]["message"]
 

@@ -120,11 +120,11 @@ def test_a_cleanup_without_disk_space_fails_and_loses_nothing(disk: Disk) -> Non
 
 
 @pytest.mark.stress
-def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, minilm_gguf: Path) -> None:
+def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, minilm_onnx: Path) -> None:
     machine = disk.machine
     machine.config.parent.mkdir()
     machine.config.write_text(
-        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_gguf}"}}}}\n'
+        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_onnx}"}}}}\n'
     )
     disk.start()
     machine.ok("pause")

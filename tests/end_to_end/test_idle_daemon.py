@@ -19,11 +19,11 @@ pytestmark = [
 _LOOK_S = 12.0
 
 
-def test_it_wakes_up_less_than_once_a_second(machine: Machine, minilm_gguf: Path) -> None:
+def test_it_wakes_up_less_than_once_a_second(machine: Machine, minilm_onnx: Path) -> None:
     machine.write(a_md="# Zebra\n", folder__b_md="# Lion\n")
     machine.config.parent.mkdir(parents=True, exist_ok=True)
     machine.config.write_text(
-        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_gguf}"}}}}\n'
+        f'collections:\n  - {{name: notes, path: {machine.notes}, models: {{embed: "file:{minilm_onnx}"}}}}\n'
     )
     machine.ok("update")
     machine.ok("embed")

@@ -215,5 +215,5 @@ def test_incremental_equals_from_scratch(machine: Machine, examples: int) -> Non
 
 
 @pytest.mark.stress
-def test_with_vectors(machine: Machine, minilm_gguf: Path) -> None:
-    run(machine, max(EXAMPLES // 4, 4), minilm_gguf)
+def test_with_vectors(machine: Machine, minilm_onnx: Path) -> None:
+    run(machine, max(EXAMPLES // 4, 4), minilm_onnx)

@@ -299,8 +299,8 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     deaf.stderr.close()
 
 
-async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
-    machine.configure(embed=minilm_gguf, answer=smollm_gguf)
+async def test_progress_and_cancelling_reach_the_daemon(machine: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
+    machine.configure(embed=minilm_onnx, answer=smollm_gguf)
     machine.write(
         cat_md="# Cats\n\nThe kitten is called Miso. It sleeps on the sofa all day.\n",
         dog_md="# Dogs\n\nThe puppy is called Bruno. It sleeps in the hall.\n",

@@ -33,12 +33,12 @@ FIELDS = {"id", "text", "vector", "rerank", "type", "time", "topics", "complete"
 
 
 @pytest.fixture(scope="module")
-def filled(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def filled(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with MEMORIES and models, for tests that change nothing."""
     with temporary_machine() as machine:
         machine.place(measured_models)
         give_keyring(machine)
-        configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
+        configure(machine, embed=minilm_onnx, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
         machine.ok("daemon", "start")
         store_all(machine)
         yield machine
@@ -266,9 +266,9 @@ def test_cancelled_requests_leave_complete_memories(keeper: Machine) -> None:
     assert keeper.call("memory.list", limit=100) == before
 
 
-def test_nothing_is_anywhere_in_clear(machine: Machine, minilm_gguf: Path) -> None:
+def test_nothing_is_anywhere_in_clear(machine: Machine, minilm_onnx: Path) -> None:
     give_keyring(machine)
-    configure(machine, embed=minilm_gguf, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
+    configure(machine, embed=minilm_onnx, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
     secrets = ["quartermaster", "bosunwhistle", "capstanlocker", "kedgeanchor", "halyardrope", "gunwalerail"]
     machine.ok("remember", "The quartermaster hides the key", "--topic", "bosunwhistle", "--namespace", "capstanlocker")
     for number in range(8):

@@ -46,21 +46,21 @@ def ranker(short_tmp: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mini(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def mini(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with the notes embedded, for tests that change nothing."""
     with temporary_machine() as machine:
         machine.place(measured_models)
-        yield embedded(machine, minilm_gguf)
+        yield embedded(machine, minilm_onnx)
 
 
 @pytest.fixture
-def own(machine: Machine, minilm_gguf: Path) -> Machine:
+def own(machine: Machine, minilm_onnx: Path) -> Machine:
     """The same for one test, which may change it."""
-    return embedded(machine, minilm_gguf)
+    return embedded(machine, minilm_onnx)
 
 
-def embedded(machine: Machine, minilm_gguf: Path) -> Machine:
-    use(machine, embed=minilm_gguf)
+def embedded(machine: Machine, minilm_onnx: Path) -> Machine:
+    use(machine, embed=minilm_onnx)
     machine.write(**NOTES)
     (machine.folder / "german" / "kran.md").write_text(
         "# Turmdrehkran\n\nDer Turmdrehkran muss bei starkem Wind stillgelegt werden, sonst kippt er auf die Straße.\n"
@@ -167,8 +167,8 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
     assert "keyword search only: the embedding model did not answer" in mini.ok("query", "kitten", "--budget", "0")
 
 
-def test_reading_again(own: Machine, minilm_gguf: Path, ranker: Path) -> None:
-    add(own, "rerank", embed=minilm_gguf, rerank=ranker)
+def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
+    add(own, "rerank", embed=minilm_onnx, rerank=ranker)
     plain = own.json("query", "number E4711", "--no-rerank")["hits"]
     assert plain[0]["path"] == "ops/valve.md"
     said = stages(own, "number E4711", "--budget", "60")
@@ -184,9 +184,9 @@ def test_reading_again(own: Machine, minilm_gguf: Path, ranker: Path) -> None:
     assert stages(own, "number E4711", "--no-rerank")["rerank"]["why"] == "turned off"
 
 
-def test_other_words(own: Machine, minilm_gguf: Path, smollm_gguf: Path) -> None:
+def test_other_words(own: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
     query = "animals in the shade"  # the model soon finishes what it writes about it
-    add(own, "expand", query=query, embed=minilm_gguf, expand=smollm_gguf)
+    add(own, "expand", query=query, embed=minilm_onnx, expand=smollm_gguf)
     first = stages(own, query, "--budget", "60")["expand"]
     if "why" in first:
         assert "time" in first["why"], "a busy machine may be too slow for it"
@@ -241,8 +241,8 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
 
 
 @pytest.mark.stress
-def test_every_query_answers_while_the_worker_is_killed(own: Machine, minilm_gguf: Path, ranker: Path) -> None:
-    add(own, "rerank", embed=minilm_gguf, rerank=ranker)
+def test_every_query_answers_while_the_worker_is_killed(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
+    add(own, "rerank", embed=minilm_onnx, rerank=ranker)
     found(own, "pets that rest", "--budget", "60")
     command = [sys.executable, "-m", "gnoctl", "query", "kitten that rests", "--json", "--explain", "--budget", "5"]
     over = threading.Event()

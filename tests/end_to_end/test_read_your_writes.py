@@ -105,10 +105,10 @@ def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
         assert [hit["path"] for hit in found["hits"]] == [f"n{number}.md"]
 
 
-def test_removing_a_collection_fails_only_searches_that_name_it(machine: Machine, minilm_gguf: Path) -> None:
+def test_removing_a_collection_fails_only_searches_that_name_it(machine: Machine, minilm_onnx: Path) -> None:
     guest = machine.folder / "guest"
     guest.mkdir()
-    machine.configure(embed=minilm_gguf)
+    machine.configure(embed=minilm_onnx)
     machine.write(zebra_md="# Zebra\n\nIt grazes.\n")
     machine.ok("embed")
     for number in range(1500):

@@ -19,11 +19,11 @@ HINDI = "# बंदरगाह\n\nतेज़ हवा में क्र�
 
 
 @pytest.fixture(scope="module")
-def harbour(minilm_gguf: Path, measured_models: Path) -> Iterator[Machine]:
+def harbour(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
     """A machine with 60 notes, each about one part with one fault, and one note in Hindi; all embedded."""
     with temporary_machine() as machine:
         machine.place(measured_models)
-        use(machine, embed=minilm_gguf)
+        use(machine, embed=minilm_onnx)
         for part in PARTS:
             for number, fault in enumerate(FAULTS):
                 text = (
@@ -80,7 +80,7 @@ def test_a_query_in_a_script_that_the_model_cannot_read_is_left_to_keywords(harb
 
 
 def test_a_model_is_measured_when_a_query_first_needs_it(machine: Machine) -> None:
-    use(machine, embed=tiny_embedder.write(machine.folder / "tiny.gguf"))
+    use(machine, embed=tiny_embedder.write(machine.folder / "tiny"))
     (machine.notes / "crane.md").write_text("# Кран\n\nПри сильном ветре кран останавливают.\n")
     machine.ok("index")
     machine.ok("embed")

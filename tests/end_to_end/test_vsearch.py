@@ -37,8 +37,8 @@ def use(machine: Machine, **models: Path) -> None:
 
 
 @pytest.fixture
-def mini(machine: Machine, minilm_gguf: Path) -> Machine:
-    use(machine, notes=minilm_gguf)
+def mini(machine: Machine, minilm_onnx: Path) -> Machine:
+    use(machine, notes=minilm_onnx)
     return machine
 
 
@@ -206,28 +206,28 @@ def test_pause_holds_over_a_restart(mini: Machine) -> None:
     assert found(mini, "ship at sea")[0] == "boat.md"
 
 
-def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_gguf: Path, e5_gguf: Path) -> None:
+def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_onnx: Path, e5_onnx: Path) -> None:
     mini.write(**NOTES)
     mini.ok("index")
     mini.ok("embed")
     mini.ok("pause")
-    use(mini, notes=e5_gguf)
+    use(mini, notes=e5_onnx)
     (notes,) = status(mini)["collections"]
-    assert (notes["model"], notes["next_model"]) == (f"file:{minilm_gguf}", f"file:{e5_gguf}")
+    assert (notes["model"], notes["next_model"]) == (f"file:{minilm_onnx}", f"file:{e5_onnx}")
     assert found(mini, "pets that rest")[0] == "cat.md"
     assert "serves searches until" in mini.ok("status")
     mini.ok("resume")
     mini.ok("embed")
     (notes,) = status(mini)["collections"]
-    assert (notes["model"], notes["next_model"], notes["embedded"]) == (f"file:{e5_gguf}", None, 3)
-    assert found(mini, "Haustiere, die ruhen")[0] == "cat.md", "this one knows German"
+    assert (notes["model"], notes["next_model"], notes["embedded"]) == (f"file:{e5_onnx}", None, 3)
+    assert found(mini, "eine schlafende Katze")[0] == "cat.md", "this one knows German"
     with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
         assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
         assert database.execute("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'vec_????????'").fetchone() == (0,)
 
 
-def test_each_collection_its_own_model(machine: Machine, minilm_gguf: Path, e5_gguf: Path) -> None:
-    use(machine, notes=minilm_gguf, german=e5_gguf)
+def test_each_collection_its_own_model(machine: Machine, minilm_onnx: Path, e5_onnx: Path) -> None:
+    use(machine, notes=minilm_onnx, german=e5_onnx)
     machine.write(**NOTES)
     (machine.folder / "german" / "katze.md").write_text("# Katzen\n\nDas Kätzchen schläft den ganzen Tag.\n")
     machine.ok("index")

@@ -109,12 +109,12 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_by_meaning(tmp_path: Path, minilm_gguf: Path) -> None:
+def test_by_meaning(tmp_path: Path, minilm_onnx: Path) -> None:
     folder = tiny.write(tmp_path / "tiny")
-    done = _bench(folder, "--mode", "vector", "--model", f"file:{minilm_gguf}", "--json")
+    done = _bench(folder, "--mode", "vector", "--model", f"file:{minilm_onnx}", "--json")
     assert done.returncode == 0
     [summary] = json.loads(done.stdout)["runs"]
-    assert (summary["mode"], summary["model"]) == ("vector", f"file:{minilm_gguf}")
+    assert (summary["mode"], summary["model"]) == ("vector", f"file:{minilm_onnx}")
     assert summary["measures"]["R@100"] == 1, "every document is found, near or far"
     assert summary["measures"]["nDCG@10"] > 0.5
     missing = _bench(folder, "--mode", "vector")

@@ -30,13 +30,13 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def measured(
-    tmp_path: Path, models: Path, minilm_gguf: Path, measured_models: Path
+    tmp_path: Path, models: Path, minilm_onnx: Path, measured_models: Path
 ) -> Callable[..., tuple[int, str, str]]:
     """Run `gnod bench` on the tiny collection. Returns status, output and errors."""
     shutil.copytree(measured_models, models)
 
     def run(*words: str) -> tuple[int, str, str]:
-        return measure(tiny.write(tmp_path / "tiny"), f"--model=file:{minilm_gguf}", *words)
+        return measure(tiny.write(tmp_path / "tiny"), f"--model=file:{minilm_onnx}", *words)
 
     return run
 
@@ -97,7 +97,7 @@ def test_evidence_is_measured(measured: Callable[..., tuple[int, str, str]], tmp
 
 
 def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
-    tmp_path: Path, models: Path, minilm_gguf: Path, measured_models: Path
+    tmp_path: Path, models: Path, minilm_onnx: Path, measured_models: Path
 ) -> None:
     shutil.copytree(measured_models, models)
     folder = tiny.write(tmp_path / "tiny")
@@ -118,7 +118,7 @@ def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\ncrane\tcrane\t1\ncat\tcat\t-1\n")
     unanswerable = {"_id": "who", "text": "Which submarine won the regatta?"}
     (folder / "unanswerable.jsonl").write_text(json.dumps(unanswerable) + "\n")
-    words = [str(folder), f"--model=file:{minilm_gguf}", "--mode=hybrid"]
+    words = [str(folder), f"--model=file:{minilm_onnx}", "--mode=hybrid"]
     status, out, _ = measure(*words, "--json")
     assert status == 0
     assert _by_mode(out)["hybrid"]["abstention"] == {
@@ -133,7 +133,7 @@ def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
 
 
 def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
-    model = tiny_embedder.write(tmp_path / "tiny.gguf")
+    model = tiny_embedder.write(tmp_path / "tiny")
     folder = tiny.write(tmp_path / "tiny")
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "half", "text": "чайник"}) + "\n")
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nhalf\tdesk\t1\n")
@@ -176,11 +176,11 @@ def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Calla
     assert [bool(run.get("expand")) for run in runs.values()] == [True, False]
 
 
-def test_unsuitable_models_are_refused(minilm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
     """The search itself would go on without them, and the figures would be those of something else."""
     for option, message in [
-        (f"--rerank=file:{minilm_gguf}", "gnoctl: the model has no classification head"),
-        (f"--expand=file:{minilm_gguf}", "gnoctl: the model does not write text"),
+        (f"--rerank=file:{minilm_onnx}", "gnoctl: the model has no classification head"),
+        (f"--expand=file:{minilm_onnx}", "gnoctl: the model does not write text"),
         ("--rerank=file:/nowhere/x.gguf", "gnoctl: the model file:/nowhere/x.gguf is not on this machine yet"),
     ]:
         status, out, err = measured("--mode=hybrid", option, "--quiet")

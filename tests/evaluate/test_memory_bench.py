@@ -30,14 +30,14 @@ QUESTIONS = [
 ]
 
 
-def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minilm_gguf: Path) -> None:
+def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minilm_onnx: Path) -> None:
     monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
     folder = tmp_path / "few"
     folder.mkdir()
     for name, rows in (("memories", MEMORIES), ("queries", QUESTIONS)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = ["--memory", f"--model=file:{minilm_gguf}", str(folder)]
+    words = ["--memory", f"--model=file:{minilm_onnx}", str(folder)]
 
     status, out, _ = measure(*words, "--json")
     assert status == 0

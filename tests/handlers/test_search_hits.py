@@ -141,17 +141,17 @@ def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex)
     [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")],
 )
 def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
-    small_index: SmallIndex, minilm_gguf: Path, query: str, piece: int, opening: str
+    small_index: SmallIndex, minilm_onnx: Path, query: str, piece: int, opening: str
 ) -> None:
     path = "meetings/2026-10-12-retrospective.md"
     text = (SAMPLES / path).read_text()
     small_index.add({path: text})
-    asyncio.run(embed_all(small_index, minilm_gguf))
-    uri = f"file:{minilm_gguf}"
+    asyncio.run(embed_all(small_index, minilm_onnx))
+    uri = f"file:{minilm_onnx}"
 
     async def query_vectors() -> QueryVectors:
-        async with bench(small_index, embed=minilm_gguf) as asked:
-            rows = await made(Embedder, minilm_gguf, asked.inference).texts([query], [])
+        async with bench(small_index, embed=minilm_onnx) as asked:
+            rows = await made(Embedder, minilm_onnx, asked.inference).texts([query], [])
             return QueryVectors({uri: rows}, {"notes": uri})
 
     def work(vectors: QueryVectors, connection: Connection) -> Hit:

@@ -123,8 +123,8 @@ class TestLocking:
             # A thread that has just answered may still hold its last task.
             await until(lambda: gc.collect() >= 0 and held() is None)
 
-    async def test_locking_during_other_requests(self, tmp_path: Path, minilm_gguf: Path) -> None:
-        async with serving(tmp_path, embed=minilm_gguf) as served:
+    async def test_locking_during_other_requests(self, tmp_path: Path, minilm_onnx: Path) -> None:
+        async with serving(tmp_path, embed=minilm_onnx) as served:
             memories = await served.service.memories()
             done = []
 
@@ -168,20 +168,20 @@ class TestLocking:
 
 
 class TestModels:
-    async def test_memories_are_embedded_when_the_model_is_installed(self, tmp_path: Path, minilm_gguf: Path) -> None:
-        async with serving(tmp_path, embed=tmp_path / "model.gguf") as served:
+    async def test_memories_are_embedded_when_the_model_is_installed(self, tmp_path: Path, minilm_onnx: Path) -> None:
+        async with serving(tmp_path, embed=tmp_path / "minilm" / "model.onnx") as served:
             memories = await served.service.memories()
             await memories.store([DRAFT._replace(text=f"text {n}") for n in range(12)])
             assert memories.resident.unembedded == 12
-            os.link(minilm_gguf, tmp_path / "model.gguf")
+            (tmp_path / "minilm").symlink_to(minilm_onnx.parent)
             served.service.models_changed()
             await until(lambda: memories.resident.unembedded == 0)
 
-    async def test_a_search_retries_failed_embeddings(self, tmp_path: Path, minilm_gguf: Path) -> None:
-        async with serving(tmp_path, embed=tmp_path / "model.gguf") as served:
+    async def test_a_search_retries_failed_embeddings(self, tmp_path: Path, minilm_onnx: Path) -> None:
+        async with serving(tmp_path, embed=tmp_path / "minilm" / "model.onnx") as served:
             memories = await served.service.memories()
             await memories.store([DRAFT])
-            os.link(minilm_gguf, tmp_path / "model.gguf")
+            (tmp_path / "minilm").symlink_to(minilm_onnx.parent)
             found = await served.service.recall("code", SEARCH, [], 1.0)
             assert any("not embedded yet" in note for note in found.notes)
             await until(lambda: memories.resident.unembedded == 0)
@@ -279,13 +279,13 @@ def assert_nothing_in(folder: Path, secrets: list[bytes]) -> None:
 
 @pytest.mark.parametrize("with_passphrase", [False, True])
 async def test_nothing_is_left_in_clear(
-    tmp_path: Path, keyring_file: Path, minilm_gguf: Path, monkeypatch: pytest.MonkeyPatch, with_passphrase: bool
+    tmp_path: Path, keyring_file: Path, minilm_onnx: Path, monkeypatch: pytest.MonkeyPatch, with_passphrase: bool
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     logs.configure(tmp_path / "gnod.log", "debug")
     secrets = [secret.encode() for secret in SECRETS] + [secret.encode("utf-16-le") for secret in SECRETS]
     try:
-        async with serving(tmp_path, embed=minilm_gguf) as served:
+        async with serving(tmp_path, embed=minilm_onnx) as served:
             if with_passphrase:
                 await served.service.unlock(PASSPHRASE)
             memories = await served.service.memories()

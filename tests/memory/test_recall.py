@@ -36,8 +36,8 @@ async def recalled(service: MemoryService, query: str, *namespaces: str, deep: b
     return await service.recall(query, DEEP_SEARCH if deep else SEARCH, namespaces, ENOUGH_S)
 
 
-async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
-    async with serving(tmp_path, embed=minilm_gguf) as served:
+async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm_onnx: Path) -> None:
+    async with serving(tmp_path, embed=minilm_onnx) as served:
         service = served.service
         memories = await service.memories()
         await memories.store([*DRAFTS, PUBLISHED])
@@ -88,10 +88,10 @@ async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm
         assert any("damaged on the disk" in note for note in found.notes)
 
 
-async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
+async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path, minilm_onnx: Path) -> None:
     ranker = CrossEncoder(SEED)
     path = ranker.write(tmp_path / "tiny.gguf")
-    async with serving(tmp_path, embed=minilm_gguf, rerank=path) as served:
+    async with serving(tmp_path, embed=minilm_onnx, rerank=path) as served:
         memories = await served.service.memories()
         few = [MemoryDraft("one", "fact", ["few"]), MemoryDraft("two", "result", ["few"], "team")]
         await memories.store(few)
@@ -135,8 +135,8 @@ async def test_without_any_model(tmp_path: Path, keyring_file: Path) -> None:
         assert (await recalled(served.service, "nothing of it")).hits == []
 
 
-async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
-    async with serving(tmp_path, embed=minilm_gguf) as served:
+async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file: Path, minilm_onnx: Path) -> None:
+    async with serving(tmp_path, embed=minilm_onnx) as served:
         memories = await served.service.memories()
         stored = await memories.store([MemoryDraft(f"boat {n} leaves", "fact", ["boats"]) for n in range(60)])
 

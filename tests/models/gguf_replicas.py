@@ -4,48 +4,59 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gguf
+import msgspec
 import numpy as np
 from gguf import TokenType
 
-from gnod.models import gguf_keys
-from gnod.models.supply.convert import gguf_file
-from gnod.models.supply.convert.architectures import ARCHITECTURES
-from gnod.models.supply.convert.gguf_file import TensorWeights, Value
-from gnod.models.supply.convert.repository import ConversionPlan
 from tests.models import replicas
+from tests.models.gguf import gguf_file
+from tests.models.gguf.architecture import Tensor
+from tests.models.gguf.architectures import ARCHITECTURES
+from tests.models.gguf.gguf_file import Value, Weights
 from tests.models.replicas import Replica
+from tests.models.tiny_bert import Floats
 
 
 def write(folder: Path, replica: Replica) -> Path:
     """Write the replica's file into the folder, in float32, and return it."""
-    # A language model has no modules; the plan is for its tensors only.
-    shaped = replica if replica.modules or "Causal" not in replica.config["architectures"][0] else _pooled(replica)
-    plan = ConversionPlan(replicas.write(folder / "model", shaped), "file:/replica")
-    tokenizer = json.loads((folder / "model" / "tokenizer.json").read_text(encoding="utf-8"))
-    fields = {name: value for name, value in plan.fields.items() if name != gguf_keys.SECOND_TEXT}
-    target = folder / "model.gguf"
-    architecture = ARCHITECTURES[replica.config["model_type"]].llama
-    tensors = [*plan.tensors]
-    if architecture == "gemma-embedding":
-        for number, weights in enumerate(replicas.weights(replica)[1].values(), 2):
-            matrix = weights["linear.weight"]
-            fields |= {
-                f"{{arch}}.dense_{number}_feat_{side}": size
-                for side, size in zip(("out", "in"), matrix.shape, strict=True)
-            }
-            tensors.append(TensorWeights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
+    model, modules = replicas.weights(replica)
+    tokenizer = json.loads((replicas.TOKENIZERS / f"{replica.tokenizer}.json").read_text(encoding="utf-8"))
+    architecture = msgspec.convert(replica.config, ARCHITECTURES[replica.config["model_type"]])
+    is_ranker = replica.config["architectures"][0].endswith("ForSequenceClassification")
+    fields = architecture.fields() | {"{arch}.pooling_type": int(_pooling(replica))}
+    fields |= architecture.head_fields() if is_ranker else {}
+    prefix = next(prefix for prefix in architecture.prefixes if prefix + architecture.first in model)
+    tensors = [weights(tensor, model, prefix) for tensor in architecture.tensors()]
+    tensors += [weights(tensor, model, "") for tensor in (architecture.head() if is_ranker else [])]
+    if architecture.llama == "gemma-embedding":
+        for number, module in enumerate(modules.values(), 2):
+            matrix = module["linear.weight"]
+            sides = zip(("out", "in"), matrix.shape, strict=True)
+            fields |= {f"{{arch}}.dense_{number}_feat_{side}": size for side, size in sides}
+            tensors.append(Weights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
     fields |= tokenizer_fields(tokenizer, replica.tokenizer)
-    gguf_file.write(target, architecture, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
+    target = folder / "model.gguf"
+    gguf_file.write(target, architecture.llama, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
     return target
 
 
-def _pooled(replica: Replica) -> Replica:
-    return replica._replace(modules=("Pooling:lasttoken",))
+def weights(tensor: Tensor, model: Mapping[str, Floats], prefix: str) -> Weights:
+    """Return a tensor of the file, made of those of the model."""
+    made = tensor.make(*(model[prefix + name] for name in tensor.sources))
+    return Weights(tensor.name, tensor.shape, partial(np.asarray, made), exact=tensor.exact)
+
+
+def _pooling(replica: Replica) -> gguf.PoolingType:
+    if replica.config["architectures"][0].endswith("ForSequenceClassification"):
+        return gguf.PoolingType.RANK
+    kinds = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
+    return kinds[(replica.modules or ("Pooling:lasttoken",))[0].partition(":")[2]]
 
 
 def tokenizer_fields(tokenizer: dict[str, Any], name: str) -> dict[str, Value]:

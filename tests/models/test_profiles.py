@@ -22,11 +22,23 @@ NOMIC = profile_of("hf:nomic-ai/nomic-embed-text-v1.5-GGUF:Q8_0")
         (PRESETS["mini-multilingual"]["embed"], "query: wind", "passage: Cranes > Wind\nStop at 20 m/s."),
         (
             PRESETS["slim"]["embed"],
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: wind",
+            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:wind",
             "Cranes > Wind\nStop at 20 m/s.",
         ),
         (PRESETS["multilingual"]["embed"], "wind", "Cranes > Wind\nStop at 20 m/s."),
-        ("file:/models/own.gguf", "wind", "title: Cranes > Wind | text: Stop at 20 m/s."),
+        ("file:/models/own.gguf", "wind", "Cranes > Wind\nStop at 20 m/s."),
+        *(
+            (uri, "Represent this sentence for searching relevant passages: wind", "Cranes > Wind\nStop at 20 m/s.")
+            for uri in (
+                "hf:CompendiumLabs/bge-small-en-v1.5-gguf:Q8_0",
+                "hf:mixedbread-ai/mxbai-embed-large-v1/gguf/mxbai-embed-large-v1-f16.gguf",
+                "file:/models/snowflake-arctic-embed-s.gguf",
+                "http://127.0.0.1:1/v1#bge-base-en-v1.5",
+            )
+        ),
+        ("file:/models/snowflake-arctic-embed-l-v2.0.gguf", "query: wind", "Cranes > Wind\nStop at 20 m/s."),
+        ("file:/models/granite-embedding-125m.gguf", "wind", "Cranes > Wind\nStop at 20 m/s."),
+        ("https://api.openai.com/v1#text-embedding-3-small", "wind", "Cranes > Wind\nStop at 20 m/s."),
         (
             "hf:ggml-org/embeddinggemma-300M-GGUF/embeddinggemma-300M-Q8_0.gguf",
             "task: search result | query: wind",
@@ -76,7 +88,8 @@ def test_a_heading_at_the_start_of_the_text_is_not_repeated() -> None:
         apply_document_template(profile, EmbeddingText("Cranes", "Cranes", "# Cranes\n\nTall.")) == "# Cranes\n\nTall."
     )
     assert apply_document_template(profile, EmbeddingText("", "", "Tall.")) == "Tall."
-    assert apply_document_template(Profile(), EmbeddingText("", "", "Tall.")) == "title: none | text: Tall."
+    gemma = profile_of("file:/models/embeddinggemma-300M.gguf")
+    assert apply_document_template(gemma, EmbeddingText("", "", "Tall.")) == "title: none | text: Tall."
 
 
 def test_compatibility_characters_are_folded_for_e5() -> None:

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.prompts import TemplatePrompts
 from gnod.models.run.llama.ranking import RankingEngine
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.stop import Stop
 from tests.models.tiny_ranker import POSITIONS, CrossEncoder, Qwen3Ranker
 
 pytestmark = pytest.mark.slow

@@ -77,8 +77,8 @@ def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_minilm_reads(minilm_gguf: Path, measured_models: Path) -> None:
-    files, uri = ModelFiles(measured_models), f"file:{minilm_gguf}"
+def test_what_minilm_reads(minilm_onnx: Path, measured_models: Path) -> None:
+    files, uri = ModelFiles(measured_models), f"file:{minilm_onnx}"
     installed = files.find(uri)
     assert installed
     found = readability.load(files.readability_for(uri), installed)

@@ -9,8 +9,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from gnod.models.run.llama.library import KNOWN_PAIRS
-from gnod.models.supply.convert import repository
+from gnod.models.run.embedding import KNOWN_PAIRS
+from gnod.models.supply.encoders import repository
 from tests.models import tiny_bert
 
 _POSITIONS = 512
@@ -18,12 +18,12 @@ _POSITIONS = 512
 _SEED = 2
 
 
-def write(path: Path) -> Path:
-    """Write the model as a GGUF file and return it."""
+def write(folder: Path) -> Path:
+    """Write the model into a folder, ready to be used, and return its file."""
     known = {word for pair in KNOWN_PAIRS for text in pair for word in re.findall(r"\w+|[^\w\s]", text.lower())}
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(known)]
     weights = tiny_bert.tensors(_SEED, words=len(words), positions=_POSITIONS)
     config = tiny_bert.CONFIG | {"max_position_embeddings": _POSITIONS, "vocab_size": len(words)}
-    with tempfile.TemporaryDirectory() as folder:
-        repository.convert(tiny_bert.write(Path(folder), weights, config, words=words), path)
-    return path
+    with tempfile.TemporaryDirectory() as source:
+        repository.prepare(tiny_bert.write(Path(source), weights, config, words=words), folder)
+    return folder / "model.onnx"

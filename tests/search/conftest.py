@@ -14,11 +14,11 @@ from tests.small_index import SmallIndex
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory, minilm_gguf: Path) -> Iterator[SmallIndex]:
+def library(tmp_path_factory: pytest.TempPathFactory, minilm_onnx: Path) -> Iterator[SmallIndex]:
     """The notes with their vectors; nobody changes them."""
     index = SmallIndex(tmp_path_factory.mktemp("hybrid") / "i.sqlite")
     index.add(NOTES, language="en")
-    asyncio.run(embed_all(index, minilm_gguf))
+    asyncio.run(embed_all(index, minilm_onnx))
     yield index
     index.close()
 

@@ -288,7 +288,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=cached_model())
     options = parser.parse_args()
     if options.model is None:
-        sys.exit("no model found: run a test with `minilm_gguf` once, or pass --model")
+        sys.exit("no model found: run a test with `minilm_onnx` once, or pass --model")
     folder = Path(tempfile.mkdtemp(prefix="gnod-", dir="/tmp"))
     print(f"seed {options.seed}, {options.kills} kills, {options.documents} documents, in {folder}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

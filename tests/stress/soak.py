@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--answering", type=Path, default=cached_model("smollm"))
     options = parser.parse_args()
     if options.model is None:
-        sys.exit("no model found: run a test with `minilm_gguf` once, or pass --model")
+        sys.exit("no model found: run a test with `minilm_onnx` once, or pass --model")
     folder = Path(tempfile.mkdtemp(prefix="gnod-", dir="/tmp"))
     print(f"seed {options.seed}, {options.minutes:g} minutes, {options.documents} documents, in {folder}", flush=True)
     soak = Soak(folder, options.model, options.answering, options.seed, options.documents)

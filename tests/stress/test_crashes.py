@@ -27,8 +27,8 @@ SEED = int(os.environ.get("GNOD_CRASHES_SEED", "7"))
 
 @pytest.mark.stress
 @pytest.mark.timeout(600)
-def test_repeated_kills_lose_no_data(short_tmp: Path, minilm_gguf: Path) -> None:
-    crashes = Crashes(short_tmp, minilm_gguf, SEED, documents=40)
+def test_repeated_kills_lose_no_data(short_tmp: Path, minilm_onnx: Path) -> None:
+    crashes = Crashes(short_tmp, minilm_onnx, SEED, documents=40)
     try:
         crashes.run(KILLS)
     finally:

@@ -12,12 +12,12 @@ from tests.stress.soak import Soak
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(600)]
 
 
-def test_a_short_soak_finds_no_faults(short_tmp: Path, minilm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_soak_finds_no_faults(short_tmp: Path, minilm_onnx: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "MAX_GROWTH", 1.0)  # memory is stable only after minutes
     for name in ("REPORT_EVERY_S", "KILL_EVERY_S", "INVITE_EVERY_S"):
         monkeypatch.setattr(soak, name, 3.0)
     lines: list[str] = []
-    run = Soak(short_tmp, minilm_gguf, None, seed=1, documents=20)
+    run = Soak(short_tmp, minilm_onnx, None, seed=1, documents=20)
     try:
         run.run(10, lines.append)
         assert run.failures == []

@@ -56,7 +56,7 @@ _PACKAGES = [
     ("huggingface-hub", "downloads from the Hugging Face hub", True),
     ("cryptography", "memories", False),
     ("keyring", "the key of the memories", False),
-    ("gguf", "checks and conversion of downloaded models", True),
+    ("onnxruntime", "embedding and reranking with small models", True),
 ]
 
 
@@ -102,7 +102,6 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             await _memories(services.memory),
             _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
-            _pip(),
             _inotify(),
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
@@ -306,17 +305,6 @@ def _package(name: str, purpose: str, is_optional: bool) -> Check:
             name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", f"pip install {name}"
         )
     return Check(name, "ok", f"{version}, for {purpose}")
-
-
-def _pip() -> Check:
-    """Check for pip; that of ensurepip is used when the environment has none."""
-    from gnod.models.supply.fetch import pip
-
-    try:
-        version = ".".join(str(part) for part in pip.find().version)
-    except GnoError as error:
-        return Check("pip", "warning", error.message)
-    return Check("pip", "ok", f"{version}, for models of the Python package index")
 
 
 def _inotify() -> Check:

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
+from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory, ShuttingDown
 from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
@@ -43,7 +43,12 @@ class RequestFailed(InferenceFailed):
     """This request fails, or crashes the worker; others may succeed."""
 
 
-_ERRORS = {"corrupt": ModelCorrupt, "rejected": ModelRejected, "failed": RequestFailed}
+_ERRORS = {
+    "corrupt": ModelCorrupt,
+    "rejected": ModelRejected,
+    "memory": NotEnoughMemory,
+    "failed": RequestFailed,
+}
 
 
 class Embeddings(NamedTuple):
@@ -103,8 +108,8 @@ class Inference:
     async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
         """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.
 
-        Raises ModelCorrupt, ModelRejected, RequestFailed (the request failed or crashed the worker), InferenceFailed
-        (the worker does not start), ShuttingDown, and what `on_chunk` raises.
+        Raises ModelCorrupt, ModelRejected, NotEnoughMemory, RequestFailed (the request failed or crashed the worker),
+        InferenceFailed (the worker does not start), ShuttingDown, and what `on_chunk` raises.
         """
         request = msgspec.structs.replace(work, id=next(self._ids))
         with self.lease():

@@ -136,10 +136,10 @@ class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 
 class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """`kind`: the file is damaged, the model cannot do this, or another failure."""
+    """`kind`: the file is damaged, the model cannot do this, there is no memory for it, or another failure."""
 
     id: int
-    kind: Literal["corrupt", "rejected", "failed"]
+    kind: Literal["corrupt", "rejected", "memory", "failed"]
     message: str
 
 

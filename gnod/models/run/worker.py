@@ -1,7 +1,7 @@
 """The inference worker, `python -m gnod.models.run.worker`: keeps models loaded and computes with them.
 
-A child process, so that a crash inside llama.cpp does not end the daemon, and so that its memory is really freed when
-it ends.
+A child process, so that a crash inside llama.cpp or ONNX Runtime does not end the daemon, and so that its memory is
+really freed when it ends.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import msgspec
 
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
-from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory
+from gnod.models.encoder import ONNX
+from gnod.models.run import memory
+from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.llama import library
-from gnod.models.run.llama.embedding import EmbeddingEngine
 from gnod.models.run.llama.generation import GenerationEngine
-from gnod.models.run.llama.library import Stop
-from gnod.models.run.llama.ranking import RankingEngine
 from gnod.models.run.loaded_models import LoadedModels
 from gnod.models.run.messages import (
     Begun,
@@ -33,6 +33,7 @@ from gnod.models.run.messages import (
     FailedReply,
     Generate,
     Measure,
+    ModelSpec,
     ModelsReady,
     Rank,
     Request,
@@ -43,10 +44,13 @@ from gnod.models.run.messages import (
     Work,
     WorkerMessage,
 )
+from gnod.models.run.ranking import PairRanker
+from gnod.models.run.stop import Stop
 
-_KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "failed"]] = {
+_KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "memory", "failed"]] = {
     ModelCorrupt: "corrupt",
     ModelRejected: "rejected",
+    NotEnoughMemory: "memory",
     InferenceFailed: "failed",
 }
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
@@ -134,10 +138,10 @@ class Worker:
             self._interactive.add(request_id)
         try:
             self._send(self._run(job))
-        except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
+        except (ModelCorrupt, ModelRejected, NotEnoughMemory, InferenceFailed) as error:
             self._send(FailedReply(id=request_id, kind=_KINDS[type(error)], message=error.message))
         except MemoryError:
-            self._send(FailedReply(id=request_id, kind="failed", message="there is not enough memory for the model"))
+            self._send(FailedReply(id=request_id, kind="memory", message=memory.message(job.request.model)))
         finally:
             if is_interactive:
                 self._interactive.discard(request_id)
@@ -155,7 +159,7 @@ class Worker:
         return RequestDone(id=job.request.id)
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
-        with self._models.use(EmbeddingEngine, request.model) as engine:
+        with self._models.use(_embedding, request.model) as engine:
             vectors, tokens, unknown = engine.embed(
                 request.texts, interactive=request.interactive, count_unknown=request.count_unknown
             )
@@ -168,7 +172,7 @@ class Worker:
         )
 
     def _rank(self, request: Rank, stop: Stop) -> None:
-        with self._models.use(RankingEngine, request.model) as engine:
+        with self._models.use(_ranking, request.model) as engine:
             started = time.monotonic()
             tokens = 0
             for score, read in engine.scores(request.query, request.documents, stop=stop):
@@ -176,12 +180,12 @@ class Worker:
                 self._send(DocumentScored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
     def _measure(self, request: Measure) -> None:
-        with self._models.use(RankingEngine, request.model) as engine:
+        with self._models.use(_ranking, request.model) as engine:
             speed = engine.characters_per_s()
             self._send(RoomMeasured(id=request.id, room=engine.room, characters_per_s=speed))
 
     def _generate(self, request: Generate, stop: Stop) -> None:
-        with self._models.use(GenerationEngine, request.model) as engine:
+        with self._models.use(_generation, request.model) as engine:
             started = time.monotonic()
             for piece in engine.generate(
                 request.messages,
@@ -204,6 +208,42 @@ class Worker:
     def _send(self, message: WorkerMessage) -> None:
         with self._sending:
             self._channel.sendall(frames.encode(message))
+
+
+# The imports take 0.1 s each, and most workers need one of them.
+def _embedding(spec: ModelSpec) -> TextEmbedder:
+    _require_memory(spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxEmbedding
+
+        return OnnxEmbedding(spec)
+    from gnod.models.run.llama.embedding import EmbeddingEngine
+
+    return EmbeddingEngine(spec)
+
+
+def _ranking(spec: ModelSpec) -> PairRanker:
+    _require_memory(spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxRanking
+
+        return OnnxRanking(spec)
+    from gnod.models.run.llama.ranking import RankingEngine
+
+    return RankingEngine(spec)
+
+
+def _generation(spec: ModelSpec) -> GenerationEngine:
+    if spec.path.endswith(ONNX):
+        raise ModelRejected("the model does not write text: it is not a generator")
+    _require_memory(spec)
+    return GenerationEngine(spec)
+
+
+def _require_memory(spec: ModelSpec) -> None:
+    # A graphics card has its own; llama.cpp says what does not fit there.
+    if not (spec.gpu and library.has_graphics_card()):
+        memory.require(spec)
 
 
 def _kind(request: Work) -> str:

@@ -1,4 +1,4 @@
-"""Getting a model: which ones there are, which one fits the machine, its size, its download and its conversion.
+"""Getting a model: which ones there are, which one fits the machine, its download, and the files of an encoder.
 
-Computes with models only to measure the speed of the machine.
+Computes with no model.
 """

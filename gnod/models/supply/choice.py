@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 from gnod.models.readability import samples, script_of_language
 from gnod.models.supply import catalogue
-from gnod.models.supply.speed.shapes import Shape
 from gnod.presets import PRESETS
 
 # Rarer languages of a folder do not decide, because some documents are detected wrongly.
@@ -21,7 +20,10 @@ EMBED_LIMIT_S = 3600
 # Twenty passages of 160 tokens in two seconds, the budget of a query.
 RERANK_TOKENS_PER_S = 1600
 
-Why = Literal["languages", "memory", "card", "time", "reranking", "unmeasured", "download"]
+# The small presets are fast enough on every machine: something must be.
+_ALWAYS = ("small", "mini")
+
+Why = Literal["languages", "memory", "card", "time", "reranking", "download"]
 
 
 class TextsToEmbed(NamedTuple):
@@ -38,13 +40,11 @@ class TextsToEmbed(NamedTuple):
 
 
 class Host(NamedTuple):
-    """`memory` and `gpu_memory` that are free, in bytes. `tokens_per_s`: the measured speeds; `too_slow`: shapes that
-    were not measured, because they would read less than RERANK_TOKENS_PER_S."""
+    """`memory` and `gpu_memory` that are free, in bytes. `cores`: that compute."""
 
     memory: int
     gpu_memory: int = 0
-    tokens_per_s: Mapping[Shape, float] = {}
-    too_slow: Set[Shape] = frozenset()
+    cores: int = 1
 
 
 class PresetChoice(NamedTuple):
@@ -80,10 +80,10 @@ def choose(
     *,
     languages: Mapping[str, Set[str]] = {},
     installed: Collection[str] = (),
-    reachable: Collection[str] | None = None,
+    without_hub: bool = False,
 ) -> PresetChoice:
     """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
-    `reachable`: the models that can be downloaded now; None: all."""
+    `without_hub`: the model hub cannot be reached, so what is not installed can come only from the package index."""
     rejected: list[tuple[str, Why]] = []
     candidates: list[str] = []
     for preset in catalogue.GRADES:
@@ -102,7 +102,7 @@ def choose(
             if readable
             else PresetChoice(None, False, rejected)
         )
-    at_hand = [preset for preset in candidates if _at_hand(preset, installed, reachable)]
+    at_hand = [preset for preset in candidates if _at_hand(preset, installed, without_hub=without_hub)]
     best = max(at_hand or candidates, key=lambda preset: _value(preset, installed))
     rejected += [(preset, "download") for preset in candidates if preset not in at_hand]
     return PresetChoice(best, _fits_gpu(best, host), _better(rejected, best))
@@ -114,9 +114,9 @@ def _better(rejected: Iterable[tuple[str, Why]], chosen: str) -> list[tuple[str,
     return sorted(found, key=lambda each: order.index(each[0]))
 
 
-def _at_hand(preset: str, installed: Collection[str], reachable: Collection[str] | None) -> bool:
+def _at_hand(preset: str, installed: Collection[str], *, without_hub: bool) -> bool:
     embedder = catalogue.embedder(preset)
-    return reachable is None or embedder in reachable or embedder in installed
+    return not without_hub or embedder in installed or not embedder.startswith("hf:")
 
 
 def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
@@ -129,21 +129,14 @@ def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
 
 
 def _why_not(preset: str, documents: TextsToEmbed, host: Host) -> Why | None:
-    if catalogue.memory_of(preset) > host.memory and not _fits_gpu(preset, host):
+    if catalogue.memory_of(preset, catalogue.SEARCH) > host.memory and not _fits_gpu(preset, host):
         return "memory"
     if preset in catalogue.NEED_A_CARD and not _fits_gpu(preset, host):
         return "card"
-    shape = catalogue.shape_of(preset)
-    speed = host.tokens_per_s.get(shape)
-    if shape in host.too_slow:
-        return "reranking"
-    if speed is None:
-        return None if shape.is_small else "unmeasured"
-    if documents.tokens / speed > EMBED_LIMIT_S and not shape.is_small:
+    if embed_s(preset, documents.tokens, host) > EMBED_LIMIT_S and not preset.startswith(_ALWAYS):
         return "time"
     reranker = PRESETS[preset]["rerank"]
-    shape_of_reranker = catalogue.MODELS[reranker].shape if reranker else None
-    if shape_of_reranker and host.tokens_per_s.get(shape_of_reranker, RERANK_TOKENS_PER_S) < RERANK_TOKENS_PER_S:
+    if reranker and tokens_per_s(reranker, host, on_gpu=_fits_gpu(preset, host)) < RERANK_TOKENS_PER_S:
         return "reranking"
     return None
 
@@ -152,8 +145,12 @@ def _fits_gpu(preset: str, host: Host) -> bool:
     return catalogue.memory_of(preset) <= host.gpu_memory
 
 
-def shapes_to_measure(documents: TextsToEmbed) -> Iterable[Shape]:
-    """Return the shapes of the presets that read the documents, the smallest first."""
-    presets = [p for p in catalogue.GRADES if reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]
-    found = dict.fromkeys(catalogue.shape_of(preset) for preset in presets)
-    return sorted(found, key=lambda shape: shape.parameters)
+def tokens_per_s(uri: str, host: Host, *, on_gpu: bool) -> int:
+    """Return how fast a model reads, by the catalogue."""
+    known = catalogue.MODELS[uri]
+    return max(known.per_core * host.cores, known.on_card if on_gpu else 0)
+
+
+def embed_s(preset: str, tokens: int, host: Host) -> float:
+    """Return the expected time to embed so many tokens."""
+    return tokens / tokens_per_s(catalogue.embedder(preset), host, on_gpu=_fits_gpu(preset, host))

@@ -32,8 +32,10 @@ async def fetch(
     variables: Mapping[str, str],
     *,
     force: bool = False,
+    accept: str = "",
 ) -> Installed:
-    """Fetch the model and check it, unless it is installed; with `force`, always.
+    """Fetch the model and check it, unless it is installed; with `force`, always. `accept`: a SHA-256 to accept instead
+    of the known one.
 
     `variables` are added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt,
     ModelRejected, DownloadFailed, Offline and StorageFailed.
@@ -45,7 +47,9 @@ async def fetch(
             return installed
         if network.offline_variable(merged := {**os.environ, **environment}):
             raise network.offline(uri, merged)
-    await _run(FetchRequest(uri=str(parsed), folder=str(files.folder), force=force), on_progress, environment)
+    await _run(
+        FetchRequest(uri=str(parsed), folder=str(files.folder), force=force, accept=accept), on_progress, environment
+    )
     fetched = await asyncio.to_thread(files.find, uri)
     if fetched is None:
         raise ModelCorrupt(f"{uri} was fetched, but has been removed or changed since", {"uri": uri})

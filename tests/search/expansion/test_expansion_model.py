@@ -97,7 +97,7 @@ async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, smal
         assert small_index.rows("SELECT count(*) FROM llm_cache") == [(0,)]
 
 
-async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, minilm_gguf: Path) -> None:
+async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, minilm_onnx: Path) -> None:
     """The worker writes nothing while it computes something that somebody waits for."""
     inference = Inference(idle_unload_s=60)
     chunks: list[m.ResultChunk] = []
@@ -108,7 +108,7 @@ async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, 
         yields_after_s=0.0,
     )
     try:
-        spec = ModelSpec(path=str(minilm_gguf), gpu=False, threads=2)
+        spec = ModelSpec(path=str(minilm_onnx), gpu=False, threads=2)
         await inference.embed(spec, ["loaded"], interactive=True)
         going = asyncio.create_task(inference.run(story, chunks.append))
         await until(lambda: len(chunks) > 3)

@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 QUESTION = "pets that rest in the house"
 
 
-async def test_all_of_it(library: SmallIndex, minilm_gguf: Path, smollm_gguf: Path, ranker: Path) -> None:
-    async with bench(library, embed=minilm_gguf, expand=smollm_gguf, rerank=ranker) as with_all:
+async def test_all_of_it(library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path) -> None:
+    async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as with_all:
         expander = with_all.tools.expander
         assert isinstance(expander, Expander)
         # A busy machine may need more than the limit of a query for what is kept for the next one.
@@ -43,8 +43,8 @@ async def test_all_of_it(library: SmallIndex, minilm_gguf: Path, smollm_gguf: Pa
         assert said["rerank"].details["model"] == f"file:{ranker}"
         assert said["rerank"].details["documents"] == 20
         assert found.vectors is not None
-        assert list(found.vectors.row(0)) == [f"file:{minilm_gguf}"]
-        assert len(found.vectors.rows[f"file:{minilm_gguf}"]) == 1, "the query's own, without variants"
+        assert list(found.vectors.row(0)) == [f"file:{minilm_onnx}"]
+        assert len(found.vectors.rows[f"file:{minilm_onnx}"]) == 1, "the query's own, without variants"
         assert all(0.0 <= each.score <= 1.0 for each in found.ranked)
         scores = [each.score for each in found.ranked]
         assert scores == sorted(scores, reverse=True)
@@ -52,10 +52,10 @@ async def test_all_of_it(library: SmallIndex, minilm_gguf: Path, smollm_gguf: Pa
 
 
 async def test_the_score_is_the_blend_of_what_the_components_say(
-    library: SmallIndex, minilm_gguf: Path, ranker: Path
+    library: SmallIndex, minilm_onnx: Path, ranker: Path
 ) -> None:
     query, model = "which valve is E4711", CrossEncoder(SEED)
-    async with bench(library, embed=minilm_gguf, rerank=ranker) as asked:
+    async with bench(library, embed=minilm_onnx, rerank=ranker) as asked:
         for floor in (True, False):
             found = await asked.search(query, floor=floor)
             ranked = sorted(found.ranked, key=lambda each: each.components["fused_rank"])
@@ -75,9 +75,9 @@ async def test_the_score_is_the_blend_of_what_the_components_say(
 
 
 async def test_what_is_not_wanted_is_not_done(
-    library: SmallIndex, minilm_gguf: Path, smollm_gguf: Path, ranker: Path
+    library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:
-    async with bench(library, embed=minilm_gguf, expand=smollm_gguf, rerank=ranker) as asked:
+    async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as asked:
         found = await asked.search("pets that rest", expand=False, rerank=False)
         said = stages(found)
         assert {name: said[name].why for name in ("expand", "rerank")} == {
@@ -92,8 +92,8 @@ async def test_what_is_not_wanted_is_not_done(
         assert {"similarity", "fused", "fused_rank", "vector"} <= found.ranked[0].components.keys()
 
 
-async def test_limits_and_methods(library: SmallIndex, minilm_gguf: Path) -> None:
-    async with bench(library, embed=minilm_gguf) as asked:
+async def test_limits_and_methods(library: SmallIndex, minilm_onnx: Path) -> None:
+    async with bench(library, embed=minilm_onnx) as asked:
         everything = await asked.search("boat in the harbour")
         assert everything.total == len(everything.ranked) == len(NOTES)
         few = await asked.search("boat in the harbour", limit=3)
@@ -108,8 +108,8 @@ async def test_limits_and_methods(library: SmallIndex, minilm_gguf: Path) -> Non
         assert 0 < float(str(stages(everything)["fuse"].details["vector_share"])) < 1
 
 
-async def test_lines_for_control(library: SmallIndex, minilm_gguf: Path, smollm_gguf: Path) -> None:
-    async with bench(library, embed=minilm_gguf, expand=smollm_gguf) as asked:
+async def test_lines_for_control(library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path) -> None:
+    async with bench(library, embed=minilm_onnx, expand=smollm_gguf) as asked:
         lex = await asked.search("lex: kitten")
         assert paths(library, lex) == ["cat.md"]
         assert "embed" not in stages(lex)
@@ -140,9 +140,9 @@ async def test_a_strong_signal_needs_no_other_words(library: SmallIndex, smollm_
         assert not (stages(weak)["expand"].why or "").startswith("skipped_strong")
 
 
-async def test_concurrent_queries_get_the_same_results(library: SmallIndex, minilm_gguf: Path, ranker: Path) -> None:
+async def test_concurrent_queries_get_the_same_results(library: SmallIndex, minilm_onnx: Path, ranker: Path) -> None:
     queries = ["pets that rest", "E4711", "how is bread made", "boat in the harbour", "vec: paper", "lex: tide -kitten"]
-    async with bench(library, embed=minilm_gguf, rerank=ranker) as asked:
+    async with bench(library, embed=minilm_onnx, rerank=ranker) as asked:
         alone = [await asked.search(query) for query in queries]
         together = await asyncio.gather(*(asked.search(query) for query in queries * 3))
         for number, found in enumerate(together):

@@ -42,10 +42,10 @@ async def test_models_that_are_not_here(library: SmallIndex, tmp_path: Path) -> 
             assert "gnoctl models pull" in (stage.why or "")
 
 
-async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, minilm_gguf: Path) -> None:
+async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, minilm_onnx: Path) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"GGUF and nothing more")
     bad = tmp_path / "bad.gguf"
-    async with bench(library, embed=bad, expand=bad, rerank=minilm_gguf) as without:
+    async with bench(library, embed=bad, expand=bad, rerank=minilm_onnx) as without:
         found = await without.search("kitten cat")
         assert sorted(paths(library, found)) == ["cat.md", "tiger.md"]
         assert fused_order(found)
@@ -53,9 +53,9 @@ async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, mini
 
 
 async def test_a_budget_of_nothing_is_a_search_by_words(
-    library: SmallIndex, minilm_gguf: Path, smollm_gguf: Path, ranker: Path
+    library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:
-    async with bench(library, embed=minilm_gguf, expand=smollm_gguf, rerank=ranker) as hurried:
+    async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as hurried:
         for _ in range(2):  # whether the models are loaded or not
             found = await hurried.search("kitten sofa", budget_s=0.0)
             assert paths(library, found) == ["cat.md"]
@@ -73,9 +73,9 @@ async def test_lines_by_meaning_need_a_model(library: SmallIndex) -> None:
 
 
 async def test_a_worker_that_hangs_takes_no_more_than_the_budget(
-    library: SmallIndex, minilm_gguf: Path, smollm_gguf: Path, ranker: Path
+    library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:
-    async with bench(library, embed=minilm_gguf, expand=smollm_gguf, rerank=ranker) as asked:
+    async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as asked:
         await asked.load()
         with asked.stopped():
             started = time.monotonic()

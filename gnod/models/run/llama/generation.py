@@ -12,9 +12,9 @@ from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.chat import Chat, Messages
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.sampling import Sampler
 from gnod.models.run.messages import GENERATION_WINDOW, ModelSpec
+from gnod.models.run.stop import Stop
 
 # The tokens of the prompt in one step. Larger steps are not faster on a processor. The result of a step depends a
 # little on its length, so only whole steps are kept for the next request: an answer never depends on earlier requests.
@@ -44,7 +44,6 @@ class GenerationEngine:
             self._vocabulary = llama_cpp.llama_model_get_vocab(self._model)
             if not library.is_causal(self._model) or llama_cpp.llama_model_has_encoder(self._model):
                 raise ModelRejected("the model does not write text: it is not a generator")
-            library.require_vocabulary(self._model)
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             self.window = min(spec.window or GENERATION_WINDOW, trained, GENERATION_WINDOW)
             step = min(self.window, _STEP_TOKENS)
@@ -86,7 +85,7 @@ class GenerationEngine:
             raise InferenceFailed(f"the prompt has {len(prompt):,} tokens and the model takes {self.window:,}")
         with closing(Sampler(self._vocabulary, grammar=grammar, temperature=temperature, seed=seed)) as sampler:
             self._stop = stop
-            stop.watch(self._context)
+            library.watch(stop, self._context)
             yield from self._read(prompt)
             if not stop():
                 yield from self._write(sampler, len(prompt), max_tokens, VisibleText(may_think=grammar is None))

@@ -14,8 +14,8 @@ from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.packing import MAX_PARTS
+from gnod.models.run.stop import Stop
 
 T = TypeVar("T")
 Matrix = NDArray[np.float32]
@@ -92,7 +92,7 @@ class Lane:
             if stop():
                 raise Stopped
             self._stop = stop
-            stop.watch(self._context)
+            library.watch(stop, self._context)
         batch = self._batch.holding(parts)
         threads = threads_for(batch.n_tokens * self._token_work, self._threads)
         llama_cpp.llama_set_n_threads(self._context, threads, threads)

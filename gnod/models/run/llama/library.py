@@ -10,12 +10,8 @@ import ctypes
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.run.llama.bindings import libggml, llama_cpp
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.stop import Stop
 
-# The self-test: two questions with their answers, which a model for retrieval must match correctly.
-KNOWN_PAIRS = (
-    ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
-    ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
-)
 # Values of llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
 _WIDE = ("0", "1", "32")
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
@@ -41,22 +37,9 @@ llama_cpp.llama_backend_init()
 _IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0)
 
 
-class Stop:
-    """A flag that one thread sets and llama.cpp reads within a step."""
-
-    def __init__(self) -> None:
-        self._flag = ctypes.create_string_buffer(2)
-
-    def __call__(self) -> bool:
-        """Tell whether it is set."""
-        return self._flag.raw[0] != 0
-
-    def set(self) -> None:
-        self._flag[0] = b"x"
-
-    def watch(self, context: llama_cpp.llama_context_p) -> None:
-        """Let the flag end the context's steps. It must live until the context watches another one."""
-        llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(self._flag, ctypes.c_void_p))
+def watch(stop: Stop, context: llama_cpp.llama_context_p) -> None:
+    """Let the flag end the context's steps. It must live until the context watches another one."""
+    llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(stop.flag, ctypes.c_void_p))
 
 
 def has_graphics_card() -> bool:
@@ -64,19 +47,16 @@ def has_graphics_card() -> bool:
     return bool(llama_cpp.llama_supports_gpu_offload())
 
 
-def prefers_bf16() -> bool:
-    """Tell whether weights are multiplied faster in bfloat16 than in float16, about twice as fast: this llama.cpp uses
-    the processor's own instructions for it, and no graphics card."""
-    return b"AVX512_BF16 = 1" in llama_cpp.llama_print_system_info() and not has_graphics_card()
-
-
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
-    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt."""
+    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected."""
     settings = llama_cpp.llama_model_default_params()
     settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
     model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
     if not model:
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
+    if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
+        llama_cpp.llama_model_free(model)  # it would abort when asked for its tokens
+        raise ModelRejected(f"{spec.path} has no vocabulary: an older gnod made it; run `gnoctl models pull --force`")
     return model
 
 
@@ -95,12 +75,6 @@ def new_context(
     if not context:
         raise ModelRejected(f"llama.cpp cannot run the model {purpose}; there may not be enough memory")
     return context
-
-
-def require_vocabulary(model: llama_cpp.llama_model_p) -> None:
-    """Raise ModelRejected for a model that gnod converted: llama.cpp would abort when asked for its tokens."""
-    if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
-        raise ModelRejected("the model is for embeddings only; for this role, name a GGUF file of a language model")
 
 
 def is_causal(model: llama_cpp.llama_model_p) -> bool:

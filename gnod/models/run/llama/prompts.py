@@ -1,16 +1,14 @@
-"""From a query and a document to the tokens that a reranker reads. Uses vocabularies, but computes nothing.
+"""From a query and a document to the prompt of a language model that reranks. Computes nothing.
 
-Cross-encoders were trained on two texts between special tokens, language models on a prompt. In both, a text never
-becomes a special token, and a text that is too long is cut at its end, so that the prompt stays complete.
+A text never becomes a special token, and one that is too long is cut at its end, so that the prompt stays complete.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from gnod.errors import ModelRejected
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.tokenization import MarkedText, Tokenization
+from gnod.models.run.llama.tokenization import MarkedText
+from gnod.models.run.ranking import half
 
 # The template of Qwen3-Reranker (https://huggingface.co/Qwen/Qwen3-Reranker-0.6B), as llama.cpp's converter writes it
 # into a file.
@@ -22,36 +20,6 @@ QWEN3_TEMPLATE = (
     "<|im_start|>assistant\n<think>\n\n</think>\n\n"
 )
 _QUERY, _DOCUMENT = "{query}", "{document}"
-
-
-class Prompts(Protocol):
-    """The model reads the tokens of `opening`, then those of `rest`; together they fit the window."""
-
-    def opening(self, query: str) -> list[int]:
-        """Return the tokens that all documents of a query share."""
-
-    def rest(self, document: str, room: int) -> list[int]:
-        """Return the document and the end of the prompt, in at most `room` tokens."""
-
-
-class CrossEncoderPrompts:
-    """`[CLS] query [SEP] document [SEP]`, or with two separators between (`<s> query </s></s> document </s>`)."""
-
-    def __init__(self, tokenization: Tokenization, *, window: int) -> None:
-        self._tokenization = tokenization
-        self._specials = specials = tokenization.specials
-        if not specials.between or not specials.ending:
-            raise ModelRejected("the model's vocabulary has no token that separates two texts")
-        self._most = _half(window - len(specials.prefix) - len(specials.between) - len(specials.ending))
-
-    def opening(self, query: str) -> list[int]:
-        tokens = self._tokenization.tokens(query)[: self._most]
-        return [*self._specials.prefix, *tokens, *self._specials.between]
-
-    def rest(self, document: str, room: int) -> list[int]:
-        ending, second = self._specials.ending, self._specials.second
-        tokens = self._tokenization.tokens(document)[: room - len(ending)]
-        return [*(token + second for token in tokens), *ending]
 
 
 class TemplatePrompts:
@@ -67,7 +35,7 @@ class TemplatePrompts:
         self._before = before.removesuffix(" ")
         self._closing = self._text.tokens(after, {})
         opening = self._text.tokens(self._before, {_QUERY: ""})
-        self._most = _half(window - len(opening) - len(self._closing))
+        self._most = half(window - len(opening) - len(self._closing))
 
     def opening(self, query: str) -> list[int]:
         return self._text.tokens(self._before, {_QUERY: self._shortened(query)})
@@ -88,10 +56,3 @@ class TemplatePrompts:
         while (length := len(self._text.plain(query))) > self._most:
             query = query[: len(query) * self._most // length]
         return query
-
-
-def _half(room: int) -> int:
-    """Return how many tokens a query may have. Raises ModelRejected."""
-    if room < 2:
-        raise ModelRejected("the model's window has no room for a query and a document")
-    return room // 2

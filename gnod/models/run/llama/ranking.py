@@ -6,19 +6,15 @@ Qwen3-Reranker with the head of its language model, of which only the words "yes
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Sequence
-
-from gnod.errors import InferenceFailed, ModelRejected
+from gnod.errors import ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.packing import STEP_TOKENS
-from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts
-from gnod.models.run.llama.reading import DecoderReading, EncoderReading, LlamaReading
+from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, TemplatePrompts
+from gnod.models.run.llama.reading import DecoderReading, EncoderReading
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.ranking import CrossEncoderPrompts, PairRanker, PairReading, Prompts
 
 # The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
 # gigabytes, and on a processor minutes.
@@ -31,64 +27,35 @@ _MAX_LOGITS = 1 << 28
 # stopped within a step, whose documents are then lost.
 _SMALL_WEIGHTS = 40_000_000
 _LARGE_STEP_TOKENS, _LARGE_STEP_LOGITS = 384, 1 << 25
-# Long enough to measure a speed. Short texts are slower per token.
-_MEASURED_S, _MEASURED_TOKENS = 0.03, 64
 _HEADS = ("cls.weight", "cls.output.weight")
 
 
-class RankingEngine:
+class RankingEngine(PairRanker):
     """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it is not a
     reranker or fails the self-test."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
-        self._reading: LlamaReading | None = None
         try:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             most = MAX_WINDOW_ON_GPU if spec.gpu and library.has_graphics_card() else MAX_WINDOW
             self.window = min(spec.window or most, trained, most)
             make = self._decoder if library.is_causal(self._model) else self._encoder
-            self._prompts, self._reading = make(spec)
-            self._self_test()
+            super().__init__(*make(spec), self.window)
+        except BaseException:
+            llama_cpp.llama_model_free(self._model)
+            raise
+        try:
+            self.self_test()
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        if self._reading:
-            self._reading.close()
+        super().close()
         llama_cpp.llama_model_free(self._model)
 
-    def scores(self, query: str, documents: Sequence[str], *, stop: Stop | None = None) -> Iterator[tuple[float, int]]:
-        """Yield the score of each document, in [0, 1], and the number of tokens read for it, in order, until `stop` is
-        set. Raises InferenceFailed."""
-        assert self._reading
-        opening = self._prompts.opening(query)
-        room = self.window - len(opening)
-        rests = (self._prompts.rest(document, room) for document in documents)
-        for score, tokens in self._reading.scores(opening, rests, stop or Stop()):
-            if not math.isfinite(score):
-                raise InferenceFailed("the model's score for a text is not a number")
-            yield score, tokens
-
-    @property
-    def room(self) -> int:
-        """Return how many tokens of query and document fit into the window."""
-        own: list[int] = self._prompts.opening("")
-        return int(self.window) - len(own) - 1
-
-    def characters_per_s(self) -> float:
-        """Measure how fast the model reads: a text that is doubled until it takes long enough to tell."""
-        query, text = library.KNOWN_PAIRS[0]
-        while True:
-            started = time.monotonic()
-            [(_, tokens)] = self.scores(query, [text])
-            took_s = time.monotonic() - started
-            if tokens >= self.window // 2 or (took_s >= _MEASURED_S and tokens >= _MEASURED_TOKENS):
-                return len(query + text) / took_s
-            text += " " + text
-
-    def _encoder(self, spec: ModelSpec) -> tuple[Prompts, LlamaReading]:
+    def _encoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
         if not library.has_tensor(spec, *_HEADS):
             raise ModelRejected(
                 "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
@@ -105,13 +72,12 @@ class RankingEngine:
         step = _LARGE_STEP_TOKENS if is_small else STEP_TOKENS
         return prompts, EncoderReading(self._model, window=self.window, step=step, threads=spec.threads)
 
-    def _decoder(self, spec: ModelSpec) -> tuple[Prompts, LlamaReading]:
+    def _decoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
         if library.metadata(self._model, "general.architecture") != "qwen3":
             raise ModelRejected(
                 "gnod cannot rerank with this language model: use Qwen3-Reranker, or a cross-encoder such as "
                 "bge-reranker-v2-m3"
             )
-        library.require_vocabulary(self._model)
         template = llama_cpp.llama_model_chat_template(self._model, b"rerank")
         prompts = TemplatePrompts(
             self._model, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
@@ -128,11 +94,3 @@ class RankingEngine:
         if sorted(label or b"" for label in labels) != [b"no", b"yes"]:
             raise ModelRejected("the model's classification head has other classes than yes and no")
         return [labels.index(b"yes"), labels.index(b"no")]
-
-    def _self_test(self) -> None:
-        """Raise ModelRejected unless each known question scores its answer highest."""
-        documents = [document for _, document in library.KNOWN_PAIRS]
-        for number, (query, _) in enumerate(library.KNOWN_PAIRS):
-            values = [score for score, _ in self.scores(query, documents)]
-            if any(value >= values[number] for other, value in enumerate(values) if other != number):
-                raise ModelRejected("the model failed its self-test: it scores unrelated texts higher")

@@ -6,33 +6,24 @@ depend on what was read before, and by less than 1e-3 on what is read with it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from threading import Lock
-from typing import Protocol
 
 from gnod.errors import InferenceFailed
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.lane import Lane, Stopped
-from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.packing import STEP_TOKENS, packed
-
-
-class LlamaReading(Protocol):
-    """Several threads may use it."""
-
-    def scores(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:
-        """Yield the score of each document, in [0, 1], and the number of its tokens, in order, until `stop` is set. A
-        document is what follows the opening. Raises InferenceFailed."""
-
-    def close(self) -> None: ...
+from gnod.models.run.ranking import sigmoid
+from gnod.models.run.stop import Stop
 
 
 class EncoderReading:
     """A cross-encoder, whose head gives one logit. It reads documents that follow each other in one step, of at most
     `step` tokens. Raises ModelRejected."""
+
+    at_once = 1
 
     def __init__(self, model: llama_cpp.llama_model_p, *, window: int, step: int, threads: int) -> None:
         self._step = step
@@ -50,12 +41,14 @@ class EncoderReading:
             for tokens, logit in zip(pack, logits[:, 0], strict=True):
                 if stop():
                     return
-                yield _sigmoid(float(logit)), len(tokens)
+                yield sigmoid(float(logit)), len(tokens)
 
 
 class DecoderReading:
     """A language model that answers yes or no. `answers`: their numbers, among the head's classes or the tokens. It
     reads one document after the other: what they share stays in memory. Raises ModelRejected."""
+
+    at_once = 1
 
     def __init__(
         self, model: llama_cpp.llama_model_p, answers: Sequence[int], *, has_head: bool, window: int, threads: int
@@ -89,7 +82,7 @@ class DecoderReading:
         for rest in rests:
             with self._one_at_a_time:
                 self._stop = stop
-                stop.watch(self._context)
+                library.watch(stop, self._context)
                 score = self._score(opening, rest)
             if score is None or stop():
                 return
@@ -139,9 +132,4 @@ class DecoderReading:
                 raise InferenceFailed("the model gave no score for a text")
             return float(values[self._yes])
         logits = llama_cpp.llama_get_logits_ith(self._context, -1)
-        return _sigmoid(logits[self._yes] - logits[self._no])  # this is the softmax of the two
-
-
-def _sigmoid(value: float) -> float:
-    """Return the logistic function, without overflow."""
-    return 0.5 * (1 + math.tanh(value / 2))
+        return sigmoid(logits[self._yes] - logits[self._no])  # this is the softmax of the two

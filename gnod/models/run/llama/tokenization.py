@@ -1,7 +1,5 @@
-"""From text to a model's tokens: with Hugging Face's library where the model's file has what it needs, else with
-llama.cpp's own tokenizers.
+"""From text to the tokens of a GGUF model: with llama.cpp's own tokenizers, but WordPiece with Hugging Face's library.
 
-A converted file has the original tokenizer. From other files, a WordPiece vocabulary is all that the library needs:
 llama.cpp's WordPiece drops vowel signs of Indic scripts and cuts Hangul to its first letter (measured: cosine .34 to
 the right vector for Tamil).
 """
@@ -12,49 +10,22 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
 
-import msgspec
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
 
 from gnod.errors import ModelRejected
-from gnod.models import gguf_keys
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.tokenization import HuggingFace, Specials, Tokenization
 
 _WORD_START = "▁"
 _SPECIAL = re.compile(r"\[.+\]")
 
 
-class Specials(NamedTuple):
-    """The special tokens around a text, and between and after two texts. `second` is added to each of the second
-    text's tokens."""
-
-    prefix: list[int]
-    suffix: list[int]
-    between: list[int]
-    ending: list[int]
-    second: int = 0
-
-
-class Tokenization(Protocol):
-    """`unknown`: the tokens that stand for text that the vocabulary lacks."""
-
-    specials: Specials
-
-    @property
-    def unknown(self) -> frozenset[int]: ...
-
-    def tokens(self, text: str) -> Sequence[int]:
-        """Return the text's tokens, without special tokens, even if the text contains their names."""
-
-
 def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     """Return the tokenizer of a loaded model. Raises ModelRejected."""
     vocabulary = llama_cpp.llama_model_get_vocab(model)
-    if original := library.metadata(model, gguf_keys.TOKENIZER):
-        return _Original(original, int(library.metadata(model, gguf_keys.SECOND_TEXT) or 0))
     is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
     # Tokenizers join two texts like this: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
     has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
@@ -81,61 +52,7 @@ class _Native:
         return _native_tokens(self._vocabulary, composed, with_specials=False)
 
 
-class _HuggingFace:
-    def __init__(self, tokenizer: Tokenizer, specials: Specials, unknown: frozenset[int]) -> None:
-        self._tokenizer = tokenizer
-        self.specials = specials
-        self.unknown = unknown
-
-    def tokens(self, text: str) -> Sequence[int]:
-        # Convert it through bytes, because the library does not accept lone surrogates.
-        clean = text.encode("utf-8", "replace").decode()
-        ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
-        return ids
-
-
-class _TokenizerModel(msgspec.Struct, frozen=True):
-    unk_token: str | None = None
-    unk_id: int | None = None
-
-
-class _TokenizerFile(msgspec.Struct, frozen=True):
-    """Facts about a `tokenizer.json` that the library does not tell."""
-
-    model: _TokenizerModel
-
-
-class _Original(_HuggingFace):
-    """The repository's own, from its JSON. `second`: how far the tokens of type 1 are shifted."""
-
-    def __init__(self, text: str, second: int) -> None:
-        try:
-            tokenizer = Tokenizer.from_str(text)
-        except Exception:  # the library raises nothing more specific
-            raise ModelRejected("the tokenizer in the model's file is damaged; pull the model again") from None
-        tokenizer.encode_special_tokens = True  # the names of special tokens are plain text inside a text
-        model = msgspec.json.decode(text, type=_TokenizerFile).model
-        unknown = tokenizer.token_to_id(model.unk_token) if model.unk_token else model.unk_id
-        (plain,) = tokenizer.encode("a", add_special_tokens=False).ids[:1] or [-1]
-        one, two = tokenizer.encode("a"), tokenizer.encode("a", "a")
-        # The places of the texts among the special tokens, for one text and for two.
-        places = [at for at, special in enumerate(two.special_tokens_mask) if not special]
-        if plain < 0 or two.ids[places[0]] != plain:
-            raise ModelRejected("gnod cannot use the model's tokenizer")
-        ids = [token + second * kind for token, kind in zip(two.ids, two.type_ids, strict=True)]
-        own = [at for at, special in enumerate(one.special_tokens_mask) if not special]
-        half = len(places) // 2
-        specials = Specials(
-            prefix=one.ids[: own[0]],
-            suffix=one.ids[own[-1] + 1 :],
-            between=ids[places[half - 1] + 1 : places[half]],
-            ending=ids[places[-1] + 1 :],
-            second=second * two.type_ids[places[-1]],
-        )
-        super().__init__(tokenizer, specials, frozenset() if unknown is None else frozenset({unknown}))
-
-
-class _WordPieces(_HuggingFace):
+class _WordPieces(HuggingFace):
     """BERT's, with the vocabulary of the model's file."""
 
     def __init__(self, vocabulary: llama_cpp.llama_vocab_p, specials: Specials) -> None:

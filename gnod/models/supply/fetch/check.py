@@ -39,6 +39,19 @@ def check_model(path: Path, name: str) -> None:
         )
 
 
+def require_hash(path: Path, name: str, expected: str, accept: str = "") -> str:
+    """Return the file's SHA-256. Raises ModelCorrupt unless it is the expected one, if any, or that to `accept`."""
+    found = sha256_of(path)
+    if expected and found not in (expected, accept):
+        raise ModelCorrupt(
+            f"{name} is not the file that gnod knows: its SHA-256 is {found}, and {expected} was expected. It is "
+            "damaged, or its author replaced it: if you trust the new one, run "
+            f"`gnoctl models pull --accept {found} {name}`",
+            {"uri": name, "sha256": found, "expected_sha256": expected},
+        )
+    return found
+
+
 def describe(start: bytes) -> str:
     """Return what a file is that is not a model, by its first bytes."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
-from huggingface_hub import HfApi, get_hf_file_metadata, get_session, hf_hub_url
+from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_session, hf_hub_url
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
 
 from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models.files import MAGIC
-from gnod.models.supply.fetch.check import check_model, describe, sha256_of
+from gnod.models.supply.catalogue import MODELS
+from gnod.models.supply.fetch.check import check_model, describe, require_hash, sha256_of
 from gnod.models.supply.fetch.hub_errors import host, is_transient, translate
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged, check_space
@@ -44,6 +45,14 @@ class RemoteFile(NamedTuple):
     begins: str
 
 
+class HubEntry(msgspec.Struct, frozen=True):
+    """A file or a folder of a repository."""
+
+    path: str
+    type: str = "file"
+    size: int = 0
+
+
 class _Note(msgspec.Struct, frozen=True):
     """Identifies the file of an unfinished download."""
 
@@ -51,8 +60,9 @@ class _Note(msgspec.Struct, frozen=True):
     etag: str
 
 
-def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress) -> Staged:
-    """Download the file into `folder`, continuing an earlier call's download, and check it.
+def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress, accept: str = "") -> Staged:
+    """Download the file into `folder`, continuing an earlier call's download, and check it. `accept`: a hash to accept
+    instead of the known one.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, Offline, StorageFailed, and ModelCorrupt.
     """
@@ -66,7 +76,10 @@ def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress) -> Staged:
         raise translate(error, str(uri), uri.repository, folder) from None
     check_size(target, part)
     check_model(part, target.uri)
-    return Staged(part, check_hash(target, part, report), target.url)
+    digest = check_hash(target, part, report)
+    if str(uri) in MODELS and digest != accept:
+        require_hash(part, str(uri), MODELS[str(uri)].sha256)
+    return Staged([part], digest, target.url)
 
 
 def _choose(uri: HubQuant) -> str:
@@ -112,18 +125,19 @@ def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision:
     return RemoteFile(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
 
 
-def first_bytes(target: RemoteFile, start: int, count: int) -> bytes:
-    """Return some bytes of a file. Raises what the hub's client raises."""
-    headers = build_hf_headers() | {"Accept-Encoding": "identity", "Range": f"bytes={start}-{start + count - 1}"}
-    data = b""
-    with get_session().stream("GET", target.url, headers=headers, timeout=TIMEOUT_S) as response:
-        hf_raise_for_status(response)
-        skip = 0 if response.status_code == 206 else start
-        for more in response.iter_raw():
-            data += more
-            if len(data) >= skip + count:
-                break
-    return data[skip : skip + count]
+def tree(repository: str) -> list[HubEntry]:
+    """Return the files of a repository. The hub's own client would try for two minutes, whoever does not answer. Raises
+    what the hub's client raises."""
+    address = f"{constants.ENDPOINT}/api/models/{repository}/tree/main?recursive=true"
+    response = get_session().get(address, headers=build_hf_headers(), timeout=TIMEOUT_S, follow_redirects=True)
+    hf_raise_for_status(response)
+    try:
+        return msgspec.json.decode(response.content, type=list[HubEntry])
+    except msgspec.DecodeError:
+        raise DownloadFailed(
+            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network requires a login",
+            {"host": host()},
+        ) from None
 
 
 def download(target: RemoteFile, part: Path, report: OnProgress) -> None:

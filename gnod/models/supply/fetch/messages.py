@@ -8,15 +8,17 @@ import msgspec
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder`: the model cache. `force`: fetch again what is there; it stays until the new file is complete."""
+    """`folder`: the model cache. `force`: fetch again what is there; it stays until the new file is complete. `accept`:
+    a SHA-256 to accept instead of the one that gnod knows."""
 
     uri: str
     folder: str
     force: bool = False
+    accept: str = ""
 
 
 class FetchProgress(msgspec.Struct, frozen=True, tag="progress"):
-    """`stage`: wait, download, check, unpack or convert. In bytes; `total`: None while it is unknown."""
+    """`stage`: wait, download, check, unpack or prepare. In bytes; `total`: None while it is unknown."""
 
     stage: str
     done: int

