@@ -21,6 +21,7 @@ from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, Former, Header, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Entry, Ledger, Sent
 from gnod.shared.local import shared_document
+from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.docsizes import column_sizes
 from gnod.store.keyword_index.postings.one_view import in_snapshot
@@ -87,6 +88,7 @@ class Publisher:
         if header is None or header.publisher != state.publisher or state.change == 0:
             self._start_over(connection, header)
         self._take_model()
+        self._take_weighing()
         self._engine.create(self._header(connection))
 
     def _start_over(self, connection: Connection, header: Header | None) -> None:
@@ -108,6 +110,12 @@ class Publisher:
         if state.model != uri:
             state.model, state.is_complete = uri, False
             self._ledger.save()
+
+    def _take_weighing(self) -> None:
+        """Send all weights again if this version of gnod makes others. The version of a document does not tell."""
+        if self._ledger.state.weighing != WEIGHING:
+            self._ledger.state.weighing = WEIGHING
+            self._ledger.forget_weights()
 
     # To be called again and again
 
