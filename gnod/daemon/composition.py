@@ -94,7 +94,7 @@ _MAX_READERS = 4
 # An engine that does not answer within this time is unreachable. A search waits less.
 _ENGINE_S = 5.0
 # A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
-# half a second in an index of a million documents.
+# seconds in an index of a million documents.
 _POSTINGS_S = 3.0
 # Keep the digests of this many files of the user's models.
 _DIGESTS = 16
@@ -208,7 +208,8 @@ async def _start(
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
-        following = _following(places, configuration, database)
+        # Before anything reads the database, so that all readers have the postings.
+        following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
         undo.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:
@@ -388,16 +389,6 @@ def _digest(path: Path) -> str:
 def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _following(places: Places, configuration: Configuration, database: Database) -> Following:
-    """Make what keeps the postings. Call it before anything reads the database, so that all readers have them."""
-    postings = Postings(folder_of(places.database), VERSION)
-    following = Following(
-        database, postings, Builder(terms_of), least=lambda: configuration.current.ingest.postings_from
-    )
-    configuration.changed.connect(lambda _: following.wake())
-    return following
 
 
 def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:

@@ -24,7 +24,7 @@ from gnod.shared.local import shared_document
 from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.docsizes import column_sizes
-from gnod.store.keyword_index.postings.one_view import in_snapshot
+from gnod.store.keyword_index.postings.current_view import in_snapshot
 from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows

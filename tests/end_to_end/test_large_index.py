@@ -1,4 +1,4 @@
-"""An index that has postings, here from the first document on: the same results, after a crash and after damage too."""
+"""The postings of an index: the same results after a crash and after damage."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ pytestmark = pytest.mark.slow
 
 def test_postings_serve_searches_through_crashes_and_damage(machine: Machine) -> None:
     machine.config.parent.mkdir()
-    machine.config.write_text(
-        "ingest: {postings_from: 0}\nmodels: {embed: none}\n"
-        f"collections:\n  - {{name: notes, path: {machine.notes}}}\n"
-    )
+    machine.config.write_text(f"models: {{embed: none}}\ncollections:\n  - {{name: notes, path: {machine.notes}}}\n")
     machine.write(**{f"n{n}_md": f"# Bird {n}\n\nA kestrel saw bird number {n} of many.\n" for n in range(30)})
     machine.ok("index")
     hold(machine, 30)

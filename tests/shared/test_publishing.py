@@ -68,7 +68,7 @@ def test_the_mean_length_drifts(published: Published) -> None:
 
 def test_weights_that_an_earlier_version_made_are_sent_again(published: Published) -> None:
     published.sync()
-    keys = [key for key, _ in published.engine.keys()]
+    keys = dict(published.engine.keys())
     earlier = [
         msgspec.structs.replace(document, weights={id_: 2 * weight for id_, weight in document.weights.items()})
         for document in published.engine.documents(keys)

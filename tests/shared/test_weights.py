@@ -32,7 +32,8 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
         connection.executemany(
             "INSERT INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash,"
             " title, mime, converter, dated, metadata, line_map, indexed_at)"
-            " VALUES (?1, (SELECT id FROM collections), ?1, ?1, ?1, 0, 0, 0, '', '', '', '', 0, '{}', '[]', 0)",
+            " VALUES (?1, (SELECT id FROM collections), ?1, printf('#%08x', ?1), ?1, 0, 0, 0, '', '', '', '', 0, '{}',"
+            " '[]', 0)",
             ((id_,) for id_ in range(1, len(stored) + 1)),
         )
         fulltext.store(connection, dict(enumerate(stored, 1)))

@@ -131,10 +131,9 @@ def rank(
     filters: Filters,
     *,
     limit: int,
-    average: float | None = None,
 ) -> Matches:
-    """Return the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
-    look = partial(_matches, connection, wanted, terms, filters, average=average)
+    """Return the best `limit` documents, unscaled."""
+    look = partial(_matches, connection, wanted, terms, filters)
     found = look(depth=_MIN_DEPTH)
     windowed = list(islice(found.scores, _WINDOWED))
     if 2 * limit > _MIN_DEPTH:
@@ -157,14 +156,11 @@ def survey_part(
     filters: Filters,
     *,
     depth: int,
-    average: float | None = None,
 ) -> Part:
-    """Return what one index says to `surveyed`. `average`: as in `fulltext.survey`."""
+    """Return what one index says to `surveyed`."""
     required, excluded = wanted.required_groups(), wanted.excluded_phrases()
     while True:
-        found = fulltext.survey(
-            connection, terms, filters, depth, required=required, excluded=excluded, average=average
-        )
+        found = fulltext.survey(connection, terms, filters, depth, required=required, excluded=excluded)
         whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
         scores = _distinct_scores(connection, found.matches, whole)
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
@@ -272,7 +268,6 @@ def _matches(
     filters: Filters,
     *,
     depth: int,
-    average: float | None,
 ) -> _Found:
     """Return the best documents: at least half of `depth`, if that many match."""
     enough, every_word = depth // 2, wanted.every_word()
@@ -282,7 +277,6 @@ def _matches(
         every_word=every_word if len(every_word) > 1 else (),
         required=wanted.required_groups(),
         excluded=wanted.excluded_phrases(),
-        average=average,
     )
     while True:
         matches = look(depth)
