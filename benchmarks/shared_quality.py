@@ -31,12 +31,13 @@ from gnod.evaluate.modes import MODES
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid.sources import Joined
 from gnod.search.hybrid.stages import SearchOptions
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.shared.attached import AttachedCollections, Joined
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Engine
 from gnod.shared.local import LocalEngine
 from gnod.store.connection import Connection

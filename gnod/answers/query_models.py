@@ -28,11 +28,10 @@ from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
 from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
-from gnod.search.hybrid.joint import Source
+from gnod.search.hybrid.sources import Source
 from gnod.search.hybrid.stages import Embed, HybridResult, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.store import joined
-from gnod.store.connection import Connection, Read
+from gnod.store.connection import Connection, Read, in_each
 from gnod.store.database import Database
 from gnod.store.documents import collections as known
 from gnod.types import Unavailable
@@ -176,8 +175,9 @@ class ConfiguredModels:
         return self._factory.make(kind, uri, self._egress.of_collections(role, collections, seen=seen))
 
 
+@in_each
 def _collections(connection: Connection) -> list[str]:
-    return [each.name for part in joined.each(connection) for each in known.all_collections(part)]
+    return [each.name for each in known.all_collections(connection)]
 
 
 def _only(collections: Sequence[str]) -> str | None:

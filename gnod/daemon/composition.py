@@ -306,16 +306,18 @@ async def _compose(
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
+    attached_infos = partial(attached_handlers.infos, attached)
     families = (
         ask.handlers(answers),
         attached_handlers.handlers(configuration, attached, egress),
         backup.handlers(places, database, control.reopen),
-        collection.handlers(configuration, database, attached),
+        collection.handlers(configuration, database, attached_infos),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
-                *(memory_service, endpoints, embedding_service, attached, publications),
+                *(memory_service, endpoints, embedding_service),
+                lambda: [*attached_handlers.checks(attached), *publishing.checks(publications)],
             )
         ),
         document.handlers(configuration, database, attached),
@@ -326,7 +328,8 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, journal, attached, publications),
+                *(ocr, inference, nearest, endpoints, journal, attached_infos),
+                partial(publishing.infos, publications),
             )
         ),
         links.handlers(configuration, database),

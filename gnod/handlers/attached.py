@@ -15,6 +15,7 @@ from gnod.errors import NotPublished
 from gnod.handlers.wire_types import iso
 from gnod.protocol import collections as wire
 from gnod.protocol.base import copied
+from gnod.protocol.daemon import Check
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.shared.attached import AttachedCollections, Report
 from gnod.types import check_collection_name
@@ -45,6 +46,19 @@ def handlers(
 
 def infos(attached: AttachedCollections) -> list[wire.AttachedInfo]:
     return [info(report) for report in attached.reports()]
+
+
+def checks(attached: AttachedCollections) -> list[Check]:
+    return [_check(report) for report in attached.reports()]
+
+
+def _check(report: Report) -> Check:
+    subject = f"attached collection {report.config.name}"
+    if report.problem:
+        remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
+        return Check(subject, "warning", report.problem, remedy)
+    state = published(info(report))
+    return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
 def info(report: Report) -> wire.AttachedInfo:

@@ -13,11 +13,10 @@ from gnod.search.correction.corrector import Corrector
 from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.budget import Stage
-from gnod.search.hybrid.joint import Source
+from gnod.search.hybrid.sources import Joined, Source
 from gnod.search.hybrid.stages import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
 from gnod.search.query.parsing import ParsedQuery
 from gnod.search.results import Asked, correct_stage, with_lag
-from gnod.shared.attached import Joined
 from gnod.store.connection import Connection, Read
 
 T = TypeVar("T")
@@ -130,7 +129,7 @@ def corrected_by(
 
 
 async def unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
-    """Search for the query as it stands if an attached collection has a word that the local index does not know."""
+    """Search for the query as it stands if another source has a word that the local index does not know."""
     written = " ".join(correction.written for correction in corrected.corrections)
     if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
         return Corrected(text)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.caches import Cache
-from gnod.search.hybrid.joint import Meant
+from gnod.search.hybrid.sources import Meant
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import candidate_documents, nearest_documents

@@ -1,21 +1,20 @@
-"""One search over the local index and others: replicas of shared collections, whose engines are asked first.
+"""One search over the local index and other sources (gnod.search.hybrid.sources).
 
 All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
 scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
-
-Must not depend on engines. Ids of documents say which index they are in (gnod.store.joined).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.sources import Source
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
@@ -24,40 +23,10 @@ from gnod.search.meaning.nearest_documents import Nearest, Surveyed
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store import joined
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
 from gnod.store.tables.filters import Filters
-
-
-class Meant(NamedTuple):
-    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
-    the vectors found."""
-
-    surveys: Sequence[Surveyed]
-    words: Sequence[Mapping[int, float]]
-
-
-class Source(Protocol):
-    """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
-    applies the request's filters."""
-
-    name: str
-    number: int
-
-    async def count(self, terms: Sequence[Term]) -> Counted | None: ...
-
-    async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
-        """See `lexical.rank`."""
-
-    async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
-        """See `lexical.survey_part`."""
-
-    async def meanings(
-        self, rows: Sequence[Mapping[str, vector_search.Rows]], also: Sequence[set[int]], pool: int
-    ) -> Meant | None:
-        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
 
 
 class Weights(NamedTuple):
@@ -107,7 +76,8 @@ async def search_words(
     ranked = sorted((each for part in found for each in part.ranked), key=lambda each: -each.score)
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
-    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [])
+    elsewhere = [each.id for part in found[1:] for each in part.ranked]
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [], elsewhere)
 
 
 async def search_vectors(
@@ -181,7 +151,7 @@ def _searchable(connection: Connection, words: str) -> Expression | None:
 
 def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
     """Return what the words of the query found in a source, for its original lines."""
-    own = {id_ for id_ in first if joined.number_of(id_) == source.number}
+    own = {id_ for id_ in first if source.has(id_)}
     return [own if line.is_original else set() for line in lines]
 
 

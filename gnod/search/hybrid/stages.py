@@ -22,9 +22,9 @@ from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Expansion
 from gnod.search.hybrid import joint, reranking, retrieval
 from gnod.search.hybrid.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
-from gnod.search.hybrid.joint import Source
 from gnod.search.hybrid.reranking import RerankedDocuments
 from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.sources import Source
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import candidate_documents as candidates
 from gnod.search.meaning.nearest_documents import Nearest

@@ -25,8 +25,7 @@ from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
 from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id, languages_beside
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
@@ -50,12 +49,14 @@ _SCORE = itemgetter(1)
 
 
 class LexicalResult(NamedTuple):
-    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations."""
+    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations.
+    `elsewhere`: those of the ranked documents that are in other indexes."""
 
     ranked: list[RankedDocument]
     total: int
     expression: Expression
     analyzers: list[Analyzer]
+    elsewhere: Sequence[int] = ()
 
 
 class LexicalSurvey(NamedTuple):
@@ -187,21 +188,14 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
     """Return those of the documents that contain every required phrase and no excluded one."""
-    kept = set(document_ids)
     required, excluded = wanted.required_groups(), wanted.excluded_phrases()
-    if not required and not excluded:
-        return kept
-    return {id_ for each, ids in joined.split(connection, kept) for id_ in _allowed(each, required, excluded, set(ids))}
+    kept = _matching(connection, document_ids, required) if required else set(document_ids)
+    return kept - _matching(connection, kept, [excluded]) if excluded else kept
 
 
-def _allowed(
-    connection: Connection, required: Sequence[tuple[str, ...]], excluded: tuple[str, ...], ids: set[int]
-) -> set[int]:
-    if required:
-        ids = fulltext.matching(connection, required, ids)
-    if excluded:
-        ids = ids - fulltext.matching(connection, [excluded], ids)
-    return ids
+@by_id
+def _matching(connection: Connection, ids: Collection[int], groups: Sequence[tuple[str, ...]]) -> set[int]:
+    return fulltext.matching(connection, groups, ids)
 
 
 def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
@@ -237,14 +231,14 @@ def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
-    """Return one analyser for each language of the index, and of those joined to it: a query is too short to detect its
+    """Return one analyser for each language of the index, and of those beside it: a query is too short to detect its
     own. Only the calling thread may use them."""
     (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
     known = _languages.get(connection)
     if known is None or known[0] != version:
         held = {stemming_language(language) for language in documents.distinct_languages(connection)}
         known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
-    beside = {stemming_language(each) for other in joined.others(connection).values() for each in other.languages}
+    beside = {stemming_language(each) for each in languages_beside(connection)}
     return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
 
 
