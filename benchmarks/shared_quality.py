@@ -21,6 +21,7 @@ from statistics import mean
 
 import numpy as np
 
+from benchmarks.local_engine import LocalEngine
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
 from gnod.configured.configuration import Configuration
 from gnod.evaluate.dataset import Dataset, read
@@ -39,7 +40,6 @@ from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Engine
-from gnod.shared.local import LocalEngine
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import documents

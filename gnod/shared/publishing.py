@@ -23,7 +23,7 @@ from gnod.shared.ledger import Entry, Ledger, Sent
 from gnod.shared.local import shared_document
 from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.docsizes import column_sizes
+from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings.current_view import in_snapshot
 from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position

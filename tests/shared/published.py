@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks.local_engine import LocalEngine
 from gnod.shared.engine import SharedDocument
 from gnod.shared.ledger import Ledger
-from gnod.shared.local import LocalEngine
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.publishing import Model, Publisher
 from tests.small_index import SmallIndex

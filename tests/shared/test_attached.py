@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
 from gnod.search.hybrid import joint, retrieval
 from gnod.search.hybrid.retrieval import Knowledge, Retrieved
@@ -25,7 +26,6 @@ from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import Found, Header, Key, Piece, Restriction, SharedDocument, Vector, key_of
-from gnod.shared.local import LocalEngine
 from gnod.shared.replica import Replica, number_of
 from gnod.store.connection import Connection, index_of
 from gnod.store.database import Database

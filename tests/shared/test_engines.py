@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from benchmarks.local_engine import LocalEngine
 from gnod.errors import NotPublished, Unreachable
 from gnod.shared.engine import Engine, Former, Found, Header, Restriction, SharedDocument, key_of
-from gnod.shared.local import LocalEngine
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.milvus.expressions import condition_of
 from gnod.shared.weights import idf, term_id

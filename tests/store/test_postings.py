@@ -24,7 +24,7 @@ from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance
 from gnod.store.keyword_index import fulltext, vocabulary
-from gnod.store.keyword_index.docsizes import column_sizes, lengths
+from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.postings import building, current_view, files, updating
 from gnod.store.keyword_index.postings.contents import MOST_DOCUMENTS, Contents, Document, build
 from gnod.store.keyword_index.postings.current_view import in_one_view, view_of

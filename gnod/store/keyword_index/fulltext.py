@@ -20,7 +20,7 @@ import numpy as np
 from gnod import bm25
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import columns
-from gnod.store.keyword_index.docsizes import column_sizes
+from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings import feed, searching
 from gnod.store.keyword_index.postings.current_view import view_of
 from gnod.store.keyword_index.postings.searching import Conditions, Ranked

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.docsizes import column_sizes, lengths
+from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.postings.contents import ordered_docid
 from gnod.store.keyword_index.postings.files import Damaged
 from gnod.store.keyword_index.postings.segment import Segment
