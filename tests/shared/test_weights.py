@@ -14,7 +14,7 @@ from gnod.shared.weights import NO_TERM, counts_of, idf, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import WEIGHTS, Term
-from gnod.store.tables.filters import Filters
+from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
 
@@ -44,7 +44,7 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
 def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
     def work(connection: Connection) -> dict[int, float]:
         terms = [Term((fulltext.quote(word),)) for word in words]
-        return dict(fulltext.search(connection, fulltext.weigh(connection, terms), Filters(), 100).best)
+        return dict(fulltext.search(connection, fulltext.weigh(connection, terms), Conditions(), 100).best)
 
     return index.database.submit_read(work).result()
 

@@ -31,6 +31,7 @@ from gnod.store.keyword_index.postings.current_view import in_one_view, view_of
 from gnod.store.keyword_index.postings.feed import Feed, take
 from gnod.store.keyword_index.postings.files import Damaged, File
 from gnod.store.keyword_index.postings.merging import LARGER, MOST_POSTINGS, Kept, Size, merge, worth_merging
+from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.keyword_index.postings.segment import Segment, opened
 from gnod.store.keyword_index.postings.segment import encode as encode_segment
 from gnod.store.keyword_index.postings.versions import Postings, SharedPostings, folder_of
@@ -140,11 +141,9 @@ class Followed(SmallIndex):
             fulltext.search(
                 each,
                 fulltext.weigh(each, wanted.terms()),
-                filters,
+                wanted.conditions(filters),
                 3,
                 every_word=wanted.every_word(),
-                required=wanted.required_groups(),
-                excluded=wanted.excluded_phrases(),
             )
             for each in (self._plain, self._with)
         )
@@ -261,7 +260,7 @@ def test_scores_are_those_of_fts5(followed: Followed, seed: int) -> None:
         expected = dict(followed._plain.execute(bm25, (phrase,)))
         for connection in (followed._plain, followed._with):
             weighed = fulltext.weigh(connection, [fulltext.Term((phrase,))])
-            found = dict(fulltext.search(connection, weighed, Filters(), 100).best)
+            found = dict(fulltext.search(connection, weighed, Conditions(), 100).best)
             assert found.keys() == expected.keys()
             ratios = [found[id_] / expected[id_] for id_ in found]
             assert ratios == pytest.approx([ratios[0]] * len(ratios)) if ratios else True
@@ -279,11 +278,11 @@ def test_a_sample_is_scored_with_the_mean_length_of_all(followed: Followed) -> N
     followed.add({f"{number}.md": "red house" + " boat" * number for number in range(80)})
     connection = followed._plain
     terms_ = fulltext.weigh(connection, [fulltext.Term(('"red"',)), fulltext.Term(('"boat"',))])
-    everywhere = fulltext.survey(connection, terms_, Filters(), 100)
+    everywhere = fulltext.survey(connection, terms_, Conditions(), 100)
     view = view_of(connection)
     ids = sorted(id_ for id_, _ in everywhere.matches)[10:75]
     with current_view.sample(connection, ids, view.length / view.size):
-        found = fulltext.survey(connection, terms_, Filters(), 100)
+        found = fulltext.survey(connection, terms_, Conditions(), 100)
         assert found.documents == len(ids)
     assert dict(found.matches) == pytest.approx({id_: dict(everywhere.matches)[id_] for id_ in ids})
     assert found.total == pytest.approx(sum(dict(found.matches).values()))

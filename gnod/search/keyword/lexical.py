@@ -159,9 +159,8 @@ def survey_part(
     depth: int,
 ) -> Part:
     """Return what one index says to `surveyed`."""
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
     while True:
-        found = fulltext.survey(connection, terms, filters, depth, required=required, excluded=excluded)
+        found = fulltext.survey(connection, terms, wanted.conditions(filters), depth)
         whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
         scores = _distinct_scores(connection, found.matches, whole)
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
@@ -188,7 +187,7 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
     """Return those of the documents that contain every required phrase and no excluded one."""
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    _, required, excluded = wanted.conditions(Filters())
     kept = _matching(connection, document_ids, required) if required else set(document_ids)
     return kept - _matching(connection, kept, [excluded]) if excluded else kept
 
@@ -213,8 +212,7 @@ def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedD
 
 def all_matches(connection: Connection, wanted: Expression, filters: Filters, limit: int) -> list[int]:
     """Return the documents with a word of the expression, unranked."""
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
-    return fulltext.ids(connection, tuple(wanted.phrases()), filters, limit, required=required, excluded=excluded)
+    return fulltext.ids(connection, tuple(wanted.phrases()), wanted.conditions(filters), limit)
 
 
 def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
@@ -267,10 +265,8 @@ def _matches(
     enough, every_word = depth // 2, wanted.every_word()
     look = partial(
         fulltext.search,
-        *(connection, terms, filters),
+        *(connection, terms, wanted.conditions(filters)),
         every_word=every_word if len(every_word) > 1 else (),
-        required=wanted.required_groups(),
-        excluded=wanted.excluded_phrases(),
     )
     while True:
         matches = look(depth)

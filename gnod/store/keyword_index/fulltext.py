@@ -25,7 +25,6 @@ from gnod.store.keyword_index.postings import feed, searching
 from gnod.store.keyword_index.postings.current_view import view_of
 from gnod.store.keyword_index.postings.searching import Conditions, Ranked
 from gnod.store.keyword_index.postings.view import AnyOf
-from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Terms
 
 # Column weights of filepath, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight of 3
@@ -136,19 +135,13 @@ def weighed(terms: Sequence[Term], indexes: Sequence[Counted]) -> list[Weighed]:
 def search(
     connection: Connection,
     terms: Sequence[Weighed],
-    filters: Filters,
+    passing: Conditions,
     depth: int,
     *,
     every_word: Sequence[AnyOf] = (),
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
 ) -> Matches:
-    """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
-    `every_word`: a phrase of each of these groups makes a document whole.
-
-    Every document must have a phrase of each group in `required`, and none of `excluded`.
-    """
-    passing = Conditions(filters, required, excluded)
+    """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
+    phrase of each of these groups makes a document whole."""
     best = _ranked(connection, terms, WEIGHTS, depth, passing, thorough=False).best
     whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
@@ -157,17 +150,8 @@ def search(
     return Matches(best, whole, searching.count(connection, view_of(connection), phrases, passing))
 
 
-def survey(
-    connection: Connection,
-    terms: Sequence[Weighed],
-    filters: Filters,
-    depth: int,
-    *,
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-) -> Survey:
+def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
     """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores."""
-    passing = Conditions(filters, required, excluded)
     found = _ranked(connection, terms, FUSED_WEIGHTS, depth, passing, thorough=True)
     return Survey(found.best, size(connection), found.total, found.total_of_roots, coverage(terms))
 
@@ -205,17 +189,9 @@ def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int
     return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
 
 
-def ids(
-    connection: Connection,
-    phrases: AnyOf,
-    filters: Filters,
-    limit: int,
-    *,
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-) -> list[int]:
-    """Return the documents with one of the phrases under the same conditions as in `search`, unranked."""
-    return searching.ids(connection, view_of(connection), phrases, Conditions(filters, required, excluded), limit)
+def ids(connection: Connection, phrases: AnyOf, passing: Conditions, limit: int) -> list[int]:
+    """Return documents with one of the phrases that pass, unranked."""
+    return searching.ids(connection, view_of(connection), phrases, passing, limit)
 
 
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:

@@ -20,9 +20,9 @@ _MORE = 4
 
 
 class Conditions(NamedTuple):
-    """What documents must pass: a phrase of each required group, and none that is excluded."""
+    """What documents must pass: filters, a phrase of each required group, and none that is excluded."""
 
-    filters: Filters
+    filters: Filters = Filters()
     required: Sequence[AnyOf] = ()
     excluded: AnyOf = ()
 
