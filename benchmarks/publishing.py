@@ -30,7 +30,8 @@ from gnod.ingest.prepare import prepare
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import Model, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
 from gnod.store.database import Database

@@ -26,7 +26,8 @@ from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
 from gnod.search.meaning.vector_places import Floats
 from gnod.shared.ledger import Ledger
-from gnod.shared.publishing import Model, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors

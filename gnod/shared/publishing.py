@@ -21,6 +21,7 @@ from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, Former, Header, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Entry, Ledger, Sent
 from gnod.shared.local import shared_document
+from gnod.shared.models import Model
 from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.columns import column_sizes
@@ -40,14 +41,6 @@ _MANY = 1_000
 _HEARTBEAT_S = 55.0
 # All weights are sent again when the mean length has drifted by this share.
 _DRIFT = 0.05
-
-
-class Model(NamedTuple):
-    """The model whose vectors are published. `uri` in the index; `name` and `hash` for readers."""
-
-    uri: str
-    name: str
-    hash: str | None
 
 
 class _Batch(NamedTuple):

@@ -11,7 +11,8 @@ from benchmarks.local_engine import LocalEngine
 from gnod.shared.engine import SharedDocument
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import Model, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from tests.small_index import SmallIndex
 
 URI = "file:/home/ann/models/one.gguf"
