@@ -36,7 +36,6 @@ from gnod.store.keyword_index.postings.segment import Segment, opened
 from gnod.store.keyword_index.postings.segment import encode as encode_segment
 from gnod.store.keyword_index.postings.versions import Postings, SharedPostings, folder_of
 from gnod.store.keyword_index.postings.view import View
-from gnod.store.keyword_index.postings.view import _best as best_of
 from gnod.store.tables import changes
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Terms
@@ -266,6 +265,23 @@ def test_scores_are_those_of_fts5(followed: Followed, seed: int) -> None:
             assert ratios == pytest.approx([ratios[0]] * len(ratios)) if ratios else True
 
 
+@pytest.mark.parametrize("depth", [1, 5, 30])
+def test_the_best_of_several_segments(followed: Followed, depth: int) -> None:
+    for first in range(0, 60, 20):
+        followed.add({f"{n}.md": "red " * (n * 7 % 11 + 1) + "boat " * (n % 3) for n in range(first, first + 20)})
+        followed.step()
+    followed.add({f"{n}.md": "red boat" for n in range(55, 65)})
+    view = followed.view()
+    assert len(view.parts) == 4
+    every = view.scored([('"red"', 1.0), ('"boat"', 2.0)], fulltext.WEIGHTS, None)
+    found = view.scored([('"red"', 1.0), ('"boat"', 2.0)], fulltext.WEIGHTS, depth)
+    assert (found.total, found.total_of_roots) == (every.total, every.total_of_roots)
+    assert every.total == pytest.approx(every.scores.sum())
+    least = np.sort(every.scores)[-depth]
+    best = {id_: score for id_, score in zip(every.ids.tolist(), every.scores.tolist(), strict=True) if score >= least}
+    assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == best
+
+
 def test_many_documents_that_segments_lack_are_found(followed: Followed) -> None:
     followed.add({f"{number}.md": f"red house {number}" for number in range(100)})
     followed.catch_up()
@@ -488,14 +504,6 @@ def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
             id_ for id_, *_, terms in documents for word in {*terms.body.split(), "p", "t"} if word.startswith(prefix)
         ]
         assert sorted(segment.ids(found).tolist()) == sorted(expected_all)
-
-
-@given(st.lists(st.integers(0, 40), max_size=300), st.integers(1, 9))
-def test_the_best_scores(numbers: list[int], depth: int) -> None:
-    scores = np.array(numbers, np.float64) / 7
-    least = sorted((score for score in scores if score > 0), reverse=True)[:depth][-1:]
-    found = best_of(scores, depth).tolist()
-    assert found == [number for number, score in enumerate(scores) if least and score >= least[0]]
 
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 127, 128, 300, 2**14, 2**21, 2**28]), min_size=3, max_size=3)))

@@ -28,7 +28,7 @@ from gnod.store.keyword_index.postings.versions import Part
 # Up to this many documents are looked up one by one, which takes 30 µs each. More are found in all that the table says
 # of a phrase, which takes 1 µs for each document that has it.
 _FEW = 50
-_PATH_COLUMN = 0
+_PATH = (1.0, 0.0, 0.0)
 # Packs a row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
@@ -59,21 +59,20 @@ _phrases = Computed(_phrase)
 
 
 class Places(NamedTuple):
-    """Where a phrase occurs in a part: the numbers of documents, each once, and for each a code, which is a row in
-    `counts`: how often each column has it."""
+    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `counts`: how
+    often each column has it. `owners`: the place of each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
     counts: Numbers
+    owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return how often each document has the phrase, with a weight for each column."""
-        frequencies: NDArray[np.float64] = (self.counts @ np.array(weights)).take(self.codes)
-        return frequencies
-
-    def in_path(self) -> Numbers:
-        """Return the documents that have the phrase in their path."""
-        return self.documents[self.counts[:, _PATH_COLUMN].take(self.codes) > 0]
+        of_codes: NDArray[np.float64] = (self.counts @ np.array(weights)).take(self.codes)
+        if self.owners is None:
+            return of_codes
+        return np.bincount(self.owners, of_codes, len(self.documents)).astype(np.float64)
 
 
 class Scored(NamedTuple):
@@ -187,7 +186,8 @@ class View:
         for part in self.parts:
             mask = part.mask()
             for group in groups:
-                mask &= _mask_of(part, [self._find(part, phrase).in_path() for phrase in group])
+                places = [self._find(part, phrase) for phrase in group]
+                mask &= _mask_of(part, [each.documents[each.frequencies(_PATH) > 0] for each in places])
             found.append(part.segment.ids(mask))
         return np.concatenate(found)
 
@@ -198,17 +198,23 @@ class View:
         The sums do not depend on `among`."""
         found: list[tuple[Numbers, Numbers, Numbers]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         total = total_of_roots = 0.0
+        top, least = np.empty(0), float(np.nextafter(0.0, 1.0))
         for number, part in enumerate(self.parts):
             scores = self._scores(part, phrases, weights)
             total += float(scores.sum())
             total_of_roots += float(np.sqrt(scores).sum())
             if among is not None:
                 scores *= among.masks[number]
-            best = _best(scores, depth)
+            best = np.flatnonzero(scores >= least)
+            top = np.concatenate((top, scores[best]))
+            if depth is not None and len(top) > depth:
+                top = np.partition(top, -depth)[-depth:]
+                least = float(top[0])
+                best = best[scores[best] >= least]
             found.append((part.segment.ids(best), part.segment.docids[best], scores[best]))
         ids, docids, scores = (np.concatenate(column) for column in zip(*found, strict=True))
-        best = _best(scores, depth)
-        return Scored(ids[best], docids[best], scores[best], total, total_of_roots)
+        are_best = scores >= least
+        return Scored(ids[are_best], docids[are_best], scores[are_best], total, total_of_roots)
 
     def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return the scores of all documents of a part."""
@@ -253,15 +259,13 @@ class View:
 
 
 def _in_segment(part: Part, phrase: Phrase) -> Places:
-    segment = part.segment
-    found = segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
+    found = part.segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
+    places = _alive(part, Places(found.documents.astype(np.intp), found.codes, part.segment.counts))
     if not phrase.is_prefix:
-        return _alive(part, Places(found.documents.astype(np.intp), found.codes, segment.counts))
+        return places
     # Several terms may begin like this, and a document may have some of them.
-    columns_ = segment.counts.take(found.codes, axis=0).T
-    together = np.stack([np.bincount(found.documents, counts, len(segment)) for counts in columns_], axis=1)
-    documents = np.flatnonzero(together.any(axis=1))
-    return _alive(part, Places(documents, np.arange(len(documents)), together[documents]))
+    mask = _mask_of(part, [places.documents])
+    return places._replace(documents=np.flatnonzero(mask), owners=np.cumsum(mask)[places.documents] - 1)
 
 
 def _alive(part: Part, found: Places) -> Places:
@@ -276,15 +280,6 @@ def _mask_of(part: Part, found: Iterable[Numbers]) -> NDArray[np.bool_]:
     for documents in found:
         mask[documents] = True
     return mask
-
-
-def _best(scores: NDArray[np.float64], depth: int | None) -> Numbers:
-    """Return the numbers of the best scores above 0, with those as good as the last."""
-    good = np.flatnonzero(scores > 0)
-    if depth is None or len(good) <= depth:
-        return good
-    found: Numbers = good[scores[good] >= np.partition(scores[good], -depth)[-depth]]
-    return found
 
 
 def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) -> tuple[Numbers, Numbers]:
