@@ -24,7 +24,7 @@ from gnod.ingest.code import source
 from gnod.ingest.code.languages import by_path
 from gnod.ingest.code.structure import structure
 from gnod.ingest.text.canonical import canonicalise
-from gnod.ingest.text.chunking import MAX_CHARACTERS, Passage, cut
+from gnod.ingest.text.chunking import MAX_CHARACTERS, ChunkText, cut
 from gnod.ingest.text.outline import outline
 
 QUESTIONS = Path(__file__).parent / "code_questions" / "questions.tsv"
@@ -78,8 +78,8 @@ def _count(
     kind: str,
     text: str,
     ranges: Sequence[tuple[int, int]],
-    passages: Sequence[Passage],
-    prose: Sequence[Passage],
+    passages: Sequence[ChunkText],
+    prose: Sequence[ChunkText],
 ) -> None:
     small = [(start, len(text[:end].rstrip())) for start, end in ranges if end - start < MAX_CHARACTERS]
     count[f"{kind}definitions"] += len(small)
@@ -90,7 +90,7 @@ def _count(
         count["chunks prose"] += len(prose)
 
 
-def _is_whole(place: tuple[int, int], passages: Sequence[Passage]) -> bool:
+def _is_whole(place: tuple[int, int], passages: Sequence[ChunkText]) -> bool:
     return any(passage.start <= place[0] and place[1] <= passage.end for passage in passages)
 
 

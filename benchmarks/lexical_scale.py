@@ -44,7 +44,7 @@ from gnod.store.keyword_index.postings.feed import Feed, take
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
 from gnod.store.tables import changes
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.records import Chunk, Prepared, Terms
+from gnod.store.tables.records import Chunk, PreparedDocument, Terms
 
 _BATCH = 1000
 _PERFORM = partial(building.perform, analyse=terms_of)
@@ -108,9 +108,9 @@ def _store(collection: int, batch: Sequence[Document], connection: Connection) -
     fulltext.store(connection, terms)
 
 
-def _prepared(path: str, title: str, text: str, terms: Terms) -> Prepared:
+def _prepared(path: str, title: str, text: str, terms: Terms) -> PreparedDocument:
     digest = sha256(f"{path}\n{text}".encode()).hexdigest()
-    return Prepared(
+    return PreparedDocument(
         source_hash=digest,
         stat=None,
         mime="text/markdown",

@@ -29,7 +29,7 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
-from gnod.store.tables.records import Prepared, Terms
+from gnod.store.tables.records import PreparedDocument, Terms
 
 _BATCH = 100  # documents of a transaction
 _MOST_CHARACTERS = 10_000_000
@@ -70,7 +70,7 @@ def _index(files: list[tuple[str, bytes]]) -> float:
         database = Database(Path(folder) / "index.sqlite", readers=1)
         collection_id = database.submit_write(_add_collection).result()
 
-        def put(connection: Connection, part: list[tuple[str, Prepared]]) -> None:
+        def put(connection: Connection, part: list[tuple[str, PreparedDocument]]) -> None:
             terms: dict[int, Terms] = {}
             for path, each in part:
                 writing.put(connection, collection_id, path, each, now=0.0, terms=terms)
@@ -83,14 +83,14 @@ def _index(files: list[tuple[str, bytes]]) -> float:
     return time.process_time() - started
 
 
-def _prepared(path: str, data: bytes) -> Prepared:
+def _prepared(path: str, data: bytes) -> PreparedDocument:
     converted = convert(data, path, max_characters=_MOST_CHARACTERS)
     return prepare(converted, relative_path=path, source_hash="0" * 64, stat=None)
 
 
-def _sent(document: Prepared) -> Prepared:
+def _sent(document: PreparedDocument) -> PreparedDocument:
     """Return the document as the daemon gets it from a worker."""
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(document), type=Prepared)
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(document), type=PreparedDocument)
 
 
 def _add_collection(connection: Connection) -> int:

@@ -36,7 +36,7 @@ from gnod.ingest.workers.jobs import FileJob, Outcome
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import stages
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.store.connection import Connection
@@ -44,7 +44,7 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.links import links
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.records import Prepared
+from gnod.store.tables.records import PreparedDocument
 
 COLLECTION = "bench"
 DEPTH = 100
@@ -146,7 +146,7 @@ def _add(path: str, connection: Connection) -> int:
 
 def _store(collection_id: int, outcomes: Iterable[tuple[str, Outcome]], connection: Connection) -> None:
     for path, outcome in outcomes:
-        if isinstance(outcome, Prepared):
+        if isinstance(outcome, PreparedDocument):
             writing.put(connection, collection_id, path, outcome, now=0.0)
 
 
@@ -219,7 +219,7 @@ def _hybrid(
     database: Database, models: EvaluationModels, paths: Mapping[int, str], topics: list[Topics]
 ) -> dict[str, dict[str, Scores]]:
     dependencies = MeasuredModels(database, models).search_dependencies()
-    options = SearchOptions(limit=DEPTH, expand=False, rerank=False, budget_s=UNBOUNDED_S)
+    options = HybridSettings(limit=DEPTH, expand=False, rerank=False, budget_s=UNBOUNDED_S)
 
     def run(query: str) -> Scores:
         result = models.run(stages.search(dependencies, parse_query(query), Filters(), options))

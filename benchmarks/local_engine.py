@@ -15,12 +15,12 @@ from gnod.analysis.terms import VERSION
 from gnod.ingest.text.document_terms import terms_of
 from gnod.shared.engine import (
     FORMAT,
-    Found,
-    Header,
+    CollectionHeader,
     Key,
-    Listed,
     Restriction,
+    ScoredDocument,
     SharedDocument,
+    SharedListing,
     Vector,
     key_of,
     keys_below,
@@ -29,7 +29,7 @@ from gnod.shared.local import shared_document
 from gnod.shared.weights import counts_of, term_id
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors.vector_rows import DTYPE
 
@@ -49,10 +49,10 @@ class LocalEngine:
         self._tokens = sum(counts.length for counts in self._counts.values())
         self.average = self._tokens / max(len(self._counts), 1) if average is None else average
 
-    def header(self) -> Header | None:
+    def header(self) -> CollectionHeader | None:
         languages = {d.language for d in self._all() if d.language}
         dimensions = [len(piece.embedding) // DTYPE.itemsize for d in self.documents(None) for piece in d.pieces]
-        return Header(
+        return CollectionHeader(
             format=FORMAT,
             analysis=VERSION,
             model=self._uri,
@@ -78,20 +78,22 @@ class LocalEngine:
         """Return the frequencies of all terms, by their ids."""
         return Counter(id_ for counts in self._counts.values() for id_ in counts.ids.tolist())
 
-    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
         return _best(
             (
-                Found(d.key, d.version, sum(weights[id_] * d.weights.get(id_, 0.0) for id_ in weights))
+                ScoredDocument(d.key, d.version, sum(weights[id_] * d.weights.get(id_, 0.0) for id_ in weights))
                 for d in self.documents(None, within)
                 if not weights.keys().isdisjoint(d.weights)
             ),
             limit,
         )
 
-    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
         return _best(
             (
-                Found(d.key, d.version, max(float(np.frombuffer(p.embedding, DTYPE) @ query) for p in d.pieces))
+                ScoredDocument(
+                    d.key, d.version, max(float(np.frombuffer(p.embedding, DTYPE) @ query) for p in d.pieces)
+                )
                 for d in self.documents(None, within)
                 if d.pieces
             ),
@@ -109,14 +111,16 @@ class LocalEngine:
     def sample(self, share: float) -> list[Key]:
         return sorted(key for d in self._all() if (key := key_of(d.path)) < keys_below(share))
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
+    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
         found = [d for d in self._all() if d.path.startswith(path_prefix) and d.path > after][:limit]
-        return [Listed(d.key, d.version, d.path, d.title) for d in self.documents({key_of(d.path) for d in found})]
+        return [
+            SharedListing(d.key, d.version, d.path, d.title) for d in self.documents({key_of(d.path) for d in found})
+        ]
 
     def close(self) -> None:
         pass
 
-    def _all(self, within: Restriction | None = None) -> Iterator[Document]:
+    def _all(self, within: Restriction | None = None) -> Iterator[DocumentRow]:
         """Yield the documents in the order of their paths."""
         found = documents.under(self._connection, self._collection, "", -1, 0)
         if within is None:
@@ -126,5 +130,5 @@ class LocalEngine:
         return (document for document in found if document.id in passing)
 
 
-def _best(found: Iterable[Found], limit: int) -> list[Found]:
+def _best(found: Iterable[ScoredDocument], limit: int) -> list[ScoredDocument]:
     return nlargest(limit, found, key=lambda each: (each.score, each.key))

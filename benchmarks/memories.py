@@ -33,7 +33,7 @@ from gnod.memory.memories import Memories, checked
 from gnod.memory.recalling.keywords import keywords, lookup_words
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Change, Draft, Embedded, Transactions
+from gnod.memory.transactions import EmbeddedTexts, MemoryChange, MemoryDraft, Transactions
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.run.inference import Inference
 from gnod.store.database import Database
@@ -113,19 +113,19 @@ def _fill(memories: Memories, service: MemoryService, count: int) -> None:
     transactions = Transactions(memories.sealer)
     for low in range(0, count, 500):
         part = drafts[low : low + 500]
-        vectors = Embedded(uri, [[np.asarray(row)] for row in make(len(part))])
+        vectors = EmbeddedTexts(uri, [[np.asarray(row)] for row in make(len(part))])
         ready = [checked(each) for each in part]
         service._database.submit_write(lambda c, r=ready, v=vectors: transactions.store(r, v, c)).result()  # type: ignore[misc]
 
 
-def _draft(number: int, chance: random.Random) -> Draft:
+def _draft(number: int, chance: random.Random) -> MemoryDraft:
     sentences = [
         f"{chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} {chance.choice(_OBJECTS)}"
         for _ in range(chance.choice((1, 1, 2, 3, 8)))
     ]
     topics = [f"{chance.choice(_OBJECTS).split()[-1]}", f"topic {chance.randrange(3000)}"]
     namespace = "" if number % 3 else f"project {number % 8}"
-    return Draft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_TYPES), topics, namespace)
+    return MemoryDraft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_TYPES), topics, namespace)
 
 
 def _queries(count: int) -> list[str]:
@@ -172,14 +172,14 @@ async def _storing(service: MemoryService, memories: Memories) -> None:
     for n in range(60):
         text = f"The zirconium flange number {n} is kept in drawer {n * 7}."
         started = time.perf_counter()
-        (stored,) = await memories.store([Draft(text, "fact", ["drawers"])])
+        (stored,) = await memories.store([MemoryDraft(text, "fact", ["drawers"])])
         storing.append((time.perf_counter() - started) * 1000)
         await memories.proposals(stored.memory)
         proposing.append((time.perf_counter() - started) * 1000)
         found = await service.recall(f"where is zirconium flange {n}", SEARCH, [], 0.0)
         found_immediately += stored.memory.name in [hit.memory.name for hit in found.hits]
         started = time.perf_counter()
-        await memories.update(stored.memory.name, Change(text=text + " Again."))
+        await memories.update(stored.memory.name, MemoryChange(text=text + " Again."))
         changing.append((time.perf_counter() - started) * 1000)
         started = time.perf_counter()
         await memories.forget([stored.memory.name])

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gnod.config.shared_addresses import Address, parse
+from gnod.config.shared_addresses import SharedAddress, parse
 from gnod.egress import Purpose
 from gnod.evaluate.gate import MeasurementGate
-from gnod.models.remote.addresses import Place
+from gnod.models.remote.addresses import EndpointAddress
 from gnod.shared.milvus.client import Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to
@@ -24,9 +24,9 @@ _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.ar
 _STARTS_WITHIN_S = 60.0
 
 
-def connect_to(address: Address, timeout_s: float = 60.0) -> Connect:
+def connect_to(address: SharedAddress, timeout_s: float = 60.0) -> Connect:
     """Return how to reach an engine on this machine."""
-    place = Place([(address.host, "local")], "local")
+    place = EndpointAddress([(address.host, "local")], "local")
     gate = MeasurementGate("local", EgressJournal(Path(tempfile.mkdtemp()) / "egress.sqlite"))
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
     return Connect(address, relay_to(address, place, gate, purpose), timeout_s=timeout_s)
@@ -41,7 +41,7 @@ class MilvusLite:
         self._process.kill()
         self._process.wait()
 
-    def address(self, collection: str) -> Address:
+    def address(self, collection: str) -> SharedAddress:
         return parse(f"milvus://127.0.0.1:{self._port}/team/{collection}")
 
     def engine(self, collection: str) -> MilvusEngine:

@@ -38,9 +38,9 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index import fulltext
-from gnod.store.tables.records import FileStat, Prepared, Terms
+from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 
 URI = "hf:bench/model"
 DIMENSIONS = 384
@@ -133,7 +133,7 @@ def _fill(database: Database, count: int) -> None:
 
 def _embed(connection: Connection, random: np.random.Generator) -> None:
     pending = vectors.pending(connection, URI, ("notes",), 10_000)
-    made = {each.embed_hash: [Piece(random.standard_normal(DIMENSIONS).astype(np.float32))] for each in pending}
+    made = {each.embed_hash: [StoredPiece(random.standard_normal(DIMENSIONS).astype(np.float32))] for each in pending}
     vectors.put(connection, URI, made)
 
 
@@ -150,7 +150,7 @@ def _store(database: Database, texts: dict[str, str]) -> None:
     database.submit_write(work).result()
 
 
-def _prepared(path: str, text: str) -> Prepared:
+def _prepared(path: str, text: str) -> PreparedDocument:
     converted = Converted(markdown=text, mime="text/markdown", converter="markdown/1", keeps_lines=True)
     stat = FileStat(len(text), time.time_ns(), 1)
     hash_ = key_of(path + text)

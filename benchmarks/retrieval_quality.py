@@ -18,7 +18,7 @@ from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import Summary, evaluate
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.progress import Progress
+from gnod.evaluate.progress import ProgressLine
 from gnod.models.files import ModelFiles
 from gnod.presets import PRESETS
 
@@ -100,7 +100,7 @@ def _line(folder: Path, name: str, target: float, mode: str, models: EvaluationM
 
 
 def _measure(folder: Path, mode: str, models: EvaluationModels | None) -> Summary:
-    progress = Progress(sys.stderr, quiet=not sys.stderr.isatty())
+    progress = ProgressLine(sys.stderr, quiet=not sys.stderr.isatty())
     try:
         [run] = evaluate(read(folder), [mode], progress, models=models)
         return run.summary

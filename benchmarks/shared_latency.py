@@ -31,7 +31,7 @@ from gnod.shared.publishing import Publisher
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 
 _BLOCK = 500
 
@@ -87,7 +87,7 @@ def _prepare(daemon: Throwaway, server: MilvusLite, model: Model, folder: Path) 
 
 
 def _put(uri: str, hashes: Sequence[str], rows: Floats, connection: Connection) -> None:
-    pieces = {each: [Piece(np.asarray(row), 0, None, 0, None)] for each, row in zip(hashes, rows, strict=False)}
+    pieces = {each: [StoredPiece(np.asarray(row), 0, None, 0, None)] for each, row in zip(hashes, rows, strict=False)}
     vectors.put(connection, uri, pieces)
 
 

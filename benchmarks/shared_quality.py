@@ -33,13 +33,13 @@ from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.sources import Joined
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import Engine
+from gnod.shared.engine import SharedEngine
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import documents
@@ -109,7 +109,7 @@ def _publish(index: Index, server: MilvusLite) -> None:
 
 @contextlib.asynccontextmanager
 async def _attached(server: MilvusLite, folder: Path) -> AsyncIterator[tuple[Database, AttachedCollections]]:
-    async def connect(_: str, __: str) -> Engine:
+    async def connect(_: str, __: str) -> SharedEngine:
         return server.engine(COLLECTION)
 
     config = folder / "index.yml"
@@ -181,7 +181,7 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
             .search_dependencies()
             ._replace(read=shared.read, sources=shared.sources, embed=embed)
         )
-        options = SearchOptions(limit=LIMIT, budget_s=3600.0)
+        options = HybridSettings(limit=LIMIT, budget_s=3600.0)
         return (await stages.search(dependencies, parse_query(query), Filters(), options)).ranked
 
     return {"lexical": words, "vector": vectors, "hybrid": both}

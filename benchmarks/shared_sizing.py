@@ -37,11 +37,19 @@ from gnod.analysis.terms import VERSION
 from gnod.config.shared_addresses import parse
 from gnod.ingest.text.document_terms import terms_of
 from gnod.models.pieces import cut
-from gnod.shared.engine import FORMAT, Found, Header, Piece, Restriction, SharedDocument, key_of
+from gnod.shared.engine import (
+    FORMAT,
+    CollectionHeader,
+    PublishedPiece,
+    Restriction,
+    ScoredDocument,
+    SharedDocument,
+    key_of,
+)
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.payload import NO_TERMS, Payload, encode
 from gnod.shared.weights import counts_of, idf, weights_of
-from gnod.store.tables.records import Chunk, FileStat, Prepared
+from gnod.store.tables.records import Chunk, FileStat, PreparedDocument
 
 BY_WORDS, NEAREST, READ = 200, 100, 50
 QUERIES = 20
@@ -93,8 +101,8 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def _header(documents: int) -> Header:
-    return Header(
+def _header(documents: int) -> CollectionHeader:
+    return CollectionHeader(
         format=FORMAT,
         analysis=VERSION,
         model="file:/bench.gguf",
@@ -155,15 +163,15 @@ class Source:
             weights=weights_of(counts_of(terms_of("en", path, title, text)), _AVERAGE),
             payload=encode(Payload(path=path, prepared=_prepared(text, title))),
             pieces=tuple(
-                Piece(0, span.start, span.end, 0, None, vector.tobytes())
+                PublishedPiece(0, span.start, span.end, 0, None, vector.tobytes())
                 for span, vector in zip(spans, vectors, strict=True)
             ),
         )
 
 
-def _prepared(text: str, title: str) -> Prepared:
+def _prepared(text: str, title: str) -> PreparedDocument:
     lines = text.count("\n") + 1
-    return Prepared(
+    return PreparedDocument(
         source_hash=_sha(text),
         stat=FileStat(len(text), 1_700_000_000_000_000_000, 0),
         mime="text/markdown",
@@ -306,7 +314,7 @@ def _searches(server: Server, source: Source) -> dict[str, Callable[[int], objec
     weights = [source.query(question) for question in recombined.questions(QUERIES)]
     vectors = like_real(2)(QUERIES)
     engine = server.engine
-    found: list[Found] = []
+    found: list[ScoredDocument] = []
 
     def by_words(number: int) -> None:
         found[:] = engine.by_words(weights[number], _EVERYTHING, BY_WORDS)

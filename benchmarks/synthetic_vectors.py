@@ -12,7 +12,7 @@ from gnod.models.presets import uri_for
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 
 _BLOCK = 10_000
 
@@ -53,7 +53,9 @@ def store(database: Database, collection: str) -> int:
     def put(connection: Connection) -> list[str]:
         statement = "SELECT DISTINCT embed_hash FROM chunks WHERE embed_hash > ? ORDER BY embed_hash LIMIT ?"
         hashes = [str(each) for (each,) in connection.execute(statement, (last, _BLOCK))]
-        vectors.put(connection, uri, {each: [Piece(row)] for each, row in zip(hashes, make(len(hashes)), strict=True)})
+        vectors.put(
+            connection, uri, {each: [StoredPiece(row)] for each, row in zip(hashes, make(len(hashes)), strict=True)}
+        )
         return hashes
 
     while hashes := database.submit_write(put).result():

@@ -20,11 +20,11 @@ from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
 from gnod.client.opening import connect_or_start, gnoctl
 from gnod.holder import holder_of
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import Params, Result
 
 if TYPE_CHECKING:
-    from gnoctl.printing.progress import Progress
+    from gnoctl.printing.progress import CallProgress
 
 R = TypeVar("R", bound=Result)
 
@@ -47,7 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     quiet: Annotated[bool, option("-q", "--quiet", group=GLOBAL_GROUP, help="Do not print progress and notes")] = False
 
     @property
-    def places(self) -> Places:
+    def places(self) -> IndexPaths:
         return resolve(self.index)
 
     @property
@@ -67,11 +67,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             on_wait=lambda: announce_wait(places),
         )
 
-    def progress(self, *, quiet: bool = False) -> Progress:
+    def progress(self, *, quiet: bool = False) -> CallProgress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""
-        from gnoctl.printing.progress import Progress
+        from gnoctl.printing.progress import CallProgress
 
-        return Progress(quiet=self.quiet or quiet, no_color=self.no_color)
+        return CallProgress(quiet=self.quiet or quiet, no_color=self.no_color)
 
     def call(self, method: str, params: Params, result: type[R], *, shows_progress: bool = False) -> R:
         """Call one method on a connection of its own."""
@@ -134,13 +134,13 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
     return register
 
 
-def announce_start(places: Places, pid: int) -> None:
+def announce_start(places: IndexPaths, pid: int) -> None:
     """Say that a daemon runs now, and how to stop it."""
     stop = f"{gnoctl(places)} daemon stop"
     note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{stop}` stops it")
 
 
-def announce_wait(places: Places) -> None:
+def announce_wait(places: IndexPaths) -> None:
     """Say that the daemon has not answered yet."""
     holder = holder_of(places.lock_file)
     note(f"waiting for gnod (pid {holder.pid if holder else 'unknown'}) …")

@@ -11,14 +11,14 @@ import psutil
 
 from gnod.errors import DaemonNotRunning, Unavailable
 from gnod.holder import Holder, holder_of
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 # The daemon has this long to end in order, and then this long to end after being killed.
 GRACE_S = 5.0
 _POLL_S = 0.03
 
 
-def end_daemon(places: Places) -> int:
+def end_daemon(places: IndexPaths) -> int:
     """End the process that holds the index's lock, asking nothing of it; return its process id.
 
     Its workers end with it. Raises DaemonNotRunning, or Unavailable if the process cannot be ended from here.
@@ -41,7 +41,7 @@ def end_daemon(places: Places) -> int:
     return process.pid
 
 
-def _process_of(places: Places, holder: Holder) -> psutil.Process:
+def _process_of(places: IndexPaths, holder: Holder) -> psutil.Process:
     """Return the process that has the lock file open: the pid in the file alone proves nothing. psutil signals no other
     process that gets the same pid later."""
     with suppress(psutil.Error, OSError):
@@ -54,7 +54,7 @@ def _process_of(places: Places, holder: Holder) -> psutil.Process:
     )
 
 
-def _is_free(places: Places, pid: int, timeout_s: float) -> bool:
+def _is_free(places: IndexPaths, pid: int, timeout_s: float) -> bool:
     """Wait until the process does not hold the lock any more; a service manager may have started another one."""
     deadline = time.monotonic() + timeout_s
     while (holder := holder_of(places.lock_file)) and holder.pid in (0, pid):

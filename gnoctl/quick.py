@@ -26,7 +26,7 @@ _SILENCE_S = 1.0
 _BEFORE = b'{"jsonrpc":"2.0","id":1,"result":'
 
 
-class Record(dict):  # type: ignore[type-arg]
+class JsonRecord(dict):  # type: ignore[type-arg]
     """A JSON object whose fields are attributes, as in the protocol's types; a field that it does not have is None."""
 
     __getattr__ = dict.get
@@ -60,7 +60,7 @@ def run(words: list[str]) -> int | None:
         return 0
     import json
 
-    found = json.loads(result, object_hook=Record)
+    found = json.loads(result, object_hook=JsonRecord)
     if not found.hits:
         return None
     for line in render(found, detect()):

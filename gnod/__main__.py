@@ -57,7 +57,7 @@ def exit_status(error: GnoError, manager: str | None) -> int:
     return 0 if error.exit_status == EXIT_VALIDATION and manager == "launchd" else error.exit_status
 
 
-class _Parser(argparse.ArgumentParser):
+class _DaemonParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Leave with gnoctl's status for bad usage; argparse's own, 2, would mean "try again"."""
         self.print_usage(sys.stderr)
@@ -65,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _DaemonParser(
         prog="gnod",
         description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
         epilog="`gnod bench DIR…` measures search on test collections instead; see `gnod bench --help`.",
@@ -100,7 +100,7 @@ def _bench(words: Sequence[str]) -> int:
         return 0
 
 
-def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
+def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> int:
     # Import them here, so that --help and a mistyped option do not need them.
     import gc
 
@@ -149,7 +149,7 @@ def _serve(places: paths.Places, log_level: str | None, on_demand: bool) -> int:
         logs.flush()
 
 
-def _announce(places: paths.Places) -> None:
+def _announce(places: paths.IndexPaths) -> None:
     with contextlib.suppress(OSError, ValueError):  # the reader may have gone
         print(
             f"gnod {gnod.__version__} serving index '{places.index}' at {places.socket} (pid {os.getpid()}); "

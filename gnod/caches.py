@@ -22,7 +22,7 @@ _ENTRY_BYTES = 100
 _LARGEST = 64
 
 
-class Budget:
+class CacheBudget:
     """The caches that share `most_bytes`. For all threads."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -61,13 +61,13 @@ class Budget:
 
 
 # Facts about the words of texts and queries. With a larger limit, nothing gets noticeably faster.
-WORDS = Budget(16 << 20)
+WORDS = CacheBudget(16 << 20)
 
 
 class Cache(dict[K, V], Generic[K, V]):
     """Values that can be computed again. Another thread may empty it at any time: look a key up once."""
 
-    def __init__(self, budget: Budget = WORDS) -> None:
+    def __init__(self, budget: CacheBudget = WORDS) -> None:
         super().__init__()
         self._budget = budget
         budget.enlist(self)
@@ -80,7 +80,7 @@ class Cache(dict[K, V], Generic[K, V]):
 class Computed(Cache[K, V]):
     """What a function returns, by its argument: a lookup of an unknown key calls it."""
 
-    def __init__(self, function: Callable[[K], V], budget: Budget = WORDS) -> None:
+    def __init__(self, function: Callable[[K], V], budget: CacheBudget = WORDS) -> None:
         super().__init__(budget)
         self._function = function
 

@@ -59,7 +59,7 @@ class Gate(Protocol):
         """Record what is about to be sent, in bytes. Raises EgressForbidden when it cannot."""
 
 
-class Passage:
+class EgressPass:
     """The way of one request, or of one connection, through the gate."""
 
     def __init__(self, gate: Gate, address: str, purpose: Purpose, *, requests: int = 1) -> None:

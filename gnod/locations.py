@@ -29,7 +29,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
     kind: Kind
     starts: list[Start]
 
-    def at(self, line: int) -> Location | None:
+    def at(self, line: int) -> SourceLocation | None:
         """Return the location of a line; None before the first start.
 
         >>> Locations("sheet", [Start(1, "Costs"), Start(3, "Costs", 2)]).at(5)
@@ -40,8 +40,8 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
             return None
         start = self.starts[found]
         if self.kind == "row" and isinstance(start.value, int):
-            return Location(self.kind, start.value + line - start.line)
-        return Location(self.kind, start.value, start.row + line - start.line if start.row else None)
+            return SourceLocation(self.kind, start.value + line - start.line)
+        return SourceLocation(self.kind, start.value, start.row + line - start.line if start.row else None)
 
     def lines(self, value: str, row: int = 0) -> tuple[int, int | None] | None:
         """Return the first line of the page (sheet, …) with that number or name, or of a row in it, and the page's last
@@ -81,7 +81,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.kind}{'s' if len(values) > 1 else ''} {shown if len(values) > 1 else values[0]}"
 
 
-class Location(NamedTuple):
+class SourceLocation(NamedTuple):
     """One place in a source."""
 
     kind: Kind

@@ -15,7 +15,7 @@ from gnod.folders import SOCKET_PATH_LIMIT
 _INDEX_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class IndexPaths(msgspec.Struct, frozen=True, kw_only=True):
     """The resolved folders and files of one index."""
 
     index: str
@@ -61,7 +61,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.cache_dir / "models"
 
 
-def resolve(index: str | None = None) -> Places:
+def resolve(index: str | None = None) -> IndexPaths:
     """Return the places of `index` (default: `GNO_INDEX`, else "default").
 
     `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the platform's own folders.
@@ -74,7 +74,7 @@ def resolve(index: str | None = None) -> Places:
             "starting with a letter or digit"
         )
     try:
-        return Places(
+        return IndexPaths(
             index=index,
             config_dir=Path(folders.folder("config")),
             data_dir=Path(folders.folder("data")),
@@ -96,7 +96,7 @@ def check_socket_path(path: Path) -> None:
         )
 
 
-def check_owner(places: Places) -> None:
+def check_owner(places: IndexPaths) -> None:
     """Raise Refused if root would create its files among those of another user, who could not change them."""
     if os.getuid() != 0 or os.environ.get("GNO_DATA_DIR"):
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnod.errors import Refused
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.peer import is_trusted, user
 
 _FOLDER = 0o700
@@ -63,14 +63,14 @@ def own_file(path: Path, flags: int) -> int:
     return descriptor
 
 
-class Opening(NamedTuple):
+class Weakness(NamedTuple):
     """How other users can change a file, and the command that prevents it."""
 
     problem: str
     remedy: str
 
 
-def opening(file: Path) -> Opening | None:
+def opening(file: Path) -> Weakness | None:
     """Return how other users can change a file, replace it, or create it where it is missing; None if they cannot."""
     target = file.resolve()  # if the file is a link, both folders count
     for path in dict.fromkeys((target, target.parent, file.parent)):
@@ -79,11 +79,11 @@ def opening(file: Path) -> Opening | None:
         except OSError:
             continue
         if not is_trusted(found.st_uid):
-            return Opening(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
+            return Weakness(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
         # In /tmp, others cannot replace our files.
         is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
         if _others_write(found) and not is_shared:
-            return Opening(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
+            return Weakness(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
     return None
 
 
@@ -114,7 +114,7 @@ def users_umask() -> int:
     return _users_umask
 
 
-def prepare(places: Places) -> None:
+def prepare(places: IndexPaths) -> None:
     """Create the data folder, and close those of gnod's folders that another version or umask left open to others.
 
     A folder that the user named keeps its mode: it may hold other things. Raises OSError, or Refused.

@@ -99,7 +99,7 @@ def canonical_line(line_map: LineMap, line: int) -> int:
     return line - lost
 
 
-class Unavailable(NamedTuple):
+class UnavailableModel(NamedTuple):
     """Stands in for a model that cannot be used. `reason` names the command or the setting that helps."""
 
     reason: str

@@ -31,7 +31,7 @@ from gnod.ingest.reading.converter import Converter
 from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import framing, openrpc
 from gnod.protocol.methods import METHODS
-from gnod.rpc.connection import Limits
+from gnod.rpc.connection import ConnectionLimits
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -107,11 +107,11 @@ def _protocol() -> str:
         _WIRE.format(
             request=framing.MAX_REQUEST_BYTES // 1024**2,
             answer=framing.MAX_MESSAGE_BYTES // 1024**2,
-            connections=Limits().connections,
-            reserved=Limits().reserved,
-            reserved_s=Limits().reserved_s,
-            in_flight=Limits().in_flight,
-            message_s=Limits().message_timeout_s,
+            connections=ConnectionLimits().connections,
+            reserved=ConnectionLimits().reserved,
+            reserved_s=ConnectionLimits().reserved_s,
+            in_flight=ConnectionLimits().in_flight,
+            message_s=ConnectionLimits().message_timeout_s,
         ),
         "## Methods",
         _table(["method", "result", ""], [_method_row(method) for method in document["methods"]]),

@@ -57,7 +57,7 @@ def indexed(*commands: tuple[str, ...]) -> Iterator[None]:
 async def links() -> str:
     """Return the screen with the links of a document, as SVG."""
     from gnoctl.ui.app import UserInterface
-    from gnoctl.ui.links import Links
+    from gnoctl.ui.links import LinkPane
     from gnod.paths import resolve
 
     interface = UserInterface(resolve(), query="path:spring")
@@ -65,7 +65,7 @@ async def links() -> str:
         while not interface.results.hits:
             await pilot.pause(0.1)
         await pilot.press("ctrl+l")
-        while not (isinstance(interface.screen, Links) and interface.screen.preview.document):
+        while not (isinstance(interface.screen, LinkPane) and interface.screen.preview.document):
             await pilot.pause(0.1)
         await pilot.press(*["down"] * 4)
         await pilot.pause(1)

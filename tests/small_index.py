@@ -21,14 +21,14 @@ from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.records import FileStat, Prepared
+from gnod.store.tables.records import FileStat, PreparedDocument
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 
 
 def prepared(
     text: str, path: str, *, title: str | None = None, language: str | None = None, source: str | None = None
-) -> Prepared:
+) -> PreparedDocument:
     """Documents with the same `source` are copies; without it, none are. A path may be that of source code."""
     code = languages.by_path(path)
     converted = Converted(
@@ -83,7 +83,7 @@ class SmallIndex:
             chunks = vectors.pending(connection, uri, collections or ("notes",), limit)
             made = {
                 c.embed_hash: [
-                    Piece(vector_of(uri, f"{c.title}|{c.heading}|{c.text}{'+' * number}", dimensions), number)
+                    StoredPiece(vector_of(uri, f"{c.title}|{c.heading}|{c.text}{'+' * number}", dimensions), number)
                     for number in range(pieces)
                 ]
                 for c in chunks

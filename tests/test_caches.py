@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.alphabets import candidates
 from gnod.analysis.terms import Analyzer, terms_of_many
-from gnod.caches import WORDS, Budget, Cache, Computed, size_of
+from gnod.caches import WORDS, Cache, CacheBudget, Computed, size_of
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import script_of
 from gnod.search.correction.edits import one_edit
@@ -33,7 +33,7 @@ def _held(caches: Iterable[Cache[str, Any]]) -> int:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.text(max_size=200)), max_size=120), st.integers(2_000, 20_000))
 def test_caches_of_a_budget_keep_to_it(asked: list[tuple[int, str]], most: int) -> None:
-    budget = Budget(most)
+    budget = CacheBudget(most)
     caches: list[Computed[str, Any]] = [Computed(lambda text: (text, frozenset(text)), budget) for _ in range(3)]
     for number, text in asked:
         assert caches[number][text] == (text, frozenset(text))
@@ -41,7 +41,7 @@ def test_caches_of_a_budget_keep_to_it(asked: list[tuple[int, str]], most: int) 
 
 
 def test_a_large_entry_displaces_no_others() -> None:
-    budget = Budget(64_000)
+    budget = CacheBudget(64_000)
     cache = Computed(str.upper, budget)
     assert cache["small"] == "SMALL"
     assert cache["x" * 2000] == "X" * 2000
@@ -49,7 +49,7 @@ def test_a_large_entry_displaces_no_others() -> None:
 
 
 def test_caches_that_are_gone_leave_room_in_time() -> None:
-    budget = Budget(64_000)
+    budget = CacheBudget(64_000)
     for number in range(2000):
         Computed(str.upper, budget)[f"word {number}"]
     gc.collect()
@@ -57,7 +57,7 @@ def test_caches_that_are_gone_leave_room_in_time() -> None:
 
 
 def test_several_threads() -> None:
-    budget = Budget(50_000)
+    budget = CacheBudget(50_000)
 
     def work(seed: int) -> None:
         cache, rng = Computed(str.upper, budget), random.Random(seed)
@@ -73,7 +73,7 @@ def test_several_threads() -> None:
 
 def test_entries_take_what_is_said_of_them() -> None:
     """A budget would be worth little if its bytes were not those of the process."""
-    budget = Budget(512 << 10)
+    budget = CacheBudget(512 << 10)
     cache: Computed[str, tuple[str, str]] = Computed(lambda word: (word + "a", word + "é"), budget)
     tracemalloc.start()
     for number in range(10_000):

@@ -16,10 +16,10 @@ from gnoctl.agents.jsonc import Unfit
 from gnod.atomic_file import replacing
 from gnod.errors import Conflict, Refused
 from gnod.folders import DEFAULT_INDEX
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 
-class Change(NamedTuple):
+class FileEdit(NamedTuple):
     """The old and new content of one file. `old` is None if the file does not exist."""
 
     file: Path
@@ -33,7 +33,7 @@ class Change(NamedTuple):
         return "created" if self.old is None else "changed"
 
 
-def plan(agent: Agent, entry: Entry) -> Change:
+def plan(agent: Agent, entry: ServerEntry) -> FileEdit:
     """Return the change of the agent's file without making it. Raises Refused."""
     file = agent.file()
     try:
@@ -48,10 +48,10 @@ def plan(agent: Agent, entry: Entry) -> Change:
         raise _refused(agent, entry, "it is not UTF-8 text") from None
     except Unfit as error:
         raise _refused(agent, entry, str(error)) from None
-    return Change(file, old, new.encode())
+    return FileEdit(file, old, new.encode())
 
 
-def carry_out(change: Change) -> None:
+def carry_out(change: FileEdit) -> None:
     """Write the file. Raises Conflict if another program has written it since."""
     if change.old == change.new:
         return
@@ -65,7 +65,7 @@ def carry_out(change: Change) -> None:
             raise Conflict(f"another program has just written {file}: nothing was changed; try again")
 
 
-def snippet(agent: Agent, entry: Entry) -> str:
+def snippet(agent: Agent, entry: ServerEntry) -> str:
     """Return the entry as it looks in an empty file. A change is also shown like this, because the lines around it may
     contain secrets of other servers."""
     values = entry.values(agent.more)
@@ -74,7 +74,7 @@ def snippet(agent: Agent, entry: Entry) -> str:
     return jsonc.with_value("{\n}\n", (agent.table, entry.name), values)
 
 
-def _with_entry(text: str, agent: Agent, entry: Entry) -> str:
+def _with_entry(text: str, agent: Agent, entry: ServerEntry) -> str:
     if agent.format == "toml":
         path = (agent.table, entry.name)
         return toml_table.with_table(text, path, entry.values(agent.more, _at(toml_table.parse(text), path)))
@@ -93,7 +93,7 @@ def _at(data: Any, path: tuple[str, ...]) -> Any:
     return data
 
 
-def _refused(agent: Agent, entry: Entry, why: str) -> Refused:
+def _refused(agent: Agent, entry: ServerEntry, why: str) -> Refused:
     return Refused(
         f"{agent.file()} was not changed: {why}. Add this to the file yourself:\n\n{snippet(agent, entry)}",
         {"agent": agent.name, "file": str(agent.file())},
@@ -109,7 +109,7 @@ _PATHS = (
 _SWITCHES = ("GNO_NO_AUTOSTART", "GNO_OFFLINE")
 
 
-class Entry(NamedTuple):
+class ServerEntry(NamedTuple):
     """`name`: of the server in the agent's settings."""
 
     name: str
@@ -127,11 +127,11 @@ class Entry(NamedTuple):
         return values | {key: value for key, value in kept.items() if key not in ("command", "args")}
 
 
-def entry(places: Places) -> Entry:
+def entry(places: IndexPaths) -> ServerEntry:
     """Return the entry that starts the bridge to the daemon of an index."""
     program, *words = _program()
     index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
-    return Entry(
+    return ServerEntry(
         name="gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}",
         command=program,
         args=[*words, *index, "mcp"],

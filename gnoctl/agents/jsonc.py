@@ -19,18 +19,18 @@ class Unfit(Exception):
     """The text cannot be changed safely; the message says why."""
 
 
-class Value(NamedTuple):
+class JsoncValue(NamedTuple):
     """The value in `text[start:end]`. `members` (of an object): where each key begins, and its value.
     `comma`: one follows the last member."""
 
     start: int
     end: int
     data: Any
-    members: dict[str, tuple[int, Value]]
+    members: dict[str, tuple[int, JsoncValue]]
     comma: bool = False
 
 
-def parse(text: str) -> Value:
+def parse(text: str) -> JsoncValue:
     """Return the one value of `text`. Raises Unfit."""
     try:
         value = _value(text, _skip(text, 1 if text.startswith("\ufeff") else 0))
@@ -53,7 +53,7 @@ def with_value(text: str, path: Sequence[str], value: object) -> str:
     return changed
 
 
-def _changed(text: str, root: Value, path: list[str], value: object) -> str:
+def _changed(text: str, root: JsoncValue, path: list[str], value: object) -> str:
     at = root
     for depth, key in enumerate(path):
         if not isinstance(at.data, dict):
@@ -70,7 +70,7 @@ def _changed(text: str, root: Value, path: list[str], value: object) -> str:
     return text[: at.start] + _render(value, unit, newline + _indent(text, at.start)) + text[at.end :]
 
 
-def _inserted(text: str, root: Value, into: Value, key: str, value: object) -> str:
+def _inserted(text: str, root: JsoncValue, into: JsoncValue, key: str, value: object) -> str:
     """Return `text` with one more member at the end of the object `into`."""
     close = into.end - 1
     name = json.dumps(key, ensure_ascii=False)
@@ -116,7 +116,7 @@ def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _unit(text: str, root: Value) -> str:
+def _unit(text: str, root: JsoncValue) -> str:
     """Return the indentation of one level."""
     for start, _ in root.members.values():
         if text[:start].rpartition("\n")[1] and (indent := _indent(text, start)):
@@ -133,17 +133,17 @@ def _blank_end(text: str) -> int:
     return len(text) - len(text.rstrip())
 
 
-def _value(text: str, at: int) -> Value:
+def _value(text: str, at: int) -> JsoncValue:
     if text.startswith("{", at):
         return _object(text, at)
     if text.startswith("[", at):
         return _array(text, at)
     data, end = _DECODER.raw_decode(text, at)
-    return Value(at, end, data, {})
+    return JsoncValue(at, end, data, {})
 
 
-def _object(text: str, start: int) -> Value:
-    members: dict[str, tuple[int, Value]] = {}
+def _object(text: str, start: int) -> JsoncValue:
+    members: dict[str, tuple[int, JsoncValue]] = {}
     comma, at = False, _skip(text, start + 1)
     while not text.startswith("}", at):
         if members and not comma:
@@ -157,10 +157,10 @@ def _object(text: str, start: int) -> Value:
         value = _value(text, _skip(text, colon + 1))
         members[key] = (at, value)
         comma, at = _comma(text, value.end)
-    return Value(start, at + 1, {key: value.data for key, (_, value) in members.items()}, members, comma)
+    return JsoncValue(start, at + 1, {key: value.data for key, (_, value) in members.items()}, members, comma)
 
 
-def _array(text: str, start: int) -> Value:
+def _array(text: str, start: int) -> JsoncValue:
     items: list[Any] = []
     comma, at = False, _skip(text, start + 1)
     while not text.startswith("]", at):
@@ -169,7 +169,7 @@ def _array(text: str, start: int) -> Value:
         value = _value(text, at)
         items.append(value.data)
         comma, at = _comma(text, value.end)
-    return Value(start, at + 1, items, {})
+    return JsoncValue(start, at + 1, items, {})
 
 
 def _comma(text: str, at: int) -> tuple[bool, int]:

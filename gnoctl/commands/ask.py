@@ -7,7 +7,7 @@ from typing import Annotated
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
-from gnoctl.printing.answers import Draft, can_redraw, render
+from gnoctl.printing.answers import DrawnDraft, can_redraw, render
 from gnod.errors import UsageError
 from gnod.protocol.search import AskParams, AskResult
 
@@ -60,8 +60,8 @@ def ask(options: AskOptions) -> None:
     )
     terminal = options.terminal
     draws = can_redraw(terminal) and not options.json and not options.quiet
-    progress = Draft(terminal) if draws else options.progress(quiet=options.json)
+    progress = DrawnDraft(terminal) if draws else options.progress(quiet=options.json)
     with options.connect() as daemon, progress:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
-    has_quotes = isinstance(progress, Draft) and progress.has_quotes
+    has_quotes = isinstance(progress, DrawnDraft) and progress.has_quotes
     options.show(result, render(result, terminal, quotes=not has_quotes))

@@ -35,7 +35,7 @@ from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
 from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable
 from gnod.holder import Holder, holder_of
-from gnod.paths import Places, check_socket_path
+from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import own_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
@@ -64,7 +64,7 @@ def start(options: JsonOptions) -> None:
     options.show(status, f"gnod {verb} (pid {status.pid}) for index '{status.index}'")
 
 
-def _status(places: Places, connection: Connection) -> DaemonStatusResult:
+def _status(places: IndexPaths, connection: Connection) -> DaemonStatusResult:
     with connection as daemon:
         try:
             return _asked(places, daemon, start_timeout_s=START_TIMEOUT_S)
@@ -76,7 +76,7 @@ def _status(places: Places, connection: Connection) -> DaemonStatusResult:
         return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
 
 
-def _asked(places: Places, daemon: Connection, *, start_timeout_s: float = ANSWER_TIMEOUT_S) -> DaemonStatusResult:
+def _asked(places: IndexPaths, daemon: Connection, *, start_timeout_s: float = ANSWER_TIMEOUT_S) -> DaemonStatusResult:
     """`start_timeout_s`: for a daemon that starts. Its service manager accepts connections before it does."""
     holder = holder_of(places.lock_file)
     timeout_s = ANSWER_TIMEOUT_S if holder and holder.socket else start_timeout_s
@@ -163,7 +163,7 @@ def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]
         options.note(f"gnod is version {result.version}, gnoctl is {__version__}: run `gnoctl daemon restart`")
 
 
-def stop_daemon(places: Places) -> DaemonStatusResult:
+def stop_daemon(places: IndexPaths) -> DaemonStatusResult:
     """Return the last status of the process that has ended. Raises DaemonNotRunning, or TimedOut if it stays."""
     check_running(places)
     with connect_running(places) as daemon:
@@ -179,7 +179,7 @@ def stop_daemon(places: Places) -> DaemonStatusResult:
     return status
 
 
-def _wait_until_ended(places: Places, pid: int, *, closes_socket: bool) -> None:
+def _wait_until_ended(places: IndexPaths, pid: int, *, closes_socket: bool) -> None:
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while lock_is_held(places) or (closes_socket and _listens(places)):
         if time.monotonic() > deadline:
@@ -205,7 +205,7 @@ def _exists(pid: int) -> bool:
     return True
 
 
-def _listens(places: Places) -> bool:
+def _listens(places: IndexPaths) -> bool:
     try:
         connect_now(places).close()
     except DaemonNotRunning:

@@ -9,7 +9,7 @@ from gnoctl.printing import text
 from gnoctl.printing.terminal import DIM, GREEN, RED, YELLOW, Terminal
 from gnod.client.opening import socket_in_use
 from gnod.errors import EXIT_RUNTIME, GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 
@@ -30,7 +30,7 @@ def doctor(options: JsonOptions) -> int:
     return 0 if result.healthy else EXIT_RUNTIME
 
 
-def _report(result: DoctorResult, places: Places, terminal: Terminal) -> Iterator[str]:
+def _report(result: DoctorResult, places: IndexPaths, terminal: Terminal) -> Iterator[str]:
     shown = {
         "config": places.config_file,
         "database": places.database,

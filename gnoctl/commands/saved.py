@@ -14,13 +14,13 @@ from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
 
 
-class AddOptions(DocumentFilterOptions, frozen=True, kw_only=True):
+class SaveOptions(DocumentFilterOptions, frozen=True, kw_only=True):
     name: Annotated[str, argument("NAME", help="Lower-case letters, digits, - and _")]
     query: Annotated[list[str], argument("QUERY", help="What to search for; fields are part of it")]
 
 
-@command("saved add", AddOptions)
-def add(options: AddOptions) -> None:
+@command("saved add", SaveOptions)
+def add(options: SaveOptions) -> None:
     """Save a search under a name.
 
     `@name` at the beginning of a query then stands for it, in every search, in `ask`, in editors and for agents; more
@@ -56,12 +56,12 @@ def _line(search: wire.SavedSearch, width: int = 0) -> str:
     return f"@{text.pad(search.name, width)}  {text.line(search.query)}"
 
 
-class RemoveOptions(JsonOptions, frozen=True, kw_only=True):
+class ForgetSearchOptions(JsonOptions, frozen=True, kw_only=True):
     name: Annotated[str, argument("NAME", help="The name of the search")]
 
 
-@command("saved remove", RemoveOptions)
-def remove(options: RemoveOptions) -> None:
+@command("saved remove", ForgetSearchOptions)
+def remove(options: ForgetSearchOptions) -> None:
     """Remove a saved search."""
     params = wire.SearchRemoveParams(name=options.name.removeprefix("@"))
     result = options.call("search.remove", params, wire.SearchRemoveResult)

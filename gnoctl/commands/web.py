@@ -12,10 +12,10 @@ from msgspec import Meta
 from gnoctl.arguments.options import option
 from gnoctl.command import Options, command
 from gnod.errors import Unavailable
-from gnod.paths import Places, check_socket_path
+from gnod.paths import IndexPaths, check_socket_path
 
 if TYPE_CHECKING:
-    from gnoctl.web.session import Session
+    from gnoctl.web.session import WebSession
 
 DEFAULT_PORT = 4663
 
@@ -56,7 +56,7 @@ def web(options: WebOptions) -> None:
     return _show(running, options)
 
 
-def _serve(places: Places, options: WebOptions) -> None:
+def _serve(places: IndexPaths, options: WebOptions) -> None:
     from gnoctl.web import server
     from gnoctl.web import session as sessions
 
@@ -80,7 +80,7 @@ def _listen(port: int | None) -> socket.socket:
         raise Unavailable(f"port {port} cannot be used ({error.strerror}): name another one with --port") from None
 
 
-def _show(session: Session, options: WebOptions) -> None:
+def _show(session: WebSession, options: WebOptions) -> None:
     print(session.address)
     sys.stdout.flush()
     if options.no_open or options.print_only:

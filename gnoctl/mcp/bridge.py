@@ -32,7 +32,7 @@ from gnoctl.mcp.tools import TOOLS, Tool
 from gnoctl.printing import text
 from gnod.client import AsyncClient
 from gnod.errors import Conflict, GnoError, NotFound, Refused
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
@@ -48,7 +48,7 @@ Context = ServerRequestContext[object]
 Page = types.PaginatedRequestParams | None
 
 
-def serve(places: Places, *, start: bool, wire: TextIO) -> None:
+def serve(places: IndexPaths, *, start: bool, wire: TextIO) -> None:
     """Serve the agent at standard input and `wire` until it hangs up."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="gnoctl mcp: %(message)s")
     # End at once: there is nothing to clean up, and the thread that reads input would wait for another line.
@@ -61,7 +61,7 @@ def serve(places: Places, *, start: bool, wire: TextIO) -> None:
         pass  # the agent disconnected before it got an answer
 
 
-async def _serve(places: Places, *, start: bool, wire: TextIO) -> None:
+async def _serve(places: IndexPaths, *, start: bool, wire: TextIO) -> None:
     daemon = AsyncClient(places, start=start)
     server = _server(_Handlers(daemon))
     warming = asyncio.create_task(_warm(daemon))

@@ -140,12 +140,12 @@ def _memory_hit(hit: o.MemoryHit) -> str:
     return _remembered(hit, time, score, hit.namespace)
 
 
-def _memory(memory: o.Memory) -> str:
+def _memory(memory: o.MemoryOutput) -> str:
     older = f"supersedes {', '.join(memory.supersedes)}" if memory.supersedes else ""
     return _remembered(memory, memory.when or memory.updated, older, memory.namespace)
 
 
-def _remembered(each: o.MemoryHit | o.Memory, time: str, more: str, namespace: str | None) -> str:
+def _remembered(each: o.MemoryHit | o.MemoryOutput, time: str, more: str, namespace: str | None) -> str:
     newer = f"superseded by {each.superseded_by}" if each.superseded_by else ""
     place = f"namespace {namespace}" if namespace else ""
     topics = f"topics {', '.join(each.topics)}" if each.topics else ""
@@ -161,7 +161,7 @@ def _hit(rank: int, hit: o.SearchHit) -> str:
     return "\n".join([head, _quoted(hit.snippet), *more])
 
 
-def _connection(link: o.Connection) -> str:
+def _connection(link: o.LinkOutput) -> str:
     place = address(link.uri) + (f" line {link.line}" if link.line else "")
     to = f" -> {' or '.join(map(address, link.to))}" if link.to else f" ({link.state})" if link.state else ""
     target = f" — {text.line(link.target)}" if link.target else ""

@@ -43,7 +43,7 @@ class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
 Also = Annotated[list[str], Meta(description="Other files with the same bytes.")]
 
 
-class HitPassage(Output, frozen=True, kw_only=True):
+class PassageOutput(Output, frozen=True, kw_only=True):
     line: int
     end_line: int
     snippet: str
@@ -63,7 +63,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
     modified: str
     tags: list[str] = []
     about: About = None
-    more: Annotated[list[HitPassage], Meta(description="Further passages, best first.")] = []
+    more: Annotated[list[PassageOutput], Meta(description="Further passages, best first.")] = []
     also: Also = []
     why: Annotated[list[str], Meta(description="Why it is related: links to it (→), from it (←), similarity.")] = []
 
@@ -74,7 +74,7 @@ class SearchOutput(Output, frozen=True, kw_only=True):
     note: Note = None
 
 
-class Connection(Output, frozen=True, kw_only=True):
+class LinkOutput(Output, frozen=True, kw_only=True):
     """A link or a mention. A link of a graph has no line."""
 
     uri: Annotated[str, Meta(description="The document that it is in.")]
@@ -93,7 +93,7 @@ class ConnectedDocument(Output, frozen=True, kw_only=True):
 
 class LinksOutput(Output, frozen=True, kw_only=True):
     total: Annotated[int | None, Meta(description="How many there are in all, if that is known.")]
-    links: list[Connection] = []
+    links: list[LinkOutput] = []
     documents: list[ConnectedDocument] = []
     note: Note = None
 
@@ -126,7 +126,7 @@ class CollectionState(Output, frozen=True, kw_only=True):
     missing: Annotated[str | None, Meta(description="Why the folder is unavailable.")] = None
 
 
-class FailedFile(Output, frozen=True, kw_only=True):
+class FailedFileOutput(Output, frozen=True, kw_only=True):
     file: str
     reason: str
 
@@ -138,7 +138,7 @@ class StatusOutput(Output, frozen=True, kw_only=True):
     current: Annotated[bool, Meta(description="The index equals the disk.")]
     state: Annotated[str, Meta(description="The same in words: current, or what is missing.")]
     about: Annotated[str | None, Meta(description="What all collections are about.")] = None
-    failures: list[FailedFile] = []
+    failures: list[FailedFileOutput] = []
     note: Note = None
 
 
@@ -242,7 +242,7 @@ class MemorySearchOutput(Output, frozen=True, kw_only=True):
     note: Note = None
 
 
-class Memory(Output, frozen=True, kw_only=True):
+class MemoryOutput(Output, frozen=True, kw_only=True):
     id: str
     text: str
     type: str
@@ -256,7 +256,7 @@ class Memory(Output, frozen=True, kw_only=True):
 
 
 class MemoriesOutput(Output, frozen=True, kw_only=True):
-    memories: list[Memory]
+    memories: list[MemoryOutput]
     note: Note = None
 
 
@@ -274,7 +274,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             about=hit.context,
             location=hit.location.fragment if hit.location else None,
             definition=hit.definition.label if hit.definition else None,
-            more=[copied(HitPassage, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
+            more=[copied(PassageOutput, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
             also=_also(hit.also, hit.also_left_out),
             why=[reason(each.kind, each.number) for each in hit.reasons or []],
         )
@@ -293,7 +293,7 @@ def search_output(result: SearchResult) -> SearchOutput:
 def links_output(found: list[DocumentLink], total: int) -> LinksOutput:
     links = [
         copied(
-            Connection,
+            LinkOutput,
             each,
             to=[each.to] if each.to else each.candidates,
             state=each.state if each.state in ("unresolved", "external", "outside") else "",
@@ -305,7 +305,7 @@ def links_output(found: list[DocumentLink], total: int) -> LinksOutput:
 
 
 def mentions_output(result: LinksMentionsResult) -> LinksOutput:
-    links = [copied(Connection, mention, target=mention.name) for mention in result.mentions]
+    links = [copied(LinkOutput, mention, target=mention.name) for mention in result.mentions]
     note = "there are more: add their number to offset" if result.has_more else None
     return LinksOutput(total=result.total, links=links, note=note)
 
@@ -313,7 +313,7 @@ def mentions_output(result: LinksMentionsResult) -> LinksOutput:
 def graph_output(result: LinksGraphResult) -> LinksOutput:
     return LinksOutput(
         total=result.total,
-        links=[Connection(uri=edge.source, to=[edge.target]) for edge in result.edges],
+        links=[LinkOutput(uri=edge.source, to=[edge.target]) for edge in result.edges],
         documents=[copied(ConnectedDocument, node) for node in result.nodes],
         note="documents or links are left out: raise limit, or choose a ref or scope" if result.is_cut else None,
     )
@@ -368,7 +368,9 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
         )
         for collection in result.collections
     ]
-    failures = [FailedFile(file=f"{each.collection}/{each.path}", reason=each.message) for each in result.errors or []]
+    failures = [
+        FailedFileOutput(file=f"{each.collection}/{each.path}", reason=each.message) for each in result.errors or []
+    ]
     more = max(len(failures) - MAX_FAILURES, 0) + result.errors_left_out
     notes = (
         None if collections else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
@@ -502,13 +504,13 @@ def memory_search_output(result: MemorySearchResult) -> MemorySearchOutput:
 
 def memories_output(result: MemoryRecordsResult) -> MemoriesOutput:
     """Return as many memories as an agent should read at once, and at least one."""
-    kept: list[Memory] = []
+    kept: list[MemoryOutput] = []
     size = 0
     for each in result.memories:
         size += len(each.text)
         if kept and size > MAX_TEXT_CHARS:
             break
-        kept.append(copied(Memory, each))
+        kept.append(copied(MemoryOutput, each))
     left = ", ".join(memory.id for memory in result.memories[len(kept) :])
     return MemoriesOutput(memories=kept, note=f"too long for one answer; retrieve these next: {left}" if left else None)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from gnoctl.opening import viewers
-from gnoctl.opening.viewers import Opening, System, Target
+from gnoctl.opening.viewers import System, ViewerCommand, ViewerTarget
 from gnoctl.printing import text
 from gnod.errors import Unavailable
 from gnod.protocol.documents import DocumentPlace
@@ -20,14 +20,14 @@ _DESKTOP_ANSWERS_WITHIN_S = 3.0
 _SKIM = Path("/Applications/Skim.app")
 
 
-def target_of(place: DocumentPlace) -> Target:
+def target_of(place: DocumentPlace) -> ViewerTarget:
     """Return what a viewer shows of a place."""
     where = place.location
     page = (where.page or where.slide) if where else None
     row = where.row if where else None
     # A row of a table (CSV) is nearly always a line.
     line = row if place.line is None and place.mime.startswith("text/") else place.line
-    return Target(place.source, place.mime, line, page or 1, row or 1)
+    return ViewerTarget(place.source, place.mime, line, page or 1, row or 1)
 
 
 def this_system() -> System:
@@ -50,7 +50,7 @@ def _preferred_viewer() -> str:
     return done.stdout
 
 
-def show(opening: Opening, place: DocumentPlace) -> None:
+def show(opening: ViewerCommand, place: DocumentPlace) -> None:
     """Start a program with a window of its own, which outlives this one."""
     if not this_system().has_display:
         where = f", {place.location.label}" if place.location else ""
@@ -74,7 +74,7 @@ def show(opening: Opening, place: DocumentPlace) -> None:
         )
 
 
-def become(opening: Opening) -> None:
+def become(opening: ViewerCommand) -> None:
     """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -84,5 +84,5 @@ def become(opening: Opening) -> None:
         raise _failed(opening, error) from None
 
 
-def _failed(opening: Opening, error: OSError) -> Unavailable:
+def _failed(opening: ViewerCommand, error: OSError) -> Unavailable:
     return Unavailable(f"{text.line(opening.words[0])} cannot be started: {error.strerror}")

@@ -18,7 +18,7 @@ from gnod.errors import Unavailable, UsageError
 PDF = "application/pdf"
 
 
-class Target(NamedTuple):
+class ViewerTarget(NamedTuple):
     """The place to show. `path` is absolute. `line`: None for files that are not text. `page`: of a PDF file, or a
     slide."""
 
@@ -29,7 +29,7 @@ class Target(NamedTuple):
     row: int = 1
 
 
-class Opening(NamedTuple):
+class ViewerCommand(NamedTuple):
     """A program with its arguments. `has_window`: it needs a display, and not the terminal."""
 
     words: list[str]
@@ -80,7 +80,9 @@ _ARGUMENTS = {
 _FIELD = re.compile(r"\{(path|uri|line|page|row)\}")
 
 
-def choose(target: Target, system: System, *, wanted: str | None = None, configured: Sequence[str] = ()) -> Opening:
+def choose(
+    target: ViewerTarget, system: System, *, wanted: str | None = None, configured: Sequence[str] = ()
+) -> ViewerCommand:
     """Return the program: the one `wanted` on the command line, the one `configured` for such files, the editor for
     text, a viewer that supports pages for PDF files, or the desktop's program for such files.
 
@@ -95,7 +97,7 @@ def choose(target: Target, system: System, *, wanted: str | None = None, configu
     return _opening(_viewer(target, system), target)
 
 
-def choose_window(target: Target, system: System, *, configured: Sequence[str] = ()) -> Opening:
+def choose_window(target: ViewerTarget, system: System, *, configured: Sequence[str] = ()) -> ViewerCommand:
     """Return a program with a window, for a caller without a terminal: what `choose` does, or else what the desktop
     opens such files with. Raises Unavailable."""
     chosen = choose(target, system, configured=configured)
@@ -107,7 +109,7 @@ def choose_window(target: Target, system: System, *, configured: Sequence[str] =
     return _opening([opener], target)
 
 
-def _opening(command: Sequence[str], target: Target) -> Opening:
+def _opening(command: Sequence[str], target: ViewerTarget) -> ViewerCommand:
     """Fill in the arguments. Where the command names none of them, they follow it."""
     name = Path(command[0]).name
     if not any(_FIELD.search(word) for word in command):
@@ -121,7 +123,7 @@ def _opening(command: Sequence[str], target: Target) -> Opening:
     }
     # Replace in one pass, because a path may contain "{line}".
     words = [_FIELD.sub(lambda match: values[match[1]], word) for word in command]
-    return Opening(words, name in _PDF_VIEWERS or name in _OPENERS)
+    return ViewerCommand(words, name in _PDF_VIEWERS or name in _OPENERS)
 
 
 def _editor(system: System) -> list[str]:
@@ -133,7 +135,7 @@ def _editor(system: System) -> list[str]:
     raise Unavailable("no text editor was found: set EDITOR, or name one with `--with COMMAND`")
 
 
-def _viewer(target: Target, system: System) -> list[str]:
+def _viewer(target: ViewerTarget, system: System) -> list[str]:
     if target.mime == PDF and system.has_skim:
         return ["open", f"skim://{Path(target.path).as_uri().removeprefix('file://')}#page={{page}}"]
     if target.mime == PDF and (found := _pdf_viewer(system)):

@@ -88,7 +88,7 @@ def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
         yield ""
 
 
-class Draft:
+class DrawnDraft:
     """Quotes, which stay, and below them the text so far, drawn in place on the terminal's last lines and erased at the
     end. A context manager, for `Connection.call(on_progress=…)`."""
 
@@ -100,7 +100,7 @@ class Draft:
         self._text = ""
         self._drawn = 0
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> DrawnDraft:
         return self
 
     def __exit__(self, *error: object) -> None:

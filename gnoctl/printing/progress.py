@@ -20,7 +20,7 @@ FIRST_DRAW_S = 0.25
 LINE_EVERY_S = 5.0
 
 
-class Progress:
+class CallProgress:
     """A context manager, for `Connection.call(on_progress=…)`."""
 
     def __init__(self, *, quiet: bool, no_color: bool = False) -> None:
@@ -31,7 +31,7 @@ class Progress:
         self._bar: RichProgress | None = None
         self._tasks: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> CallProgress:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -18,7 +18,7 @@ from gnod.protocol.search import Hit
 RecordFormat = Literal["files", "csv", "md", "xml"]
 
 
-class Record(NamedTuple):
+class ListedRecord(NamedTuple):
     """One document in a list. `fields`: in the order of the CSV columns; `body`: snippet or text."""
 
     docid: str
@@ -37,9 +37,9 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 }
 
 
-def record_of(document: Hit | DocumentEntry) -> Record:
+def record_of(document: Hit | DocumentEntry) -> ListedRecord:
     fields = {name: str(getattr(document, name)) for name in _FIELDS[type(document)]}
-    record = Record(document.docid, document.uri, document.title, fields)
+    record = ListedRecord(document.docid, document.uri, document.title, fields)
     if isinstance(document, Hit):
         body = document.snippet if document.text is None else document.text
         fields["also"] = " ".join(each.uri for each in document.also)
@@ -47,20 +47,20 @@ def record_of(document: Hit | DocumentEntry) -> Record:
     return record._replace(body=document.text) if isinstance(document, DocumentText) else record
 
 
-def write_records(output: RecordFormat, records: Iterable[Record]) -> None:
+def write_records(output: RecordFormat, records: Iterable[ListedRecord]) -> None:
     writer = {"files": file_lines, "csv": csv_lines, "md": markdown_lines, "xml": xml_lines}[output]
     for piece in writer(records):
         sys.stdout.write(piece)
 
 
-def file_lines(records: Iterable[Record]) -> Iterator[str]:
+def file_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
     """`#docid,score,uri`, or without the score. The address comes last: it may hold commas."""
     for record in records:
         score = () if record.score is None else (f"{record.score:.4f}",)
         yield ",".join((text.line(record.docid), *score, _uri(record))) + "\n"
 
 
-def csv_lines(records: Iterable[Record]) -> Iterator[str]:
+def csv_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
     header_written = False
     for record in records:
         row = {"docid": record.docid}
@@ -78,7 +78,7 @@ def csv_lines(records: Iterable[Record]) -> Iterator[str]:
         yield buffer.getvalue()
 
 
-def markdown_lines(records: Iterable[Record]) -> Iterator[str]:
+def markdown_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
     for record in records:
         score = "" if record.score is None else f" · {record.score:.2f}"
         title = _markdown(text.line(record.title))
@@ -87,7 +87,7 @@ def markdown_lines(records: Iterable[Record]) -> Iterator[str]:
             yield from (f"  > {_markdown(line)}\n" for line in text.block(record.body).splitlines() if line.strip())
 
 
-def xml_lines(records: Iterable[Record]) -> Iterator[str]:
+def xml_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<documents>\n'
     for record in records:
         attributes = {"docid": record.docid, "uri": _uri(record)}
@@ -107,7 +107,7 @@ _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 _URI_UNSAFE = re.compile("[\\x00-\\x20()\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
-def _uri(record: Record) -> str:
+def _uri(record: ListedRecord) -> str:
     """Return the address without what a terminal or a Markdown link would misread; it means the same."""
     return _URI_UNSAFE.sub(lambda match: quote(match[0], safe=""), record.uri)
 

@@ -13,7 +13,7 @@ from gnod.client.opening import connect_now
 from gnod.client.starting import lock_is_held
 from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
 from gnod.holder import last_failure
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
 
@@ -21,7 +21,7 @@ _START_TIMEOUT_S = 15.0
 _POLL_S = 0.05
 
 
-class State(NamedTuple):
+class ServiceState(NamedTuple):
     """`manager`: systemd or launchd. `unavailable`: why it cannot run services here. `running`: the daemon runs as the
     service; `starts`: at login or when a client connects. `pid`: 0 if it is not running."""
 
@@ -74,10 +74,10 @@ class Service(ABC):
         """Remove the files."""
 
     @abstractmethod
-    def state(self) -> State: ...
+    def state(self) -> ServiceState: ...
 
 
-def service_of(places: Places) -> Service:
+def service_of(places: IndexPaths) -> Service:
     """Return the service of an index, installed or not."""
     if sys.platform == "darwin":
         from gnoctl.service.launchd import Launchd
@@ -90,7 +90,7 @@ def service_of(places: Places) -> Service:
     raise UsageError(f"services need systemd (Linux) or launchd (macOS): {STARTED_BY_GNOCTL}")
 
 
-def check_running(places: Places) -> None:
+def check_running(places: IndexPaths) -> None:
     """Raise DaemonNotRunning if the daemon is a stopped service: connecting would start it."""
     if service_of(places).is_installed() and not lock_is_held(places):
         failure = last_failure(places.lock_file)
@@ -101,7 +101,7 @@ def check_running(places: Places) -> None:
         )
 
 
-def start_installed(places: Places) -> Connection | None:
+def start_installed(places: IndexPaths) -> Connection | None:
     """Start the service and return a connection; None if there is no service, or no manager that can run it."""
     service = service_of(places)
     if not service.is_installed() or service.state().unavailable:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gnod.atomic_file import replacing
 from gnod.errors import Refused
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 MARK = "Written by `gnoctl service install`; `gnoctl service uninstall` removes it."
 
@@ -24,12 +24,12 @@ def pattern(name: str) -> str:
     return (shipped if shipped.exists() else _HERE.parents[1] / name).read_text(encoding="utf-8")
 
 
-def command(places: Places) -> list[str]:
+def command(places: IndexPaths) -> list[str]:
     """Return the command line of the daemon, with this Python: the service may have another PATH."""
     return [sys.executable, "-P", "-m", "gnod", "--index", places.index]
 
 
-def environment(places: Places) -> dict[str, str]:
+def environment(places: IndexPaths) -> dict[str, str]:
     """Return the variables of this shell that the service needs: for the same folders as its clients, and PATH for the
     update commands of collections."""
     values = {

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
+from gnoctl.service import STARTED_BY_GNOCTL, Service, ServiceState, files
 from gnod.errors import Unavailable
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import private_folder
 
 MANAGER = "launchd"
@@ -28,7 +28,7 @@ _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 class Launchd(Service):
     manager = MANAGER
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: IndexPaths) -> None:
         self._places = places
         self.label = f"{LABEL}{places.index}"
         self._domain = f"gui/{os.getuid()}"
@@ -58,11 +58,11 @@ class Launchd(Service):
     def remove(self) -> None:
         self.files[0].unlink(missing_ok=True)
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         missing = self.missing()
         shown = None if missing else self._run("print", self._target)
         pid = _PID.search(shown.stdout) if shown else None
-        return State(
+        return ServiceState(
             manager=MANAGER,
             unavailable=missing,
             installed=self.is_installed(),

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gnoctl.service import STARTED_BY_GNOCTL, Service, State, files
+from gnoctl.service import STARTED_BY_GNOCTL, Service, ServiceState, files
 from gnod.errors import Unavailable
 from gnod.folders import DEFAULT_INDEX
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 MANAGER = "systemd"
 
@@ -23,7 +23,7 @@ class Systemd(Service):
 
     manager = MANAGER
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: IndexPaths) -> None:
         self._places = places
         name = "gnod" if places.index == DEFAULT_INDEX else f"gnod-{places.index}"
         self.socket_unit, self.service_unit = f"{name}.socket", f"{name}.service"
@@ -64,12 +64,12 @@ class Systemd(Service):
             _systemctl("daemon-reload")
             _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         missing = self.missing()
         socket = {} if missing else _properties(self.socket_unit)
         service = {} if missing else _properties(self.service_unit)
         running = service.get("ActiveState") in ("active", "reloading")
-        return State(
+        return ServiceState(
             manager=MANAGER,
             unavailable=missing,
             installed=self.is_installed(),

@@ -26,17 +26,17 @@ from gnoctl.ui import bars
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import KEYS
 from gnoctl.ui.narrowing import Narrowing
-from gnoctl.ui.preview import Preview
-from gnoctl.ui.results import Results
-from gnoctl.ui.session import FIRST_LIMIT, MODES, Session
+from gnoctl.ui.preview import PreviewPane
+from gnoctl.ui.results import ResultList
+from gnoctl.ui.session import FIRST_LIMIT, MODES, UiSession
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
 from gnod.protocol.subscription import IndexChanged
 
 if TYPE_CHECKING:
-    from gnoctl.ui.links import Links
+    from gnoctl.ui.links import LinkPane
 
 NARROW = 100
 """In fewer columns, results and preview take turns."""
@@ -92,7 +92,7 @@ class UserInterface(App[str]):
 
     def __init__(
         self,
-        places: Places,
+        places: IndexPaths,
         *,
         may_start: bool = True,
         query: str = "",
@@ -105,13 +105,13 @@ class UserInterface(App[str]):
             os.environ["NO_COLOR"] = "1"  # Textual removes it, but the editor needs it
         self.theme = "ansi-dark"
         self.client = AsyncClient(places, start=may_start)
-        self.session = Session(self.client, self._show_results)
+        self.session = UiSession(self.client, self._show_results)
         self.session.query, self.session.mode = query, mode
         self.session.narrowing = narrowing or Narrowing()
         self.watched = Watched(self.client, self._connected, self._changed, self._show_state)
         self.prints = prints
         self._note = ""
-        self._links: Links | None = None
+        self._links: LinkPane | None = None
         self._copied: tuple[str, int] = ("", 0)
 
     def compose(self) -> ComposeResult:
@@ -121,15 +121,15 @@ class UserInterface(App[str]):
             yield Bar(id="narrowing")
         yield Bar(id="found")
         with Horizontal(id="body"):
-            yield Results(id="results")
-            yield Preview(self._fetch, id="preview")
+            yield ResultList(id="results")
+            yield PreviewPane(self._fetch, id="preview")
         yield Bar(id="status")
         yield Bar(id="keys")
 
     def on_mount(self) -> None:
         self.results, self.preview, self.input = (
-            self.query_one(Results),
-            self.query_one(Preview),
+            self.query_one(ResultList),
+            self.query_one(PreviewPane),
             self.query_one(Query),
         )
         self.input.cursor_blink = False  # a terminal must stay silent while nobody types
@@ -212,7 +212,7 @@ class UserInterface(App[str]):
             self.copy_to_clipboard(text_of(hit))
             self.say(f"copied {name}; Ctrl-Y again copies {_COPIES[(turn + 1) % len(_COPIES)][0]}")
 
-    @on(Results.Opened)
+    @on(ResultList.Opened)
     async def action_open(self) -> None:
         if hit := self.results.selected:
             if self.prints:
@@ -241,9 +241,9 @@ class UserInterface(App[str]):
             self.say(str(error))
 
     def action_filters(self) -> None:
-        from gnoctl.ui.filters import Filters
+        from gnoctl.ui.filters import FilterPane
 
-        self.push_screen(Filters(self.session, self.client))
+        self.push_screen(FilterPane(self.session, self.client))
 
     def action_ask(self) -> None:
         from gnoctl.ui.ask import Ask
@@ -258,10 +258,10 @@ class UserInterface(App[str]):
             await self.open(ref)
 
     def action_links(self) -> None:
-        from gnoctl.ui.links import Links
+        from gnoctl.ui.links import LinkPane
 
         if hit := self.results.selected:
-            self._links = Links(hit, self.client, self.choose)
+            self._links = LinkPane(hit, self.client, self.choose)
             self.push_screen(self._links)
         else:
             self.say("select a document first")
@@ -299,15 +299,15 @@ class UserInterface(App[str]):
 
     # Drawing
 
-    @on(Results.Selected)
+    @on(ResultList.Selected)
     def show_selected(self) -> None:
         self.preview.show(self.results.selected)
 
-    @on(Results.Resized)
+    @on(ResultList.Resized)
     def fetch_as_many_as_fit(self) -> None:
         self.session.first_limit = max(FIRST_LIMIT, self.results.page)
 
-    @on(Results.NearEnd)
+    @on(ResultList.NearEnd)
     def fetch_more(self) -> None:
         self.session.more()
 

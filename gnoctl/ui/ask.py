@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from gnoctl.printing import answers, text
 from gnoctl.printing.terminal import Terminal
 from gnoctl.ui import styles
-from gnoctl.ui.lines import Line, Lines
+from gnoctl.ui.lines import ShownLine, ShownLines
 from gnoctl.ui.narrowing import Narrowing
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
@@ -44,14 +44,14 @@ class Ask(ModalScreen[str]):
         with Vertical() as frame:
             frame.border_title = "Answer"
             frame.border_subtitle = "Enter opens · Esc closes"
-            yield Lines()
+            yield ShownLines()
 
     def on_mount(self) -> None:
-        self._show([Line("searching …", styles.DIM)])
+        self._show([ShownLine("searching …", styles.DIM)])
         self.run_worker(self._answer())
 
-    @on(Lines.Chosen)
-    def open_chosen(self, event: Lines.Chosen) -> None:
+    @on(ShownLines.Chosen)
+    def open_chosen(self, event: ShownLines.Chosen) -> None:
         self.dismiss(self._refs[event.entry])
 
     async def _answer(self) -> None:
@@ -59,7 +59,7 @@ class Ask(ModalScreen[str]):
         try:
             result = await self._client.call("ask.answer", params, AskResult, on_progress=self._take)
         except GnoError as error:
-            self._show([Line(text.line(error.message), styles.WARNING)])
+            self._show([ShownLine(text.line(error.message), styles.WARNING)])
             return
         self._quotes = result.quotes
         self._show([*self._quoted(), *self._answered(result)])
@@ -67,35 +67,35 @@ class Ask(ModalScreen[str]):
     def _take(self, value: ProgressValue) -> None:
         self._quotes = value.quotes or self._quotes
         self._draft += value.text or ""
-        stage = Line("not checked yet:" if self._draft else f"{text.line(value.stage)} …", styles.DIM)
-        draft = [Line(line, styles.DIM) for line in _wrapped(self._draft, self._width)]
+        stage = ShownLine("not checked yet:" if self._draft else f"{text.line(value.stage)} …", styles.DIM)
+        draft = [ShownLine(line, styles.DIM) for line in _wrapped(self._draft, self._width)]
         self._show([*self._quoted(), stage, *draft])
 
-    def _show(self, lines: list[Line]) -> None:
-        self.query_one(Lines).show([Line(text.line(self._question), styles.BOLD), Line(""), *lines])
+    def _show(self, lines: list[ShownLine]) -> None:
+        self.query_one(ShownLines).show([ShownLine(text.line(self._question), styles.BOLD), ShownLine(""), *lines])
 
     @property
     def _width(self) -> int:
         return max(20, self.size.width - 6)
 
-    def _quoted(self) -> Iterator[Line]:
+    def _quoted(self) -> Iterator[ShownLine]:
         self._refs = [f"{quote.uri}:{quote.line}" for quote in self._quotes]
         if self._quotes and self._quotes[0].perhaps:
-            yield Line("Your documents do not say. Perhaps:")
-            yield Line("")
+            yield ShownLine("Your documents do not say. Perhaps:")
+            yield ShownLine("")
         for entry, quote in enumerate(self._quotes):
             drawn = answers.render_quotes([structs.replace(quote, perhaps=False)], Terminal(width=self._width))
             for number, line in enumerate(drawn):
-                yield Line(line, styles.PLAIN if number else styles.DIM, entry if line else None)
+                yield ShownLine(line, styles.PLAIN if number else styles.DIM, entry if line else None)
 
-    def _answered(self, result: AskResult) -> Iterator[Line]:
+    def _answered(self, result: AskResult) -> Iterator[ShownLine]:
         unsourced = structs.replace(result, sources=[])
-        yield from map(Line, answers.render(unsourced, Terminal(width=self._width), quotes=False))
+        yield from map(ShownLine, answers.render(unsourced, Terminal(width=self._width), quotes=False))
         if result.sources:
-            yield Line("")
+            yield ShownLine("")
         for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
             self._refs.append(f"{source.uri}:{source.line}")
-            yield Line(_source(source), styles.PLAIN if source.cited else styles.DIM, len(self._refs) - 1)
+            yield ShownLine(_source(source), styles.PLAIN if source.cited else styles.DIM, len(self._refs) - 1)
 
 
 def _source(source: AnswerSource) -> str:

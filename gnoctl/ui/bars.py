@@ -10,12 +10,12 @@ from gnoctl.printing.wording import corrected, count, unreadable
 from gnoctl.ui import styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import key_line
-from gnoctl.ui.session import Session
+from gnoctl.ui.session import UiSession
 
 SEPARATOR = " · "
 
 
-def found(session: Session, note: str = "") -> Text:
+def found(session: UiSession, note: str = "") -> Text:
     """Return the line above the hits. A problem or a note to the user replaces it."""
     result = session.result
     if session.problem or note:
@@ -33,7 +33,7 @@ def found(session: Session, note: str = "") -> Text:
     return line
 
 
-def status(watched: Watched, session: Session) -> Text:
+def status(watched: Watched, session: UiSession) -> Text:
     """Return freshness, pending work and the models in use."""
     if watched.problem:
         return Text(f"the daemon does not answer, trying again: {text.line(watched.problem)}", styles.WARNING)
@@ -57,7 +57,7 @@ def keys(width: int, opens: str) -> Text:
     return line
 
 
-def empty(watched: Watched, session: Session) -> list[str]:
+def empty(watched: Watched, session: UiSession) -> list[str]:
     """Return what to say instead of hits: what is the case, then what to do."""
     if watched.collections is None:
         return ["The daemon does not answer.", "The search begins as soon as it does."] if watched.problem else []

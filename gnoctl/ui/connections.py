@@ -22,7 +22,7 @@ DEPTHS = (1, 2, 3)
 _NODES = 200
 
 
-class Question(NamedTuple):
+class LinkRequest(NamedTuple):
     """A request whose result `sections` understands."""
 
     method: str
@@ -30,7 +30,7 @@ class Question(NamedTuple):
     result: type[Result]
 
 
-class Entry(NamedTuple):
+class PaneEntry(NamedTuple):
     """`hit`: the place that it leads to, None: nowhere. `shown` and `more` are safe to show, the latter below it."""
 
     hit: Hit | None
@@ -42,21 +42,21 @@ class Section(NamedTuple):
     """`rest`: what is not among the entries, in words."""
 
     title: str
-    entries: list[Entry]
+    entries: list[PaneEntry]
     rest: str = ""
 
 
-def questions(ref: str, limit: int) -> list[Question]:
+def questions(ref: str, limit: int) -> list[LinkRequest]:
     """Return what to ask about a document, the quickest first. `limit`: entries of each section."""
     return [
-        Question("document.links", wire.DocumentLinksParams(ref=ref, limit=limit), wire.DocumentLinksResult),
-        Question("links.mentions", wire.LinksMentionsParams(ref=ref, limit=limit), wire.LinksMentionsResult),
-        Question("search.similar", SearchSimilarParams(ref=ref, limit=RELATED), SearchResult),
+        LinkRequest("document.links", wire.DocumentLinksParams(ref=ref, limit=limit), wire.DocumentLinksResult),
+        LinkRequest("links.mentions", wire.LinksMentionsParams(ref=ref, limit=limit), wire.LinksMentionsResult),
+        LinkRequest("search.similar", SearchSimilarParams(ref=ref, limit=RELATED), SearchResult),
     ]
 
 
-def neighbourhood(ref: str, depth: int) -> Question:
-    return Question("links.graph", wire.LinksGraphParams(ref=ref, depth=depth, limit=_NODES), wire.LinksGraphResult)
+def neighbourhood(ref: str, depth: int) -> LinkRequest:
+    return LinkRequest("links.graph", wire.LinksGraphParams(ref=ref, depth=depth, limit=_NODES), wire.LinksGraphResult)
 
 
 def sections(result: Result) -> list[Section]:
@@ -81,19 +81,19 @@ def _links(found: wire.DocumentLinksResult) -> list[Section]:
     ]
 
 
-def _outgoing(link: wire.DocumentLink) -> Iterator[Entry]:
+def _outgoing(link: wire.DocumentLink) -> Iterator[PaneEntry]:
     """Yield the link; if it is ambiguous, also the documents that it may lead to."""
     target = text.line(link.target)
     if link.to is not None:
         place = f" # {link.fragment}" if link.fragment else ""
         missing = "" if link.has_place else ", which is not in it"
-        yield Entry(_hit(link.to, line=link.to_line or 1), text.line(f"{_address(link.to)}{place}{missing}"))
+        yield PaneEntry(_hit(link.to, line=link.to_line or 1), text.line(f"{_address(link.to)}{place}{missing}"))
     elif link.candidates:
-        yield Entry(None, f"{target}  (ambiguous)")
-        yield from (Entry(_hit(uri), text.line(f"  {_address(uri)}")) for uri in link.candidates)
+        yield PaneEntry(None, f"{target}  (ambiguous)")
+        yield from (PaneEntry(_hit(uri), text.line(f"  {_address(uri)}")) for uri in link.candidates)
     else:
         why = {"external": "elsewhere", "outside": "outside the collection"}.get(link.state, "no such document")
-        yield Entry(None, f"{target}  ({why})")
+        yield PaneEntry(None, f"{target}  ({why})")
 
 
 def _mentions(found: wire.LinksMentionsResult) -> Section:
@@ -104,19 +104,19 @@ def _mentions(found: wire.LinksMentionsResult) -> Section:
     return Section(f"Mentions without a link {number}", entries, "there are more" if found.has_more else "")
 
 
-def _passage(uri: str, title: str, line: int, passage: str, marks: Sequence[tuple[int, int]] = ()) -> Entry:
+def _passage(uri: str, title: str, line: int, passage: str, marks: Sequence[tuple[int, int]] = ()) -> PaneEntry:
     hit = _hit(uri, title=title, line=line, snippet=passage, marks=marks)
-    return Entry(hit, text.line(f"{title}  {_address(uri)}:{line}"), text.line(passage))
+    return PaneEntry(hit, text.line(f"{title}  {_address(uri)}:{line}"), text.line(passage))
 
 
-def _related(hit: Hit) -> Entry:
+def _related(hit: Hit) -> PaneEntry:
     reasons = " · ".join(reason(each.kind, each.number) for each in hit.reasons or [])
-    return Entry(hit, text.line(f"{hit.title}  {_address(hit.uri)}"), text.line(reasons))
+    return PaneEntry(hit, text.line(f"{hit.title}  {_address(hit.uri)}"), text.line(reasons))
 
 
 def _tree(found: wire.LinksGraphResult) -> Section:
     entries = [
-        Entry(
+        PaneEntry(
             _hit(node.uri, title=node.title),
             f"{'  ' * node.distance}{arrow}{text.line(node.title)}  {text.line(_address(node.uri))}"
             f"  {node.links:,} out, {node.backlinks:,} in",

@@ -17,9 +17,9 @@ from textual.screen import ModalScreen
 
 from gnoctl.printing import text
 from gnoctl.ui import styles
-from gnoctl.ui.lines import Line, Lines
+from gnoctl.ui.lines import ShownLine, ShownLines
 from gnoctl.ui.narrowing import AGES, FIELDS, Narrowing
-from gnoctl.ui.session import Daemon, Session
+from gnoctl.ui.session import Daemon, UiSession
 from gnod.errors import GnoError
 from gnod.protocol.search import SearchLexicalParams, SearchResult
 
@@ -28,12 +28,12 @@ _VALUES = 20
 """Shown of a field; it may have thousands."""
 
 
-class Choice(NamedTuple):
+class FilterChoice(NamedTuple):
     filter: str
     value: str
 
 
-class Filters(ModalScreen[None]):
+class FilterPane(ModalScreen[None]):
     DEFAULT_CSS = """
     Filters { align: right middle; }
     Filters Vertical { width: 46; max-width: 100%; height: 100%; border: round ansi_cyan; }
@@ -44,23 +44,23 @@ class Filters(ModalScreen[None]):
         Binding("delete,backspace", "clear", show=False),
     ]
 
-    def __init__(self, session: Session, daemon: Daemon) -> None:
+    def __init__(self, session: UiSession, daemon: Daemon) -> None:
         super().__init__()
         self.session = session
         self._daemon = daemon
-        self._counts: dict[Choice, int] = {}
+        self._counts: dict[FilterChoice, int] = {}
 
     def compose(self) -> ComposeResult:
         with Vertical() as frame:
             frame.border_title = "Filters"
             frame.border_subtitle = "Space toggles · Del clears · Esc closes"
-            yield Lines()
+            yield ShownLines()
 
     def on_mount(self) -> None:
         self._recount()
 
-    @on(Lines.Chosen)
-    def toggle(self, event: Lines.Chosen) -> None:
+    @on(ShownLines.Chosen)
+    def toggle(self, event: ShownLines.Chosen) -> None:
         choice = [*self._counts][event.entry]
         self._narrow(self.session.narrowing.toggled(choice.filter, choice.value))
 
@@ -79,7 +79,7 @@ class Filters(ModalScreen[None]):
         try:
             counted = await count(self._daemon, self.session.query, self.session.narrowing)
         except GnoError as error:
-            self.query_one(Lines).show([Line(text.line(error.message), styles.WARNING)])
+            self.query_one(ShownLines).show([ShownLine(text.line(error.message), styles.WARNING)])
             return
         # Chosen values stay in the list, with 0 documents.
         chosen = dict.fromkeys(_chosen(self.session.narrowing), 0)
@@ -88,24 +88,24 @@ class Filters(ModalScreen[None]):
         self._draw()
 
     def _draw(self) -> None:
-        self.query_one(Lines).show([*_lines(self._counts, self.session.narrowing)])
+        self.query_one(ShownLines).show([*_lines(self._counts, self.session.narrowing)])
 
 
-async def count(daemon: Daemon, query: str, narrowing: Narrowing) -> dict[Choice, int]:
+async def count(daemon: Daemon, query: str, narrowing: Narrowing) -> dict[FilterChoice, int]:
     """Return the number of documents for each value, with the filters of the other fields."""
     asked = [_facet(daemon, query, narrowing, field.name, field.filter) for field in FIELDS]
     asked += [_since(daemon, query, narrowing, age) for age in AGES]
     return {choice: number for each in await asyncio.gather(*asked) for choice, number in each.items()}
 
 
-async def _facet(daemon: Daemon, query: str, narrowing: Narrowing, name: str, filter: str) -> dict[Choice, int]:
+async def _facet(daemon: Daemon, query: str, narrowing: Narrowing, name: str, filter: str) -> dict[FilterChoice, int]:
     result = await _search(daemon, query, narrowing.without(filter), [name])
-    return {Choice(filter, each.value): each.count for each in result.facets.get(name, [])[:_VALUES]}
+    return {FilterChoice(filter, each.value): each.count for each in result.facets.get(name, [])[:_VALUES]}
 
 
-async def _since(daemon: Daemon, query: str, narrowing: Narrowing, age: str) -> dict[Choice, int]:
+async def _since(daemon: Daemon, query: str, narrowing: Narrowing, age: str) -> dict[FilterChoice, int]:
     result = await _search(daemon, query, narrowing._replace(since=age), [])
-    return {Choice("since", age): result.total}
+    return {FilterChoice("since", age): result.total}
 
 
 async def _search(daemon: Daemon, query: str, narrowing: Narrowing, facets: list[str]) -> SearchResult:
@@ -119,31 +119,31 @@ async def _search(daemon: Daemon, query: str, narrowing: Narrowing, facets: list
     return await daemon.call("search.lexical", params, SearchResult)
 
 
-def _chosen(narrowing: Narrowing) -> Iterator[Choice]:
+def _chosen(narrowing: Narrowing) -> Iterator[FilterChoice]:
     for field in FIELDS:
-        yield from (Choice(field.filter, value) for value in getattr(narrowing, field.filter))
+        yield from (FilterChoice(field.filter, value) for value in getattr(narrowing, field.filter))
     if narrowing.since:
-        yield Choice("since", narrowing.since)
+        yield FilterChoice("since", narrowing.since)
 
 
-def _sorted(counts: dict[Choice, int], known: list[Choice]) -> dict[Choice, int]:
+def _sorted(counts: dict[FilterChoice, int], known: list[FilterChoice]) -> dict[FilterChoice, int]:
     """Order by field; within it, what was there stays where it was, and new values follow."""
     fields = [field.filter for field in FIELDS] + ["since"]
     places = {choice: at for at, choice in enumerate([*known, *counts])} if known else {}
 
-    def place(choice: Choice) -> tuple[int, int]:
+    def place(choice: FilterChoice) -> tuple[int, int]:
         return fields.index(choice.filter), places.get(choice, 0)
 
     return {choice: counts[choice] for choice in sorted(counts, key=place)}
 
 
-def _lines(counts: dict[Choice, int], narrowing: Narrowing) -> Iterator[Line]:
+def _lines(counts: dict[FilterChoice, int], narrowing: Narrowing) -> Iterator[ShownLine]:
     titles = {field.filter: field.title for field in FIELDS} | {"since": "Changed in the"}
     before = None
     for entry, (choice, number) in enumerate(counts.items()):
         if choice.filter != before:
-            yield Line(titles[choice.filter], styles.KEY)
+            yield ShownLine(titles[choice.filter], styles.KEY)
             before = choice.filter
         mark = "[x]" if narrowing.has(*choice) else "[ ]"
         name = AGES[choice.value] if choice.value in AGES else text.line(choice.value)
-        yield Line(f"{mark} {text.pad(text.clip(name, 26), 26)}{number:>8,}", entry=entry)
+        yield ShownLine(f"{mark} {text.pad(text.clip(name, 26), 26)}{number:>8,}", entry=entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Key(NamedTuple):
+class KeyBinding(NamedTuple):
     """`name`: of Textual, several separated by commas; `shown`: for people. `label`: in the key line, "" if it has no
     room there."""
 
@@ -17,19 +17,23 @@ class Key(NamedTuple):
 
 
 KEYS = (
-    Key("enter", "Enter", "open", "open", "Open the file at the line or page, as `gnoctl open` does"),
-    Key("tab", "Tab", "preview", "preview", "Read in the preview with the arrow keys; again: return to the query"),
-    Key("ctrl+t", "Ctrl-T", "mode", "mode", "Switch between hybrid, keyword and semantic search"),
-    Key("f2", "F2", "filters", "filters", "Choose collections, tags, types, languages and a date"),
-    Key("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
-    Key("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
-    Key("ctrl+l", "Ctrl-L", "links", "links", "Show the links of the document, and what links to it"),
-    Key("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
-    Key("f1", "F1", "help", "help", "Show all keys"),
-    Key("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),
-    Key("escape", "Esc", "leave", "", "Go back: from the preview or similar documents to the query; clear it; quit"),
-    Key("ctrl+z", "Ctrl-Z", "suspend_process", "", "Return to the shell; `fg` continues"),
-    Key("ctrl+c,ctrl+q", "Ctrl-C", "quit", "", "Quit"),
+    KeyBinding("enter", "Enter", "open", "open", "Open the file at the line or page, as `gnoctl open` does"),
+    KeyBinding(
+        "tab", "Tab", "preview", "preview", "Read in the preview with the arrow keys; again: return to the query"
+    ),
+    KeyBinding("ctrl+t", "Ctrl-T", "mode", "mode", "Switch between hybrid, keyword and semantic search"),
+    KeyBinding("f2", "F2", "filters", "filters", "Choose collections, tags, types, languages and a date"),
+    KeyBinding("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
+    KeyBinding("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
+    KeyBinding("ctrl+l", "Ctrl-L", "links", "links", "Show the links of the document, and what links to it"),
+    KeyBinding("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
+    KeyBinding("f1", "F1", "help", "help", "Show all keys"),
+    KeyBinding("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),
+    KeyBinding(
+        "escape", "Esc", "leave", "", "Go back: from the preview or similar documents to the query; clear it; quit"
+    ),
+    KeyBinding("ctrl+z", "Ctrl-Z", "suspend_process", "", "Return to the shell; `fg` continues"),
+    KeyBinding("ctrl+c,ctrl+q", "Ctrl-C", "quit", "", "Quit"),
 )
 
 

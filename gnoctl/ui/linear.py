@@ -17,7 +17,7 @@ from gnoctl.printing.hits import render_hit
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.wording import corrected, count, missed_by
-from gnoctl.ui.connections import DEPTHS, Entry, Question, neighbourhood, questions, sections
+from gnoctl.ui.connections import DEPTHS, LinkRequest, PaneEntry, neighbourhood, questions, sections
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.session import MODES
 from gnod.client.blocking import Client
@@ -51,7 +51,7 @@ COMMANDS = {
 }
 
 
-class Unknown(Exception):
+class UnknownWord(Exception):
     """The line is not a command, or its number is not that of a hit."""
 
 
@@ -91,7 +91,7 @@ class Dialogue:
     def _guard(self, answer: Callable[[], None]) -> None:
         try:
             answer()
-        except (GnoError, OSError, Unknown) as error:
+        except (GnoError, OSError, UnknownWord) as error:
             self._say(text.block(str(error)))
 
     def _greet(self) -> None:
@@ -120,7 +120,7 @@ class Dialogue:
             "h": self._help,
         }
         if name not in commands:
-            raise Unknown(f"there is no command :{name}; :h lists them")
+            raise UnknownWord(f"there is no command :{name}; :h lists them")
         commands[name]()
 
     def end(self) -> None:
@@ -135,13 +135,13 @@ class Dialogue:
 
     def _use(self, mode: str) -> None:
         if mode not in MODES:
-            raise Unknown(f"there is no mode {mode or 'without a name'}: type {', '.join(MODES)}")
+            raise UnknownWord(f"there is no mode {mode or 'without a name'}: type {', '.join(MODES)}")
         self._mode = mode
         self._say(f"searching by {mode}")
 
     def _hit(self, number: str) -> wire.Hit:
         if not number.isdecimal() or not 1 <= int(number) <= len(self._hits):
-            raise Unknown(f"there is no hit {number}" if number else "type the number of a hit after it")
+            raise UnknownWord(f"there is no hit {number}" if number else "type the number of a hit after it")
         return self._hits[int(number) - 1]
 
     def _search(self, query: str) -> None:
@@ -158,7 +158,7 @@ class Dialogue:
 
     def _back(self) -> None:
         if len(self._visited) < 2:
-            raise Unknown("there is no previous list")
+            raise UnknownWord("there is no previous list")
         self._visited.pop()
         self._visited[-1]()
 
@@ -168,7 +168,7 @@ class Dialogue:
     def _tree(self, hit: wire.Hit) -> None:
         self._list([neighbourhood(hit.uri, DEPTHS[1])])
 
-    def _list(self, asked: list[Question]) -> None:
+    def _list(self, asked: list[LinkRequest]) -> None:
         """Print the sections of the answers; their entries are the hits from now on."""
         answers = [self._client.call(each.method, each.params, each.result) for each in asked]
         self._hits = []
@@ -180,7 +180,7 @@ class Dialogue:
                 self._say(section.rest)
         self._shown = len(self._hits)
 
-    def _entry(self, entry: Entry) -> None:
+    def _entry(self, entry: PaneEntry) -> None:
         number = ""
         if entry.hit:
             self._hits.append(entry.hit)
@@ -202,7 +202,7 @@ class Dialogue:
 
     def _next(self) -> None:
         if self._shown >= len(self._hits):
-            raise Unknown("there are no more hits")
+            raise UnknownWord("there are no more hits")
         for number, hit in enumerate(self._hits[self._shown : self._shown + AT_ONCE], self._shown + 1):
             head, *rest = render_hit(hit, Terminal())
             self._say(f"{number}. {head}")
@@ -219,7 +219,7 @@ class Dialogue:
 
     def _ask(self, question: str) -> None:
         if not question:
-            raise Unknown("type a question after it")
+            raise UnknownWord("type a question after it")
         params = wire.AskParams(question=question, **self._narrowing.params())  # type: ignore[arg-type]
         for line in answers.render(self._client.call("ask.answer", params, wire.AskResult), Terminal()):
             self._say(line)

@@ -16,7 +16,7 @@ from gnoctl.ui import styles
 from gnoctl.ui.scrolling import Scrolling
 
 
-class Line(NamedTuple):
+class ShownLine(NamedTuple):
     """`entry`: the number of the entry of which the line is a part; None if it cannot be selected."""
 
     shown: str
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     entry: int | None = None
 
 
-class Lines(Scrolling, can_focus=True):
+class ShownLines(Scrolling, can_focus=True):
     BINDINGS = [
         Binding("up", "move(-1)", show=False),
         Binding("down", "move(1)", show=False),
@@ -46,9 +46,9 @@ class Lines(Scrolling, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.cursor = 0
-        self._lines: list[Line] = []
+        self._lines: list[ShownLine] = []
 
-    def show(self, lines: list[Line], *, cursor: int | None = None) -> None:
+    def show(self, lines: list[ShownLine], *, cursor: int | None = None) -> None:
         """Replace the lines; cursor and scroll position stay, unless another `cursor` is given."""
         self._lines = lines
         self.cursor = self.cursor if cursor is None else cursor

@@ -17,9 +17,9 @@ from textual.screen import ModalScreen
 
 from gnoctl.printing import text
 from gnoctl.ui import styles
-from gnoctl.ui.connections import DEPTHS, Entry, Question, Section, neighbourhood, questions, sections
-from gnoctl.ui.lines import Line, Lines
-from gnoctl.ui.preview import Preview
+from gnoctl.ui.connections import DEPTHS, LinkRequest, PaneEntry, Section, neighbourhood, questions, sections
+from gnoctl.ui.lines import ShownLine, ShownLines
+from gnoctl.ui.preview import PreviewPane
 from gnoctl.ui.session import Daemon
 from gnod.errors import GnoError
 from gnod.protocol.documents import DocumentGetParams, DocumentText
@@ -39,7 +39,7 @@ class Visited(NamedTuple):
     cursor: int = 0
 
 
-class Links(ModalScreen[None]):
+class LinkPane(ModalScreen[None]):
     """`choose` opens a file at a place."""
 
     DEFAULT_CSS = """
@@ -63,17 +63,17 @@ class Links(ModalScreen[None]):
         self._daemon = daemon
         self._choose = choose
         self._limit = FIRST_LIMIT
-        self._entries: list[Entry] = []
+        self._entries: list[PaneEntry] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(id="results") as frame:
                 frame.border_subtitle = "Enter follows · Esc back · T tree · Ctrl-O opens"
-                yield Lines()
-            yield Preview(self._fetch, id="preview")
+                yield ShownLines()
+            yield PreviewPane(self._fetch, id="preview")
 
     def on_mount(self) -> None:
-        self.lines, self.preview = self.query_one(Lines), self.query_one(Preview)
+        self.lines, self.preview = self.query_one(ShownLines), self.query_one(PreviewPane)
         self.lines.focus()
         self._load()
 
@@ -81,18 +81,18 @@ class Links(ModalScreen[None]):
         self.preview.close()
 
     @property
-    def selected(self) -> Entry | None:
+    def selected(self) -> PaneEntry | None:
         at = self.lines.cursor
         return self._entries[at] if at < len(self._entries) else None
 
     # Actions of the user
 
-    @on(Lines.Moved)
+    @on(ShownLines.Moved)
     def preview_selected(self) -> None:
         entry = self.selected
         self.preview.show(entry.hit if entry and entry.hit else self.visited[-1].hit)
 
-    @on(Lines.Chosen)
+    @on(ShownLines.Chosen)
     def follow_entry(self) -> None:
         entry = self.selected
         if entry and entry.hit:
@@ -156,7 +156,7 @@ class Links(ModalScreen[None]):
                 cursor = None
         self._show(shown, cursor)
 
-    async def _answered(self, question: Question) -> list[Section]:
+    async def _answered(self, question: LinkRequest) -> list[Section]:
         try:
             return sections(await self._daemon.call(question.method, question.params, question.result))
         except GnoError as error:
@@ -182,16 +182,18 @@ _NAMES = {
 }
 
 
-def _lines(shown: list[Section]) -> Iterator[Line]:
+def _lines(shown: list[Section]) -> Iterator[ShownLine]:
     at = 0
     for number, section in enumerate(shown):
         if number:
-            yield Line("")
-        yield Line(section.title, styles.KEY)
+            yield ShownLine("")
+        yield ShownLine(section.title, styles.KEY)
         for entry in section.entries:
-            yield Line(entry.shown, styles.PLAIN if entry.hit else styles.DIM, at)
+            yield ShownLine(entry.shown, styles.PLAIN if entry.hit else styles.DIM, at)
             if entry.more:
-                yield Line(f"  {entry.more}", styles.DIM, at)
+                yield ShownLine(f"  {entry.more}", styles.DIM, at)
             at += 1
         if section.rest:
-            yield Line(f"{section.rest}{'; M shows them' if section.rest.endswith('more') else ''}", styles.WARNING)
+            yield ShownLine(
+                f"{section.rest}{'; M shows them' if section.rest.endswith('more') else ''}", styles.WARNING
+            )

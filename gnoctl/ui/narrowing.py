@@ -7,7 +7,7 @@ from typing import NamedTuple
 AGES = {"7d": "last 7 days", "30d": "last 30 days", "1y": "last year"}
 
 
-class Field(NamedTuple):
+class NarrowingField(NamedTuple):
     """`name`: of the facet and of the field in queries; `filter`: the parameter of a search."""
 
     name: str
@@ -16,10 +16,10 @@ class Field(NamedTuple):
 
 
 FIELDS = (
-    Field("collection", "collections", "Collection"),
-    Field("tag", "tags_all", "Tag"),
-    Field("type", "types", "Type"),
-    Field("lang", "languages", "Language"),
+    NarrowingField("collection", "collections", "Collection"),
+    NarrowingField("tag", "tags_all", "Tag"),
+    NarrowingField("type", "types", "Type"),
+    NarrowingField("lang", "languages", "Language"),
 )
 
 

@@ -21,7 +21,7 @@ from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.search import Hit
 
 if TYPE_CHECKING:
-    from gnoctl.ui.rendering import Drawn
+    from gnoctl.ui.rendering import DrawnDocument
 
 BEFORE = 40
 WINDOW = 240
@@ -35,7 +35,7 @@ _MARGIN = Segment(" ")
 Fetch = Callable[[DocumentGetParams], Awaitable[DocumentText]]
 
 
-class Preview(Scrolling, can_focus=True):
+class PreviewPane(Scrolling, can_focus=True):
     """`hit`: what is shown, or will be."""
 
     BINDINGS = [
@@ -123,7 +123,7 @@ class Preview(Scrolling, can_focus=True):
         self._lines += [strip for block in blocks for strip in block.strips]
         self.set_height(len(self._lines))
 
-    async def _draw(self, hit: Hit, document: DocumentText) -> list[Drawn]:
+    async def _draw(self, hit: Hit, document: DocumentText) -> list[DrawnDocument]:
         from gnoctl.ui.rendering import draw
 
         self._width = self.columns - 1
@@ -133,7 +133,7 @@ class Preview(Scrolling, can_focus=True):
             await asyncio.sleep(0)
         return blocks
 
-    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[Drawn]) -> int:
+    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[DrawnDocument]) -> int:
         """Return the row from which the hit's line is visible, a third from the top."""
         top = len(_head(None, hit, self._width))
         for block, after in zip(blocks, [*blocks[1:], None], strict=True):
@@ -149,7 +149,7 @@ class Preview(Scrolling, can_focus=True):
         self.set_height(len(self._lines))
 
 
-def _row_within(block: Drawn, line: int, end: int) -> int:
+def _row_within(block: DrawnDocument, line: int, end: int) -> int:
     """Return the row of a line in a block, which ends before the line `end`: the match nearest to its share."""
     expected = (line - block.line) * len(block.strips) // max(1, end - block.line)
     found = [row for row, strip in enumerate(block.strips) if _has_match(strip)]

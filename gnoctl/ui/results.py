@@ -23,7 +23,7 @@ LINES = 2
 _INDENT = "  "
 
 
-class Results(Scrolling, can_focus=False):
+class ResultList(Scrolling, can_focus=False):
     class Selected(Message):
         """Another hit is selected, or the same one has other contents."""
 

@@ -31,7 +31,7 @@ class Daemon(Protocol):
     async def call(self, method: str, params: Params, result_type: type[R]) -> R: ...
 
 
-class Session:
+class UiSession:
     """One search box. `shown` is called when `result` or `problem` changed.
 
     `has_models`: whether hybrid search differs from keyword search. `first_limit`: hits that are fetched at first; at

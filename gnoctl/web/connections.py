@@ -11,7 +11,7 @@ from gnoctl.web import peers
 FIRST_REQUEST_TIMEOUT_S = 15.0
 
 
-class Connection(H11Protocol):
+class PageConnection(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

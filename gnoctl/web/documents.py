@@ -25,7 +25,7 @@ _MOST_LINKS = 1000
 """The maximum number of links that are resolved in a text; the others show what is written."""
 
 
-class Documents:
+class LongDocuments:
     """Remembers the long document that was read last: its parts follow each other."""
 
     def __init__(self, client: AsyncClient) -> None:

@@ -16,7 +16,7 @@ from gnod.protocol.subscription import IndexChanged, SubscribedState
 MAX_STREAMS = 24
 
 
-class Events:
+class PageEvents:
     """The streams of all open pages. Each has a subscription of its own, so each begins with the present state."""
 
     def __init__(self, client: AsyncClient) -> None:

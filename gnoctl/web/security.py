@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gnoctl.web.errors import failure
-from gnoctl.web.session import Session
+from gnoctl.web.session import WebSession
 
 MAX_BODY_BYTES = 1 << 20
 BODY_TIMEOUT_S = 10.0
@@ -67,7 +67,7 @@ class Unreceived(Exception):
         self.refusal = refusal
 
 
-def refusal(method: str, path: str, headers: Headers, session: Session) -> Refusal | None:
+def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Refusal | None:
     """Return why a request is refused; None for one that may go on."""
     host = session.origin.removeprefix("http://")
     if headers.getlist("host") != [host]:
@@ -89,7 +89,7 @@ def refusal(method: str, path: str, headers: Headers, session: Session) -> Refus
     return None
 
 
-def is_signed_in(headers: Headers, session: Session) -> bool:
+def is_signed_in(headers: Headers, session: WebSession) -> bool:
     for header in headers.getlist("cookie"):
         try:
             cookie = SimpleCookie(header).get(session.cookie_name)
@@ -106,7 +106,7 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        session: Session,
+        session: WebSession,
         *,
         max_requests: int = MAX_REQUESTS,
         body_timeout_s: float = BODY_TIMEOUT_S,

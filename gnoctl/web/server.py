@@ -19,16 +19,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from gnoctl.web import asking, images, opening, rpc, static_files
-from gnoctl.web.connections import Connection
-from gnoctl.web.documents import Documents
+from gnoctl.web.connections import PageConnection
+from gnoctl.web.documents import LongDocuments
 from gnoctl.web.errors import failure, refused
-from gnoctl.web.events import Events
+from gnoctl.web.events import PageEvents
 from gnoctl.web.security import Guard, Unreceived
-from gnoctl.web.session import Session
+from gnoctl.web.session import WebSession
 from gnoctl.web.streaming import BrowserGone, Stream
 from gnod.client import AsyncClient
 from gnod.errors import GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
@@ -50,14 +50,14 @@ def listen(port: int) -> socket.socket:
     return sock
 
 
-def serve(places: Places, session: Session, sock: socket.socket, *, start: bool) -> None:
+def serve(places: IndexPaths, session: WebSession, sock: socket.socket, *, start: bool) -> None:
     """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
     gc.enable()  # __main__ disables it for short commands
     asyncio.run(_serve(AsyncClient(places, start=start), session, sock))
 
 
-async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> None:
-    events = Events(client)
+async def _serve(client: AsyncClient, session: WebSession, sock: socket.socket) -> None:
+    events = PageEvents(client)
     config = uvicorn.Config(
         application(client, events, session),
         access_log=False,
@@ -67,7 +67,7 @@ async def _serve(client: AsyncClient, session: Session, sock: socket.socket) -> 
         date_header=False,  # it would be that of the start: see `main_loop`
         proxy_headers=False,
         ws="none",
-        http=Connection,
+        http=PageConnection,
         loop="asyncio",
         backlog=64,
         limit_concurrency=_MAX_CONNECTIONS,
@@ -82,7 +82,7 @@ class _Server(uvicorn.Server):
     """Ends the streams first: it waits for its connections, and they would last as long as their pages. Sleeps until
     then: the original looks ten times a second whether it should end."""
 
-    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+    def __init__(self, config: uvicorn.Config, events: PageEvents) -> None:
         super().__init__(config)
         self._events = events
         self._loop = asyncio.get_running_loop()
@@ -95,9 +95,9 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def application(client: AsyncClient, events: Events, session: Session) -> ASGIApp:
+def application(client: AsyncClient, events: PageEvents, session: WebSession) -> ASGIApp:
 
-    documents = Documents(client)
+    documents = LongDocuments(client)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

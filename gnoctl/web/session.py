@@ -18,14 +18,14 @@ import msgspec
 
 from gnoctl.web import peers
 from gnod.errors import Refused
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import own_file, private_file, private_folder
 
 _LINK_LASTS_S = 60
 _SECRET_BYTES = 32
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class WebSession(msgspec.Struct, frozen=True, kw_only=True):
     """`pid` of the server. `secret` stays the same while the file exists, so that open pages survive a restart of the
     server; but only where other users are refused: one of them could listen in between and be shown a cookie."""
 
@@ -69,12 +69,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         return _equal(cookie, self.cookie)
 
 
-def file_of(places: Places) -> Path:
+def file_of(places: IndexPaths) -> Path:
     """Return where the session of an index is written: beside the socket, in a folder that only its owner can enter."""
     return places.socket.with_name(f"web-{places.index}.json")
 
 
-def running(places: Places) -> Session | None:
+def running(places: IndexPaths) -> WebSession | None:
     """Return the session of the server that runs now, which has the lock; None while it starts."""
     session = read(places)
     try:
@@ -85,20 +85,20 @@ def running(places: Places) -> Session | None:
     return session if session is not None and holder == str(session.pid) else None
 
 
-def read(places: Places) -> Session | None:
+def read(places: IndexPaths) -> WebSession | None:
     """Return the last session of an index; None if there is none, or if another user could have read or written it."""
     try:
         with open(own_file(file_of(places), os.O_RDONLY), "rb") as file:  # noqa: PTH123
             found = os.fstat(file.fileno())
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 return None
-            return msgspec.json.decode(file.read(4096), type=Session)
+            return msgspec.json.decode(file.read(4096), type=WebSession)
     except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
 @contextlib.contextmanager
-def lock(places: Places) -> Iterator[bool]:
+def lock(places: IndexPaths) -> Iterator[bool]:
     """Hold the lock of the index's page for the block; yield False where another process has it.
 
     Not the port: once the server has ended, any user of the machine may listen there, and would be shown the secret.
@@ -119,11 +119,11 @@ def lock(places: Places) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def write(places: Places, port: int) -> Session:
+def write(places: IndexPaths, port: int) -> WebSession:
     """Write and return the session of this process."""
     last = read(places) if peers.can_be_told() else None
     secret = last.secret if last and len(last.secret) >= _SECRET_BYTES else secrets.token_urlsafe(_SECRET_BYTES)
-    session = Session(port=port, pid=os.getpid(), secret=secret)
+    session = WebSession(port=port, pid=os.getpid(), secret=secret)
     path = file_of(places)
     private_folder(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # its mode is 0600
@@ -138,7 +138,7 @@ def write(places: Places, port: int) -> Session:
     return session
 
 
-def _lock_file(places: Places) -> Path:
+def _lock_file(places: IndexPaths) -> Path:
     return file_of(places).with_suffix(".lock")
 
 

@@ -120,7 +120,7 @@ def word_rest() -> re.Pattern[str]:
     return re.compile(f"[{_basic()}]*")
 
 
-class Unit(NamedTuple):
+class QueryUnit(NamedTuple):
     """One word, identifier or unspaced run of a query.
 
     `parts`: consecutive terms. `whole`: the term of the whole identifier. `unspaced`: parts are pairs of characters.
@@ -159,7 +159,7 @@ class Analyzer:
             parts.append(terms)
         return " ".join([*filter(None, parts), *wholes])
 
-    def units(self, text: str) -> list[Unit]:
+    def units(self, text: str) -> list[QueryUnit]:
         """Return what a query asks for, compound by compound. Analysers of all languages return the same units with the
         same number of parts; only the terms differ."""
         return [unit for compound in compounds(visible(text)) for unit in self._units(compound)]
@@ -185,26 +185,26 @@ class Analyzer:
         wholes = " ".join([whole for _, whole in found if whole])
         return f"{parts}{_WHOLE_MARK}{wholes}{_WHOLE_MARK}" if wholes else parts
 
-    def _units(self, compound: str) -> list[Unit]:
+    def _units(self, compound: str) -> list[QueryUnit]:
         if not compound.isascii():
             compound = unicodedata.normalize("NFC", compound)
             if _UNSPACED_CHARACTER.search(compound):
                 return [unit for segment in _segments().findall(compound) for unit in self._segment(segment)]
         return self._compound(compound)
 
-    def _segment(self, segment: str) -> list[Unit]:
+    def _segment(self, segment: str) -> list[QueryUnit]:
         if not _UNSPACED_CHARACTER.match(segment):
             return [unit for inner in compounds(segment) for unit in self._compound(inner)]
         run = normalise(segment)
         pairs = tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
-        return [Unit(segment, pairs, unspaced=True)]
+        return [QueryUnit(segment, pairs, unspaced=True)]
 
-    def _compound(self, compound: str) -> list[Unit]:
+    def _compound(self, compound: str) -> list[QueryUnit]:
         words = [word for word in _SPLIT.split(compound) if word]
         parts = [part for word in words for part in self.word_parts(word)]
         if not parts:
             return []
-        return [Unit(compound, tuple(parts), self._whole(compound, words, parts))]
+        return [QueryUnit(compound, tuple(parts), self._whole(compound, words, parts))]
 
     def _whole(self, compound: str, words: list[str], parts: list[str]) -> str | None:
         if len(compound) > MAX_TERM_CHARACTERS:

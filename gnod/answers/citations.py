@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 from gnod.analysis.terms import Analyzer, compounds, is_unspaced, visible
-from gnod.answers.claims import Claims, Evidence, claims
+from gnod.answers.claims import Claims, SourceTerms, claims
 from gnod.answers.words import terms_of
 from gnod.search.passages.sentences import ORDINAL_DOTS
 
@@ -177,7 +177,7 @@ class _Checker:
         self._code = "\n".join(_unspaced(source.text) for source in sources)
         # Remember sentences, because small models repeat them.
         self._seen: set[str] = set()
-        self._sources = {source.number: Evidence(source.text, source.language, analyzer) for source in sources}
+        self._sources = {source.number: SourceTerms(source.text, source.language, analyzer) for source in sources}
         self._names = frozenset(name for each in self._sources.values() for name in each.capitalised)
 
     def quotes(self, line: str) -> bool:
@@ -216,13 +216,13 @@ class _Checker:
         named = [n for n, each in fitting.items() if n in numbers and self._supports(each, terms, claimed)]
         return sorted(named) or self._best(fitting, terms)
 
-    def _supports(self, source: Evidence, terms: frozenset[str], claimed: Claims) -> bool:
+    def _supports(self, source: SourceTerms, terms: frozenset[str], claimed: Claims) -> bool:
         shared = terms & source.terms
         if source.is_foreign:  # the source is in another language, so its words differ
             return bool(shared) or any(claimed)
         return len(shared) >= _CITED_SHARE * len(terms)
 
-    def _best(self, sources: Mapping[int, Evidence], terms: frozenset[str]) -> list[int]:
+    def _best(self, sources: Mapping[int, SourceTerms], terms: frozenset[str]) -> list[int]:
         """Return the source that clearly contains the sentence, with a word that is not in the question; or none."""
         best: tuple[float, int] | None = None
         for number, source in sources.items():

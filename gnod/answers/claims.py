@@ -66,7 +66,7 @@ def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ())
     return Claims(found.figures, found.dates, found.weekdays, _names(found.text, analyzer, known_names), exact)
 
 
-class Evidence:
+class SourceTerms:
     """The text of a source, as claims are compared with it. `terms`: by the analyzer of the answer's language.
     `capitalised`: words, in lower case, that always begin with a capital letter."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import exp
 from typing import NamedTuple
 
-from gnod.answers.quotes import Scored
+from gnod.answers.quotes import ScoredUnit
 
 # At this confidence or more, the documents answer the question. Chosen on development collections.
 THRESHOLD = 0.6
@@ -39,7 +39,7 @@ class Confidence(NamedTuple):
 NOTHING_FOUND = Confidence(0.0, {})
 
 
-def assess(scored: Sequence[Scored], weight: float) -> Confidence:
+def assess(scored: Sequence[ScoredUnit], weight: float) -> Confidence:
     """Return the confidence that the first unit answers. `scored`: best first. `weight` of all words of the question.
 
     The components are parts of the first unit's score (without vectors, the words count for the cosines), the weight of
@@ -57,7 +57,7 @@ def assess(scored: Sequence[Scored], weight: float) -> Confidence:
     return of_components({**parts, "matched": parts["words"] * weight / _AMPLE, "lead": lead / _CLEAR})
 
 
-def _is_rival(scored: Scored, first: Scored) -> bool:
+def _is_rival(scored: ScoredUnit, first: ScoredUnit) -> bool:
     """Tell whether a unit stands in another document, and says something else."""
     mine, other = first.candidate, scored.candidate
     return other.document.id != mine.document.id and other.text.split() != mine.text.split()

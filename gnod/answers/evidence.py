@@ -12,8 +12,8 @@ from typing import NamedTuple
 from gnod.analysis.stemming import stemming_language
 from gnod.answers import packet, quoting, structure
 from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
-from gnod.answers.packet import Option, Packet, Source
-from gnod.answers.quotes import ReadText, Scored
+from gnod.answers.packet import Option, Packet, PacketSource
+from gnod.answers.quotes import ReadText, ScoredUnit
 from gnod.answers.quoting import QuoteDependencies, ScoredUnits
 from gnod.answers.structure import Range
 from gnod.answers.words import WordFinder, content_words
@@ -24,7 +24,7 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.types import format_uri, source_line
 
 # The number of documents that are read by default, and the number of their units that may become passages.
@@ -38,13 +38,13 @@ class Place(NamedTuple):
     """Where a passage is. `line` to `end_line`: lines of the file. `heading`: the headings above it, joined by
     ` > `."""
 
-    document: Document
+    document: DocumentRow
     line: int
     end_line: int
     heading: str
 
 
-class EvidencePassage(NamedTuple):
+class PassageText(NamedTuple):
     """`text` is an exact part of the document's canonical text. `lead`: the header of the table that `text` has rows
     of, or the line above the list, with its first line."""
 
@@ -67,18 +67,18 @@ class EvidenceLeftOut(NamedTuple):
     repeats: int | None
 
 
-class Evidence(NamedTuple):
+class EvidenceList(NamedTuple):
     """`tokens`: an upper estimate of the tokens of all passages with their titles, addresses and headings.
     `confidence`: that the documents answer the question, as of quotes."""
 
-    passages: list[EvidencePassage]
+    passages: list[PassageText]
     tokens: int
     left_out: list[EvidenceLeftOut]
     confidence: Confidence
     stages: list[Stage]
 
 
-NO_EVIDENCE = Evidence([], 0, [], NOTHING_FOUND, [])
+NO_EVIDENCE = EvidenceList([], 0, [], NOTHING_FOUND, [])
 
 
 async def gather(
@@ -88,7 +88,7 @@ async def gather(
     *,
     max_tokens: int,
     limit_s: float = LIMIT_S,
-) -> Evidence:
+) -> EvidenceList:
     """Return the packet of evidence from the documents found. `limit_s`: for the sentences and the models."""
     scored = await quoting.score(
         dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
@@ -104,10 +104,10 @@ async def gather(
 
 def _gather(
     connection: Connection, question: str, found: HybridResult, scored: ScoredUnits, max_tokens: int
-) -> Evidence:
+) -> EvidenceList:
     read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
     sources = {
-        id_: Source(id_, scored.collected.texts[id_].text, f"{document.title}\n{_uri(document)}")
+        id_: PacketSource(id_, scored.collected.texts[id_].text, f"{document.title}\n{_uri(document)}")
         for id_, document in read.items()
     }
     words = _QuestionWords(connection, question)
@@ -120,7 +120,7 @@ def _gather(
         *_summed(chosen, read, sources),
         *_copies(connection, found, chosen, read, passages),
     ]
-    return Evidence(passages, chosen.tokens, _merged(left_out), assess(scored.units, scored.collected.weight), [])
+    return EvidenceList(passages, chosen.tokens, _merged(left_out), assess(scored.units, scored.collected.weight), [])
 
 
 class _QuestionWords:
@@ -134,11 +134,11 @@ class _QuestionWords:
         self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
         self._finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
 
-    def find(self, text: str, document: Document) -> frozenset[int]:
+    def find(self, text: str, document: DocumentRow) -> frozenset[int]:
         return self._finders[stemming_language(document.language)].find(text)
 
 
-def _options(units: Sequence[Scored], texts: Mapping[int, ReadText], words: _QuestionWords) -> list[Option]:
+def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: _QuestionWords) -> list[Option]:
     """Return the passages around the units; of units in the same one, the first, which has the best score."""
     options: dict[tuple[int, int, int], Option] = {}
     for each in units:
@@ -152,15 +152,15 @@ def _options(units: Sequence[Scored], texts: Mapping[int, ReadText], words: _Que
     return list(options.values())
 
 
-def _option(scored: Scored, text: str, place: Range, words: _QuestionWords) -> Option:
+def _option(scored: ScoredUnit, text: str, place: Range, words: _QuestionWords) -> Option:
     document = scored.candidate.document
     shown = f"{place.heading}\n{text[slice(*place.lead)]}\n{text[place.start : place.end]}"
     return Option(document.id, *place, scored.score, words.find(shown, document))
 
 
-def _passage(document: Document, text: str, chosen: packet.Chosen) -> EvidencePassage:
+def _passage(document: DocumentRow, text: str, chosen: packet.ChosenPassage) -> PassageText:
     low, high = chosen.lead
-    return EvidencePassage(
+    return PassageText(
         place=_place(document, text, chosen),
         text=text[chosen.start : chosen.end],
         lead=text[low:high],
@@ -169,15 +169,17 @@ def _passage(document: Document, text: str, chosen: packet.Chosen) -> EvidencePa
     )
 
 
-def _place(document: Document, text: str, part: packet.Chosen | Option) -> Place:
+def _place(document: DocumentRow, text: str, part: packet.ChosenPassage | Option) -> Place:
     return Place(document, _line(document, text, part.start), _line(document, text, part.end - 1), part.heading)
 
 
-def _line(document: Document, text: str, at: int) -> int:
+def _line(document: DocumentRow, text: str, at: int) -> int:
     return source_line(document.line_map, text.count("\n", 0, at) + 1)
 
 
-def _summed(chosen: Packet, read: Mapping[int, Document], sources: Mapping[int, Source]) -> list[EvidenceLeftOut]:
+def _summed(
+    chosen: Packet, read: Mapping[int, DocumentRow], sources: Mapping[int, PacketSource]
+) -> list[EvidenceLeftOut]:
     return [
         EvidenceLeftOut(
             each.reason,
@@ -195,8 +197,8 @@ def _copies(
     connection: Connection,
     found: HybridResult,
     chosen: Packet,
-    read: Mapping[int, Document],
-    passages: Sequence[EvidencePassage],
+    read: Mapping[int, DocumentRow],
+    passages: Sequence[PassageText],
 ) -> list[EvidenceLeftOut]:
     """Return the documents that were not read because they are copies of one in the packet."""
     first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
@@ -226,5 +228,5 @@ def _merged(left_out: Sequence[EvidenceLeftOut]) -> list[EvidenceLeftOut]:
     return list(merged.values())
 
 
-def _uri(document: Document) -> str:
+def _uri(document: DocumentRow) -> str:
     return format_uri(document.collection, document.path)

@@ -28,7 +28,7 @@ _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SPACE = re.compile(r"[\W_]+")
 
 
-class Source(NamedTuple):
+class PacketSource(NamedTuple):
     """A document. `head`: what a reader sees of it once, above its passages: title and address."""
 
     id: int
@@ -51,7 +51,7 @@ class Option(NamedTuple):
     short: Option | None = None
 
 
-class Chosen(NamedTuple):
+class ChosenPassage(NamedTuple):
     """A passage of the packet: as in Option, joined with others next to it. `lead` is empty if another passage of the
     packet has it."""
 
@@ -76,32 +76,32 @@ class Packet(NamedTuple):
     """`passages`: grouped by document, the one with the best passage first, and in order of their lines. `tokens`: of
     all, with headings and heads. `left_out`: best first."""
 
-    passages: list[Chosen]
+    passages: list[ChosenPassage]
     tokens: int
     left_out: list[LeftOut]
 
 
 def choose(
-    options: Sequence[Option], sources: Mapping[int, Source], weights: Sequence[float], max_tokens: int
+    options: Sequence[Option], sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int
 ) -> Packet:
     """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1."""
     return _Selection(sources, weights, max_tokens).run(options)
 
 
 class _Selection:
-    def __init__(self, sources: Mapping[int, Source], weights: Sequence[float], max_tokens: int) -> None:
+    def __init__(self, sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int) -> None:
         self._sources = sources
         self._weights = weights
         self._max_tokens = max_tokens
-        self._chosen: list[Chosen] = []
-        self._texts: dict[tuple[int, int, int], _Text] = {}
+        self._chosen: list[ChosenPassage] = []
+        self._texts: dict[tuple[int, int, int], _ComparedText] = {}
 
     def run(self, options: Sequence[Option]) -> Packet:
         waiting = sorted(options, key=_order)
         scale = waiting[0].score if waiting else 0.0
         covered: set[int] = set()
         first: float | None = None
-        left_out: list[tuple[Reason, Option, Chosen | None]] = []
+        left_out: list[tuple[Reason, Option, ChosenPassage | None]] = []
         while waiting:
             values = [self._value(each, covered, scale) for each in waiting]
             at = max(range(len(waiting)), key=lambda n: values[n])
@@ -130,30 +130,32 @@ class _Selection:
             for each in self._chosen
         )
 
-    def _repeated(self, option: Option) -> Chosen | None:
+    def _repeated(self, option: Option) -> ChosenPassage | None:
         text = self._text(option)
         return next((each for each in self._chosen if text.is_in(self._text(each))), None)
 
-    def _text(self, place: Option | Chosen) -> _Text:
+    def _text(self, place: Option | ChosenPassage) -> _ComparedText:
         key = (place.document, place.start, place.end)
         if key not in self._texts:
-            self._texts[key] = _Text(self._sources[place.document].text[place.start : place.end])
+            self._texts[key] = _ComparedText(self._sources[place.document].text[place.start : place.end])
         return self._texts[key]
 
-    def _fitting(self, option: Option) -> list[Chosen] | None:
+    def _fitting(self, option: Option) -> list[ChosenPassage] | None:
         """Return the chosen passages with one more; None if it does not fit, not even without its surroundings."""
         joined = self._joined(option)
         if self._cost(joined) <= self._max_tokens:
             return joined
         return self._fitting(option.short) if option.short else None
 
-    def _joined(self, option: Option) -> list[Chosen]:
+    def _joined(self, option: Option) -> list[ChosenPassage]:
         """Return the chosen passages with one more, in the order of the packet. Passages with nothing but white space
         between them become one."""
         text = self._sources[option.document].text
         places = [each for each in self._chosen if each.document == option.document]
-        places.append(Chosen(option.document, option.start, option.end, option.heading, option.lead, option.score))
-        joined: list[Chosen] = []
+        places.append(
+            ChosenPassage(option.document, option.start, option.end, option.heading, option.lead, option.score)
+        )
+        joined: list[ChosenPassage] = []
         for each in sorted(places):
             last = joined[-1] if joined else None
             if last and each.heading == last.heading and not text[last.end : each.start].strip():
@@ -165,15 +167,15 @@ class _Selection:
                 joined.append(each)
         return _in_order([*(each for each in self._chosen if each.document != option.document), *_with_leads(joined)])
 
-    def _cost(self, passages: Sequence[Chosen]) -> int:
+    def _cost(self, passages: Sequence[ChosenPassage]) -> int:
         heads = dict.fromkeys(passage.document for passage in passages)
         return sum(estimated_tokens(self._sources[head].head) for head in heads) + sum(map(self._tokens, passages))
 
-    def _tokens(self, place: Option | Chosen) -> int:
+    def _tokens(self, place: Option | ChosenPassage) -> int:
         text = self._sources[place.document].text
         return estimated_tokens("\n".join((place.heading, text[slice(*place.lead)], text[place.start : place.end])))
 
-    def _packet(self, left_out: Iterable[tuple[Reason, Option, Chosen | None]]) -> Packet:
+    def _packet(self, left_out: Iterable[tuple[Reason, Option, ChosenPassage | None]]) -> Packet:
         return Packet(
             self._chosen,
             self._cost(self._chosen),
@@ -183,7 +185,7 @@ class _Selection:
             ],
         )
 
-    def _number(self, place: Chosen) -> int:
+    def _number(self, place: ChosenPassage) -> int:
         """Return the number of the passage that has this place now."""
         return next(
             n
@@ -198,14 +200,14 @@ def _order(option: Option) -> tuple[object, ...]:
     return (-option.score, *option[:3], short.start, short.end, sorted(option.words))
 
 
-def _in_order(passages: Sequence[Chosen]) -> list[Chosen]:
+def _in_order(passages: Sequence[ChosenPassage]) -> list[ChosenPassage]:
     best: dict[int, float] = {}
     for each in passages:
         best[each.document] = max(best.get(each.document, 0.0), each.score)
     return sorted(passages, key=lambda each: (-best[each.document], each.document, each.start))
 
 
-def _with_leads(passages: Sequence[Chosen]) -> list[Chosen]:
+def _with_leads(passages: Sequence[ChosenPassage]) -> list[ChosenPassage]:
     """Leave out the leads that are in a passage, or above an earlier one."""
     seen: set[tuple[int, int]] = set()
     kept = []
@@ -217,7 +219,7 @@ def _with_leads(passages: Sequence[Chosen]) -> list[Chosen]:
     return kept
 
 
-class _Text:
+class _ComparedText:
     """The parts of a text that tell whether another text repeats it."""
 
     def __init__(self, text: str) -> None:
@@ -232,7 +234,7 @@ class _Text:
         plain = self._plain
         return frozenset(plain[n : n + _CHARACTERS] for n in range(max(len(plain) - _CHARACTERS + 1, 1)))
 
-    def is_in(self, other: _Text) -> bool:
+    def is_in(self, other: _ComparedText) -> bool:
         if self._plain in other._plain:
             return True
         shared = len(self._sequences & other._sequences)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
 from gnod.answers import evidence, quoting, verdict
-from gnod.answers.evidence import Evidence
+from gnod.answers.evidence import EvidenceList
 from gnod.answers.quoting import Quoted, QuoteDependencies
 from gnod.answers.sources import NONSENSE, Floats
 from gnod.configured.egress_gate import EgressPolicy
@@ -29,12 +29,12 @@ from gnod.search.expansion.expander import Expander, Writing
 from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.sources import Source
-from gnod.search.hybrid.stages import Embed, HybridResult, SearchDependencies
+from gnod.search.hybrid.stages import EmbedQueries, HybridResult, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store.connection import Connection, Read, in_each
 from gnod.store.database import Database
 from gnod.store.documents import collections as known
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 T = TypeVar("T")
 
@@ -81,17 +81,17 @@ class ConfiguredModels:
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
-    ) -> AbstractAsyncContextManager[Embed]:
+    ) -> AbstractAsyncContextManager[EmbedQueries]:
         return ahead(partial(self._embedding.texts, collections=collections), queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
+        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         seen = await self._seen(read, collections)
         reranker = self._model("rerank", Reranker, collections, seen)
         generator = self._model("expand", Generator, collections, seen)
-        expander: Expander | Unavailable
-        if isinstance(generator, Unavailable):
+        expander: Expander | UnavailableModel
+        if isinstance(generator, UnavailableModel):
             expander, backoff = generator, Backoff()
         else:
             writing = self._writings[generator.uri]
@@ -103,7 +103,7 @@ class ConfiguredModels:
             embed=embed,
             expander=expander,
             reranker=reranker,
-            throughput=self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri],
+            throughput=self._throughputs["" if isinstance(reranker, UnavailableModel) else reranker.uri],
             backoff=backoff,
             readability=self._readability.of,
             sources=sources,
@@ -115,7 +115,7 @@ class ConfiguredModels:
 
     async def evidence(
         self, read: Read, question: str, found: HybridResult, collections: Sequence[str], max_tokens: int
-    ) -> Evidence:
+    ) -> EvidenceList:
         """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
         dependencies = await self._quote_dependencies(read, found, collections)
         return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
@@ -136,7 +136,7 @@ class ConfiguredModels:
             return await self._embedding.query_embedder(uri, collections, seen).sentences(sentences)
 
         reranker = self._model("rerank", Reranker, collections, seen)
-        throughput = self._throughputs["" if isinstance(reranker, Unavailable) else reranker.uri]
+        throughput = self._throughputs["" if isinstance(reranker, UnavailableModel) else reranker.uri]
         nonsense = await self.nonsense(found, collections)
         return QuoteDependencies(read, embed, nonsense, reranker, throughput)
 
@@ -168,9 +168,9 @@ class ConfiguredModels:
 
     def _model(
         self, role: Literal["rerank", "expand"], kind: Callable[..., T], collections: Sequence[str], seen: Sequence[str]
-    ) -> T | Unavailable:
+    ) -> T | UnavailableModel:
         uri = self._models.usable(role, _only(collections))
-        if isinstance(uri, Unavailable):
+        if isinstance(uri, UnavailableModel):
             return uri
         return self._factory.make(kind, uri, self._egress.of_collections(role, collections, seen=seen))
 

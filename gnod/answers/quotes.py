@@ -19,22 +19,22 @@ import numpy as np
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
-from gnod.answers.sources import Floats, Question, nearness_limit, question_cosines
+from gnod.answers.sources import EmbeddedQuestion, Floats, nearness_limit, question_cosines
 from gnod.answers.words import QuestionWord, WordFinder, question_words
-from gnod.locations import Location
+from gnod.locations import SourceLocation
 from gnod.models.profiles import EmbeddingText
 from gnod.search.hybrid import reranking
 from gnod.search.keyword import lexical
 from gnod.search.passages import sentences
 from gnod.search.passages.best_passage import best_span
-from gnod.search.passages.sentences import Kind, Unit
+from gnod.search.passages.sentences import Kind, TextUnit
 from gnod.search.query import question_type
 from gnod.search.query.question_type import Expected
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 from gnod.store.vectors.embedded_pieces import EmbeddedPiece
 from gnod.types import format_uri, source_line
@@ -72,7 +72,7 @@ _CODE = frozenset(
 )
 
 
-class Quote(NamedTuple):
+class ScoredQuote(NamedTuple):
     """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `location`:
     in a source without lines. `heading`: the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the
     parts of the score."""
@@ -89,19 +89,19 @@ class Quote(NamedTuple):
     kind: Kind
     line: int
     end_line: int
-    location: Location | None
+    location: SourceLocation | None
     text: str
     score: float
     components: Mapping[str, float]
 
 
-class Candidate(NamedTuple):
+class UnitCandidate(NamedTuple):
     """A unit with what is known of it without running a model. `uri`: of the model that embeds its collection; empty
     without one. `has_word`: a word of the question is in it or above it. `piece`: cosine of the stored piece around it;
     None without a vector."""
 
-    document: Document
-    unit: Unit
+    document: DocumentRow
+    unit: TextUnit
     text: str
     lines: tuple[int, int]
     uri: str
@@ -122,10 +122,10 @@ class Candidate(NamedTuple):
         return EmbeddingText(self.document.title, self.unit.heading, self.text)
 
 
-class Scored(NamedTuple):
+class ScoredUnit(NamedTuple):
     """`score`: in [0, 1]. `components`: its parts, before their weights."""
 
-    candidate: Candidate
+    candidate: UnitCandidate
     score: float
     components: Mapping[str, float]
 
@@ -134,14 +134,14 @@ class ReadText(NamedTuple):
     """The canonical text of a document, and its units in order; of a long text, those that were read."""
 
     text: str
-    units: Sequence[Unit]
+    units: Sequence[TextUnit]
 
 
 class Collected(NamedTuple):
     """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
     `texts`: by document id. `weight`: of all words of the question in the index."""
 
-    candidates: list[Candidate]
+    candidates: list[UnitCandidate]
     base: Mapping[str, float]
     units: int
     texts: Mapping[int, ReadText]
@@ -150,7 +150,7 @@ class Collected(NamedTuple):
 
 def collect(
     connection: Connection,
-    question: Question,
+    question: EmbeddedQuestion,
     scores: Mapping[int, float],
     *,
     read: int = DOCUMENTS,
@@ -160,7 +160,7 @@ def collect(
     than nonsense is.¶`scores`: of the documents in the search, by document id, best first. `read`: the number of
     documents to read."""
     analyzers = lexical.analyzers_of_index(connection)
-    reader = _Reader(connection, question, analyzers)
+    reader = _UnitScorer(connection, question, analyzers)
     by_id = documents.by_ids(connection, list(scores))
     for document_id, score in list(scores.items())[:read]:
         document = by_id.get(document_id)
@@ -177,17 +177,17 @@ def collect(
     return Collected(candidates, base, len(reader.candidates), reader.texts, reader.weight)
 
 
-def rank(collected: Collected, cosines: Sequence[float | None]) -> list[Scored]:
+def rank(collected: Collected, cosines: Sequence[float | None]) -> list[ScoredUnit]:
     """Return the candidates with their scores, best first. `cosines` of the candidates with the question; None: not
     known."""
     scored = [
-        Scored(each, *_scored(each, collected.base, cosine))
+        ScoredUnit(each, *_scored(each, collected.base, cosine))
         for each, cosine in zip(collected.candidates, cosines, strict=True)
     ]
     return sorted(scored, key=lambda each: -each.score)
 
 
-def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
+def reranked(scored: Sequence[ScoredUnit], scores: Sequence[float]) -> list[ScoredUnit]:
     """Blend in the scores that a cross-encoder gives the first candidates, in [0, 1], as for documents."""
     blended = reranking.blend([each.score for each in scored], scores)
     with_scores = [
@@ -197,20 +197,20 @@ def reranked(scored: Sequence[Scored], scores: Sequence[float]) -> list[Scored]:
     return sorted(with_scores, key=lambda each: -each.score)
 
 
-def choose(scored: Sequence[Scored], limit: int = MAX_QUOTES) -> list[Quote]:
+def choose(scored: Sequence[ScoredUnit], limit: int = MAX_QUOTES) -> list[ScoredQuote]:
     """Return the quotes. A text that occurs twice is quoted once."""
-    found: dict[str, Scored] = {}
+    found: dict[str, ScoredUnit] = {}
     for each in scored:
         if each.score >= _WORTHWHILE * scored[0].score:
             found.setdefault(" ".join(each.candidate.text.split()), each)
     return [_quote(each, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
 
 
-class _Reader:
+class _UnitScorer:
     """Reads documents, and scores their units. Copies of a document are read once."""
 
-    def __init__(self, connection: Connection, question: Question, analyzers: Sequence[Analyzer]) -> None:
-        self.candidates: list[Candidate] = []
+    def __init__(self, connection: Connection, question: EmbeddedQuestion, analyzers: Sequence[Analyzer]) -> None:
+        self.candidates: list[UnitCandidate] = []
         self.texts: dict[int, ReadText] = {}
         self._connection = connection
         self._question = question
@@ -225,7 +225,7 @@ class _Reader:
     def weight(self) -> float:
         return self._words.weight
 
-    def read(self, document: Document, score: float) -> None:
+    def read(self, document: DocumentRow, score: float) -> None:
         if document.mirror_hash in self._seen:
             return
         self._seen.add(document.mirror_hash)
@@ -238,7 +238,7 @@ class _Reader:
             self._nonsense.setdefault(uri, []).append(nonsense)
         embedded = _Pieces(pieces, near)
         line, counted = 1, 0
-        above: dict[tuple[str, int], _Match] = {}
+        above: dict[tuple[str, int], _WordMatch] = {}
         block = -1
         units = self._units(document, text, pieces, embedded)
         self.texts[document.id] = ReadText(text, units)
@@ -257,7 +257,7 @@ class _Reader:
             counted = unit.start
             lines = (line, line + shown.count("\n"))
             self.candidates.append(
-                Candidate(
+                UnitCandidate(
                     document=document,
                     unit=unit,
                     text=shown,
@@ -281,7 +281,9 @@ class _Reader:
         """Return the cosine above which a question is near a text, by model."""
         return {uri: nearness_limit(np.concatenate(rows).max(axis=0)) for uri, rows in self._nonsense.items()}
 
-    def _units(self, document: Document, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces) -> list[Unit]:
+    def _units(
+        self, document: DocumentRow, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces
+    ) -> list[TextUnit]:
         """Return the units of a text; of a long one, those around its best places."""
         is_code = document.converter.startswith("code/") or document.mime in _CODE
         if len(text) <= _LONG:
@@ -290,7 +292,7 @@ class _Reader:
         terms = [list(word.variants) for word in self._words.words]
         if span := best_span(text, terms, self._analyzers):
             places.append(span)
-        found: list[Unit] = []
+        found: list[TextUnit] = []
         for number, (start, end) in enumerate(_widened(text, places or [(0, _REACH)])):
             heading = next((piece.heading for piece in pieces if piece.start <= start < piece.end), "")
             for unit in sentences.units(text[start:end], document.language, is_code=is_code):
@@ -307,7 +309,7 @@ class _Reader:
         return found
 
 
-class _Match(NamedTuple):
+class _WordMatch(NamedTuple):
     """How much of each word of the question a text contains, in [0, 1]."""
 
     shares: tuple[float, ...]
@@ -316,12 +318,12 @@ class _Match(NamedTuple):
 class _Context(NamedTuple):
     """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
 
-    before: _Match = _Match(())
-    earlier: _Match = _Match(())
+    before: _WordMatch = _WordMatch(())
+    earlier: _WordMatch = _WordMatch(())
 
-    def followed_by(self, match: _Match) -> _Context:
+    def followed_by(self, match: _WordMatch) -> _Context:
         best = map(max, self.earlier.shares, match.shares) if self.earlier.shares else match.shares
-        return _Context(match, _Match(tuple(best)))
+        return _Context(match, _WordMatch(tuple(best)))
 
 
 class _Words:
@@ -339,17 +341,17 @@ class _Words:
         self._weights = weights / (weights.sum() or 1.0)
         self._letters = [_sequences(word.surface) for word in words]
 
-    def match(self, text: str, document: Document) -> _Match:
+    def match(self, text: str, document: DocumentRow) -> _WordMatch:
         present = self._finders[stemming_language(document.language)].find(text)
         padded = f" {' '.join(_WORD.findall(text.casefold()))} "
-        return _Match(
+        return _WordMatch(
             tuple(
                 1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
                 for n, letters in enumerate(self._letters)
             )
         )
 
-    def share(self, here: _Match, above: _Match, context: _Context) -> float:
+    def share(self, here: _WordMatch, above: _WordMatch, context: _Context) -> float:
         """Return the share of the question's words, weighted by their rarity."""
         found = np.array(here.shares)
         for weight, match in ((_ABOVE, above), (_BEFORE, context.before), (_EARLIER, context.earlier)):
@@ -366,7 +368,9 @@ def _sequences(word: str) -> frozenset[str]:
     return frozenset(padded[n : n + _LETTERS] for n in range(len(padded) - _LETTERS + 1))
 
 
-def _scored(candidate: Candidate, base: Mapping[str, float], cosine: float | None) -> tuple[float, dict[str, float]]:
+def _scored(
+    candidate: UnitCandidate, base: Mapping[str, float], cosine: float | None
+) -> tuple[float, dict[str, float]]:
     """Return the score of a candidate and its parts. A model's cosines are scaled: 0 for texts that have nothing to do
     with each other, 1 for equal texts. Without a vector of the sentence, that of its piece counts for both; without
     any, the words count for them."""
@@ -385,11 +389,11 @@ def _scored(candidate: Candidate, base: Mapping[str, float], cosine: float | Non
     return min(max(value, 0.0), 1.0), {name: round(part, 6) for name, part in parts.items()}
 
 
-def _mixed(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+def _mixed(candidates: Sequence[UnitCandidate], limit: int) -> list[UnitCandidate]:
     """Return the first candidates, but not too many of one document while there are others."""
     counts: Counter[int] = Counter()
-    first: list[Candidate] = []
-    others: list[Candidate] = []
+    first: list[UnitCandidate] = []
+    others: list[UnitCandidate] = []
     for candidate in candidates:
         counts[candidate.document.id] += 1
         (first if counts[candidate.document.id] <= _OF_ONE_DOCUMENT else others).append(candidate)
@@ -413,7 +417,7 @@ class _Pieces:
         table = np.array(known or np.empty((0, 3)))
         self._starts, self._ends, self._cosines = table[:, 0], table[:, 1], table[:, 2]
 
-    def around(self, unit: Unit) -> float | None:
+    def around(self, unit: TextUnit) -> float | None:
         """Return the cosine of the piece that has most of a unit."""
         if not len(self._starts):
             return None
@@ -443,10 +447,10 @@ def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, in
     return ranges
 
 
-def _quote(scored: Scored, number: int) -> Quote:
+def _quote(scored: ScoredUnit, number: int) -> ScoredQuote:
     document, unit = scored.candidate.document, scored.candidate.unit
     line, end_line = scored.candidate.lines
-    return Quote(
+    return ScoredQuote(
         rank=number,
         document_id=document.id,
         uri=format_uri(document.collection, document.path),

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from gnod.answers import quotes
 from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
-from gnod.answers.quotes import Collected, Quote, Scored
-from gnod.answers.sources import Floats, Question
+from gnod.answers.quotes import Collected, ScoredQuote, ScoredUnit
+from gnod.answers.sources import EmbeddedQuestion, Floats
 from gnod.models.profiles import EmbeddingText
 from gnod.models.run.reranker import Reranker
-from gnod.search.hybrid.budget import MARGIN_S, Budget, Plan, Skipped, Stage, ThroughputEstimate
+from gnod.search.hybrid.budget import MARGIN_S, RerankPlan, Stage, StageSkipped, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.reranking import rerank_within_budget
 from gnod.search.hybrid.stages import HybridResult
 from gnod.store.connection import Read
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 # The time for both models together. Embedding the sentences takes a tenth of it on two cores.
 LIMIT_S = 0.5
@@ -36,14 +36,14 @@ class QuoteDependencies(NamedTuple):
     read: Read
     embed: EmbedSentences
     nonsense: Mapping[str, Floats]
-    reranker: Reranker | Unavailable
+    reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
 
 
 class Quoted(NamedTuple):
     """`quotes`: best first. `confidence`: that they answer the question."""
 
-    quotes: list[Quote]
+    quotes: list[ScoredQuote]
     confidence: Confidence
     stages: list[Stage]
 
@@ -51,9 +51,9 @@ class Quoted(NamedTuple):
 class ScoredUnits(NamedTuple):
     """`units`: best first. `asked`: the question with its vectors."""
 
-    units: Sequence[Scored]
+    units: Sequence[ScoredUnit]
     collected: Collected
-    asked: Question
+    asked: EmbeddedQuestion
     stages: list[Stage]
 
 
@@ -78,11 +78,11 @@ async def score(
     preselected: int = quotes.PRESELECTED,
 ) -> ScoredUnits:
     """Return the units of the first documents that are most probably an answer. Models read the best of them."""
-    budget = Budget(limit_s)
+    budget = TimeBudget(limit_s)
     started = time.monotonic()
     vectors = found.vectors.row(0) if found.vectors else {}
     served = found.vectors.served if found.vectors else {}
-    asked = Question(question, vectors, served, dependencies.nonsense)
+    asked = EmbeddedQuestion(question, vectors, served, dependencies.nonsense)
     work = partial(
         quotes.collect,
         question=asked,
@@ -98,7 +98,7 @@ async def score(
 
 
 async def _cosines(
-    dependencies: QuoteDependencies, question: Question, collected: Collected, budget: Budget
+    dependencies: QuoteDependencies, question: EmbeddedQuestion, collected: Collected, budget: TimeBudget
 ) -> list[float | None]:
     started = time.monotonic()
     cosines: list[float | None] = [None] * len(collected.candidates)
@@ -110,7 +110,7 @@ async def _cosines(
             if not texts:
                 continue
             rows = await budget.within("the embedding model", dependencies.embed(uri, texts))
-        except Skipped as skipped:
+        except StageSkipped as skipped:
             why = str(skipped)
             continue
         for n, row in zip(places, rows, strict=True):
@@ -121,15 +121,15 @@ async def _cosines(
 
 
 async def _reranked(
-    dependencies: QuoteDependencies, question: str, scored: Sequence[Scored], budget: Budget
-) -> Sequence[Scored]:
+    dependencies: QuoteDependencies, question: str, scored: Sequence[ScoredUnit], budget: TimeBudget
+) -> Sequence[ScoredUnit]:
     started = time.monotonic()
     reranker = dependencies.reranker
-    if isinstance(reranker, Unavailable) or len(scored) < 2:
+    if isinstance(reranker, UnavailableModel) or len(scored) < 2:
         return scored
     shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored[: quotes.PRESELECTED]]
 
-    async def texts(plan: Plan) -> list[str]:
+    async def texts(plan: RerankPlan) -> list[str]:
         return shown[: plan.documents]
 
     try:
@@ -137,7 +137,7 @@ async def _reranked(
             reranker, dependencies.throughput, question, len(shown), texts, limit_s=budget.left_s(), noun="sentences"
         )
         done = await budget.within("the reranker", work, budget.left_s() + MARGIN_S)
-    except Skipped as skipped:
+    except StageSkipped as skipped:
         budget.note("rerank sentences", started, {}, why=str(skipped), ran=False)
         return scored
     budget.note("rerank sentences", started, {"model": reranker.uri}, why=done.reason, ran=bool(done.scores))

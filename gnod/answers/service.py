@@ -17,24 +17,24 @@ from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.answers import citations, prompt, verdict
 from gnod.answers.citations import CheckedAnswer, CitedText
-from gnod.answers.evidence import Evidence
+from gnod.answers.evidence import EvidenceList
 from gnod.answers.query_models import ConfiguredModels, NotCalled
-from gnod.answers.quotes import DOCUMENTS, Quote
+from gnod.answers.quotes import DOCUMENTS, ScoredQuote
 from gnod.answers.quoting import Quoted
-from gnod.answers.sources import Question, SourcePassage, estimated_tokens, select
+from gnod.answers.sources import EmbeddedQuestion, SourcePassage, estimated_tokens, select
 from gnod.answers.verdict import Verdict
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.models.run.generator import Generated, Generator
-from gnod.search.correction.correcting import Correction
+from gnod.models.run.generator import GeneratedText, Generator
+from gnod.search.correction.correcting import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
-from gnod.search.hybrid.stages import HybridResult, SearchOptions
+from gnod.search.hybrid.stages import HybridResult, HybridSettings
 from gnod.search.prepared import PreparedQuery
 from gnod.search.request import SearchRequest
 from gnod.search.service import SearchService
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
@@ -61,11 +61,11 @@ class Listener(Protocol):
         """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
 
 
-class Written(NamedTuple):
+class WrittenAnswer(NamedTuple):
     """The text that a model wrote from the sources; None if it was not asked."""
 
     sources: Sequence[SourcePassage]
-    generated: Generated | None = None
+    generated: GeneratedText | None = None
     checked: CheckedAnswer | None = None
 
 
@@ -73,7 +73,7 @@ class Answer(NamedTuple):
     """`generator`: the model that was called, or why none was."""
 
     quoted: Quoted
-    written: Written
+    written: WrittenAnswer
     verdict: Verdict
     generator: Generator | NotCalled
     copies: Mapping[int, Copies]
@@ -83,7 +83,7 @@ class Answer(NamedTuple):
 class EvidenceFound(NamedTuple):
     """`digests`: of the contents of the documents, by id."""
 
-    evidence: Evidence
+    evidence: EvidenceList
     digests: Mapping[int, str]
     copies: Mapping[int, Copies]
     lexical_only_reason: str | None
@@ -98,7 +98,7 @@ class Said(NamedTuple):
     stages: Sequence[Stage]
     notes: Sequence[str]
     hints: Sequence[str]
-    corrections: Sequence[Correction]
+    corrections: Sequence[WordCorrection]
 
 
 class AnswerService:
@@ -114,7 +114,7 @@ class AnswerService:
             quoted = await answering.quote()
             sources = [] if isinstance(generator, NotCalled) else await answering.choose(generator)
             freshness = await question.freshness()
-        written = Written(sources)
+        written = WrittenAnswer(sources)
         if sources and not isinstance(generator, NotCalled):
             written = await answering.write(generator, sources)
         not_called = generator.reason if isinstance(generator, NotCalled) else None
@@ -123,7 +123,7 @@ class AnswerService:
         said = answering.said(freshness)
         return Answer(quoted, written, decided, generator, answering.copies, said)
 
-    async def evidence(self, request: SearchRequest, options: SearchOptions, max_tokens: int) -> EvidenceFound:
+    async def evidence(self, request: SearchRequest, options: HybridSettings, max_tokens: int) -> EvidenceFound:
         """Return the fewest passages that support an answer, within a number of tokens."""
         async with self._searches.question(request) as question:
             found = await question.find(options)
@@ -160,7 +160,7 @@ class _Answering:
         self._notes: list[str] = []
 
     async def quote(self) -> Quoted:
-        options = SearchOptions(limit=DOCUMENTS, min_score=self._request.min_score, expand=False, rerank=False)
+        options = HybridSettings(limit=DOCUMENTS, min_score=self._request.min_score, expand=False, rerank=False)
         found = await self._find(options)
         given = (self._question.read, self._question.text, found, self._request.collections)
         quoted = await self._models.quote(*given)
@@ -174,7 +174,7 @@ class _Answering:
         options, question = self._options, self._question
         limit, min_score = self._request.limit, self._request.min_score
         result = await self._find(
-            SearchOptions(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
+            HybridSettings(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
         )
         nonsense = await self._models.nonsense(result, self._request.collections)
         begun = time.perf_counter()
@@ -183,7 +183,7 @@ class _Answering:
         room = generator.context_tokens - options.max_tokens - prompt.TOKENS - estimated_tokens(question.text)
         work = partial(
             select,
-            question=Question(question.text, vectors, served, nonsense),
+            question=EmbeddedQuestion(question.text, vectors, served, nonsense),
             scores={ranked.id: ranked.score for ranked in result.ranked},
             tokens=max(room, _MIN_SOURCE_TOKENS),
         )
@@ -193,27 +193,27 @@ class _Answering:
             self._listener.chose(sources, await self._copies(sources))
         return sources
 
-    async def write(self, generator: Generator, sources: Sequence[SourcePassage]) -> Written:
+    async def write(self, generator: Generator, sources: Sequence[SourcePassage]) -> WrittenAnswer:
         language = await asyncio.to_thread(detect_query, self._question.text)
         generated = await self._generate(generator, sources, language)
-        return Written(sources, generated, self._check(sources, generated.text, language))
+        return WrittenAnswer(sources, generated, self._check(sources, generated.text, language))
 
     def said(self, freshness: FreshnessReport) -> Said:
         return _said(self._question, freshness, self._stages, self._notes)
 
-    async def _find(self, options: SearchOptions) -> HybridResult:
+    async def _find(self, options: HybridSettings) -> HybridResult:
         found = await self._question.find(options)
         self._stages += found.stages
         self._notes = list(dict.fromkeys((*self._notes, *self._question.notes(found))))
         return found
 
-    async def _copies(self, passages: Sequence[Quote | SourcePassage]) -> Mapping[int, Copies]:
+    async def _copies(self, passages: Sequence[ScoredQuote | SourcePassage]) -> Mapping[int, Copies]:
         self.copies |= await self._question.copies({passage.document_id for passage in passages})
         return self.copies
 
     async def _generate(
         self, generator: Generator, sources: Sequence[SourcePassage], language: str | None
-    ) -> Generated:
+    ) -> GeneratedText:
         begun = time.perf_counter()
         length = 0
 
@@ -251,5 +251,5 @@ def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[
     return Said(milliseconds_since(asked.started), freshness, stages, notes, asked.query.hints, corrections)
 
 
-def _digests(found: Sequence[Document], connection: Connection) -> dict[int, str]:
+def _digests(found: Sequence[DocumentRow], connection: Connection) -> dict[int, str]:
     return {each.id: documents.content_digest(connection, each.mirror_hash) for each in found}

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from gnod import bm25
 from gnod.analysis.stemming import stemming_language
 from gnod.answers.words import WordFinder, content_words
-from gnod.locations import Location
+from gnod.locations import SourceLocation
 from gnod.models.pieces import cut
 from gnod.search.keyword import lexical
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 from gnod.store.vectors.embedded_pieces import EmbeddedPiece
 from gnod.types import format_uri, source_line
@@ -72,12 +72,12 @@ class SourcePassage(NamedTuple):
     language: str | None
     line: int
     end_line: int
-    location: Location | None
+    location: SourceLocation | None
     text: str
     score: float
 
 
-class Question(NamedTuple):
+class EmbeddedQuestion(NamedTuple):
     """`vectors`: of the question, by model address. `served`: serving model by collection. `nonsense`: vectors of
     NONSENSE by model address, one row each."""
 
@@ -87,11 +87,11 @@ class Question(NamedTuple):
     nonsense: Mapping[str, Floats]
 
 
-class _Block(NamedTuple):
+class _SourceBlock(NamedTuple):
     """`words`: the question's words in the block; `above`: those in headings and title only. `nearness`: cosine with
     the question, minus the limit that NONSENSE sets."""
 
-    document: Document
+    document: DocumentRow
     start: int
     end: int
     words: frozenset[int]
@@ -105,7 +105,7 @@ class _Block(NamedTuple):
 
 
 def question_cosines(
-    question: Question, uri: str, pieces: Sequence[EmbeddedPiece]
+    question: EmbeddedQuestion, uri: str, pieces: Sequence[EmbeddedPiece]
 ) -> tuple[list[float | None], Floats | None]:
     """Return each piece's cosine with the question, and a row of those with NONSENSE for each piece that has a vector;
     None without vectors of this model."""
@@ -133,7 +133,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def select(
-    connection: Connection, question: Question, scores: Mapping[int, float], *, tokens: int
+    connection: Connection, question: EmbeddedQuestion, scores: Mapping[int, float], *, tokens: int
 ) -> list[SourcePassage]:
     """Return the passages to read, with at most `tokens` tokens: by the best document, then by position. Empty if no
     document is relevant. `scores`: of the documents in the search, by document id, best first."""
@@ -141,7 +141,7 @@ def select(
     words = content_words(question.text, analyzers)
     finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
     by_id = documents.by_ids(connection, list(scores))
-    reader = _Reader(connection, question)
+    reader = _BlockReader(connection, question)
     for document_id in scores:
         document = by_id.get(document_id)
         if document is not None and document.active:  # it may have been removed since the search
@@ -152,18 +152,18 @@ def select(
     return _sources(blocks, _values(blocks, len(words), scores), reader.texts, min(tokens, MAX_TOKENS))
 
 
-class _Reader:
+class _BlockReader:
     """Cuts documents into blocks. Copies of a document are read once."""
 
-    def __init__(self, connection: Connection, question: Question) -> None:
+    def __init__(self, connection: Connection, question: EmbeddedQuestion) -> None:
         self.texts: dict[int, str] = {}
         self._connection = connection
         self._question = question
         self._seen: set[str] = set()
-        self._blocks: list[_Block] = []
+        self._blocks: list[_SourceBlock] = []
         self._nonsense: dict[str, Floats] = {}
 
-    def read(self, document: Document, finder: WordFinder) -> None:
+    def read(self, document: DocumentRow, finder: WordFinder) -> None:
         if document.mirror_hash in self._seen:
             return
         self._seen.add(document.mirror_hash)
@@ -181,9 +181,11 @@ class _Reader:
             for span in cut(text[piece.start : piece.end], _BLOCK_CHARACTERS):
                 start, end = piece.start + span.start, piece.start + span.end
                 words = finder.find(text[start:end])
-                self._blocks.append(_Block(document, start, end, words, above[piece.heading] - words, uri, cosine))
+                self._blocks.append(
+                    _SourceBlock(document, start, end, words, above[piece.heading] - words, uri, cosine)
+                )
 
-    def blocks(self) -> list[_Block]:
+    def blocks(self) -> list[_SourceBlock]:
         """Return all blocks, with their nearness."""
         limits = {uri: nearness_limit(cosines) for uri, cosines in self._nonsense.items()}
         return [
@@ -192,7 +194,7 @@ class _Reader:
         ]
 
 
-def _values(blocks: Sequence[_Block], word_count: int, ranks: Mapping[int, float]) -> list[float]:
+def _values(blocks: Sequence[_SourceBlock], word_count: int, ranks: Mapping[int, float]) -> list[float]:
     """Return the value of each block, in [0, 1]: the share of the question's words in it, weighted by their rarity in
     all blocks, and its nearness, scaled over all blocks."""
     total = len(blocks)
@@ -220,7 +222,7 @@ class _Range(NamedTuple):
 
 
 def _sources(
-    blocks: Sequence[_Block], values: Sequence[float], texts: Mapping[int, str], tokens: int
+    blocks: Sequence[_SourceBlock], values: Sequence[float], texts: Mapping[int, str], tokens: int
 ) -> list[SourcePassage]:
     order = sorted(range(len(blocks)), key=lambda n: (-values[n], blocks[n].document.id, blocks[n].start))
     order = [n for n in order if blocks[n].is_relevant]
@@ -248,7 +250,7 @@ def _sources(
     return [_source(number, document, texts[document.id], r) for number, (document, r) in enumerate(passages, start=1)]
 
 
-def _source(number: int, document: Document, text: str, place: _Range) -> SourcePassage:
+def _source(number: int, document: DocumentRow, text: str, place: _Range) -> SourcePassage:
     passage = text[place.start : place.end]
     start = place.start + len(passage) - len(passage.lstrip("\n"))
     line = text.count("\n", 0, start) + 1

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gnod.answers.sources import estimated_tokens
-from gnod.search.passages.sentences import Unit, is_item_mark
+from gnod.search.passages.sentences import TextUnit, is_item_mark
 
 # A longer paragraph, item or block of code is cut around the unit.
 MAX_TOKENS = 120
@@ -26,7 +26,7 @@ class Range(NamedTuple):
     lead: tuple[int, int]
 
 
-def around(text: str, units: Sequence[Unit], at: int, max_tokens: int = MAX_TOKENS) -> Range:
+def around(text: str, units: Sequence[TextUnit], at: int, max_tokens: int = MAX_TOKENS) -> Range:
     """Return the passage around `units[at]`. It has more than `max_tokens` only if the unit alone has."""
     unit = units[at]
     for first, last in _candidates(text, units, at):
@@ -37,12 +37,12 @@ def around(text: str, units: Sequence[Unit], at: int, max_tokens: int = MAX_TOKE
     return _range(text, unit, *_trimmed(text, units[first], units[last]))
 
 
-def alone(text: str, unit: Unit) -> Range:
+def alone(text: str, unit: TextUnit) -> Range:
     """Return the passage of a unit without its surroundings."""
     return _range(text, unit, *_trimmed(text, unit, unit))
 
 
-def _range(text: str, unit: Unit, start: int, end: int) -> Range:
+def _range(text: str, unit: TextUnit, start: int, end: int) -> Range:
     """Return the range with the whole lines of the lead, if it is above the passage."""
     low, high = unit.lead
     if high == 0 or high > start:
@@ -52,7 +52,7 @@ def _range(text: str, unit: Unit, start: int, end: int) -> Range:
     return Range(start, end, unit.heading, (low, high))
 
 
-def _candidates(text: str, units: Sequence[Unit], at: int) -> list[tuple[int, int]]:
+def _candidates(text: str, units: Sequence[TextUnit], at: int) -> list[tuple[int, int]]:
     """Return what may be the passage, largest first: numbers of its first and last unit."""
     unit = units[at]
     if unit.kind == "row":
@@ -66,22 +66,22 @@ def _candidates(text: str, units: Sequence[Unit], at: int) -> list[tuple[int, in
     return [block]
 
 
-def _span(units: Sequence[Unit], at: int, belongs: Callable[[int], bool]) -> tuple[int, int]:
+def _span(units: Sequence[TextUnit], at: int, belongs: Callable[[int], bool]) -> tuple[int, int]:
     return _reach(units, at, -1, belongs), _reach(units, at, 1, belongs)
 
 
-def _reach(units: Sequence[Unit], at: int, step: int, belongs: Callable[[int], bool]) -> int:
+def _reach(units: Sequence[TextUnit], at: int, step: int, belongs: Callable[[int], bool]) -> int:
     """Return the last number in this direction up to which all units are in the same block as `units[at]`."""
     while 0 <= at + step < len(units) and belongs(at + step):
         at += step
     return at
 
 
-def _is_same(one: Unit, other: Unit) -> bool:
+def _is_same(one: TextUnit, other: TextUnit) -> bool:
     return (one.block, one.kind, one.heading) == (other.block, other.kind, other.heading)
 
 
-def _is_same_code(text: str, units: Sequence[Unit], n: int, unit: Unit) -> bool:
+def _is_same_code(text: str, units: Sequence[TextUnit], n: int, unit: TextUnit) -> bool:
     """Tell whether a line is in the same block of code. Only blank lines may be in between."""
     one = units[n]
     if (one.kind, one.heading) != (unit.kind, unit.heading):
@@ -91,11 +91,11 @@ def _is_same_code(text: str, units: Sequence[Unit], n: int, unit: Unit) -> bool:
     return "```" not in between and "~~~" not in between and "\n---" not in between
 
 
-def _begins_item(text: str, unit: Unit) -> bool:
+def _begins_item(text: str, unit: TextUnit) -> bool:
     return is_item_mark(text[text.rfind("\n", 0, unit.start) + 1 : unit.start])
 
 
-def _grown(text: str, units: Sequence[Unit], low: int, high: int, at: int, max_tokens: int) -> tuple[int, int]:
+def _grown(text: str, units: Sequence[TextUnit], low: int, high: int, at: int, max_tokens: int) -> tuple[int, int]:
     """Grow from a unit to both sides, the following one first, within `low` to `high`, as long as it fits."""
     first = last = at
     grows = True
@@ -110,7 +110,7 @@ def _grown(text: str, units: Sequence[Unit], low: int, high: int, at: int, max_t
     return first, last
 
 
-def _trimmed(text: str, first: Unit, last: Unit) -> tuple[int, int]:
+def _trimmed(text: str, first: TextUnit, last: TextUnit) -> tuple[int, int]:
     """Return the range of units, with the markup at the beginning of the first line and the end of the last."""
     start, end = first.start, last.end
     line = text.rfind("\n", 0, start) + 1

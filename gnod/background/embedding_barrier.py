@@ -14,7 +14,7 @@ from gnod.store.connection import Read
 from gnod.store.vectors import vectors
 
 
-class _Waiting(NamedTuple):
+class _BarrierWait(NamedTuple):
     """`last`: the newest pending text when the wait began."""
 
     last: int
@@ -24,7 +24,7 @@ class _Waiting(NamedTuple):
 class BacklogBarrier:
     def __init__(self, read: Read) -> None:
         self._read = read
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_BarrierWait] = []
 
     @property
     def is_awaited(self) -> bool:
@@ -37,7 +37,7 @@ class BacklogBarrier:
         if last == 0:  # nothing is pending, or no model has embedded anything yet
             await request()
             return
-        waiting = _Waiting(last, asyncio.get_running_loop().create_future())
+        waiting = _BarrierWait(last, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         ended = asyncio.ensure_future(request())
         try:

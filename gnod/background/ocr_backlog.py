@@ -25,7 +25,7 @@ from gnod.store.database import Database
 from gnod.store.documents import writing
 from gnod.store.tables import runtime_flags, scans
 from gnod.store.tables.records import RecognisedPage
-from gnod.store.tables.scans import Page
+from gnod.store.tables.scans import ScannedPage
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
@@ -126,17 +126,17 @@ class OcrBacklog:
             self._hold("working", None, None)
             await self._recognise(page)
 
-    async def _next(self) -> tuple[Page | None, bool]:
+    async def _next(self) -> tuple[ScannedPage | None, bool]:
         """Return a page, and whether background work is held by hand."""
         oldest = time.monotonic() - _UNREADABLE_REST_S
         self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
 
-        def work(connection: Connection) -> tuple[Page | None, bool]:
+        def work(connection: Connection) -> tuple[ScannedPage | None, bool]:
             return scans.next_page(connection, self._unreadable), runtime_flags.is_embedding_paused(connection)
 
         return await self._database.read(work)
 
-    async def _recognise(self, page: Page) -> None:
+    async def _recognise(self, page: ScannedPage) -> None:
         started = time.monotonic()
         limit = int(self._configuration.current.ingest.max_file_mb * 1024 * 1024)
         outcome = await self._pool.run(

@@ -20,7 +20,7 @@ from gnod.client.patience import pauses_s, waiting
 from gnod.client.shortcuts import Shortcuts
 from gnod.client.wire import Wire, open_wire
 from gnod.errors import Details, IndexReopening, Unavailable, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, Result
 from gnod.protocol.jsonrpc import Response
 from gnod.protocol.methods import SHORT_S
@@ -36,7 +36,7 @@ class AsyncClient(Shortcuts):
     others raise Unavailable; the next call connects again. A daemon that sends nothing for `timeout_s` (default: what
     `gnod.protocol.methods` says of the method) raises TimedOut."""
 
-    def __init__(self, places: Places, *, start: bool = True, timeout_s: float | None = None) -> None:
+    def __init__(self, places: IndexPaths, *, start: bool = True, timeout_s: float | None = None) -> None:
         self._places = places
         self._may_start = start
         self._timeout_s = timeout_s
@@ -146,7 +146,7 @@ class AsyncSubscription:
 
     begun: IndexSubscribeResult
 
-    def __init__(self, places: Places, params: IndexSubscribeParams, *, may_start: bool) -> None:
+    def __init__(self, places: IndexPaths, params: IndexSubscribeParams, *, may_start: bool) -> None:
         self._places = places
         self._params = params
         self._may_start = may_start

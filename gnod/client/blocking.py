@@ -18,7 +18,7 @@ from gnod.client.opening import connect_or_start, places_of
 from gnod.client.patience import pauses_s, waiting
 from gnod.client.shortcuts import Shortcuts
 from gnod.errors import GnoError, Unavailable, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, Result
 from gnod.protocol.methods import SHORT_S
 from gnod.protocol.subscription import CHANGED, IndexChanged, IndexSubscribeParams, IndexSubscribeResult
@@ -34,7 +34,7 @@ class Client(Shortcuts):
     TimedOut.
     """
 
-    def __init__(self, places: Places, *, start: bool = True, timeout_s: float | None = None) -> None:
+    def __init__(self, places: IndexPaths, *, start: bool = True, timeout_s: float | None = None) -> None:
         self._places = places
         self._may_start = start
         self._timeout_s = timeout_s

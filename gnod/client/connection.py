@@ -29,7 +29,7 @@ from gnod.errors import (
     Unavailable,
     from_code,
 )
-from gnod.paths import Places, check_socket_path
+from gnod.paths import IndexPaths, check_socket_path
 from gnod.protocol.base import CancelParams, Params, ProgressParams, ProgressValue, Result
 from gnod.protocol.jsonrpc import CANCEL_METHOD, PROGRESS_METHOD, Response, decode_response, encode_call
 
@@ -62,7 +62,7 @@ class Connection:
     def _open(self) -> None:
         self._socket = _connected(self._path)
         self._ids = itertools.count(1)
-        self._lines = Lines()
+        self._lines = ReplyLines()
         self._received: list[bytes] = []
 
     def __enter__(self) -> Connection:
@@ -195,7 +195,7 @@ class Connection:
             pass  # closing the connection also cancels the request
 
 
-def connect(places: Places) -> Connection:
+def connect(places: IndexPaths) -> Connection:
     """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens, ForeignSocket if
     another user does."""
     check_socket_path(places.socket)
@@ -248,7 +248,7 @@ def _connect(sock: socket.socket, path: str) -> None:
             time.sleep(0.01)
 
 
-class Lines:
+class ReplyLines:
     """Splits a stream into lines. `gnod.protocol.framing` can do more, but takes 3 ms to import."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from gnod.client.connection import SILENCE_S, Connection, connect
 from gnod.errors import DaemonNotRunning, Refused, TimedOut, Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.holder import Holder, holder_of, last_failure
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 
 if TYPE_CHECKING:
     from gnod.client.starting import OnStarted
@@ -29,14 +29,14 @@ OnWait = Callable[[], None]
 """Called once, after a second without an answer."""
 
 
-def places_of(index: str | None, socket: Path | None) -> Places:
+def places_of(index: str | None, socket: Path | None) -> IndexPaths:
     """Return the places of `index`, with another socket if one is given."""
     places = resolve(index)
     return places if socket is None else msgspec.structs.replace(places, socket=socket.expanduser().absolute())
 
 
 def connect_or_start(
-    places: Places, *, may_start: bool, on_started: OnStarted | None = None, on_wait: OnWait | None = None
+    places: IndexPaths, *, may_start: bool, on_started: OnStarted | None = None, on_wait: OnWait | None = None
 ) -> Connection:
     """Return a connection; start the daemon if it is not running and `may_start`, unless GNO_NO_AUTOSTART is set."""
     try:
@@ -49,7 +49,9 @@ def connect_or_start(
     return start(places, on_demand=True, on_started=on_started)
 
 
-def connect_running(places: Places, *, timeout_s: float = START_TIMEOUT_S, on_wait: OnWait | None = None) -> Connection:
+def connect_running(
+    places: IndexPaths, *, timeout_s: float = START_TIMEOUT_S, on_wait: OnWait | None = None
+) -> Connection:
     """Return a connection. While a daemon holds the index's lock, wait until it listens, at most `timeout_s`.
 
     Raises DaemonNotRunning if no daemon holds the lock, and Unavailable if the one that does accepts no connection.
@@ -73,7 +75,7 @@ def connect_running(places: Places, *, timeout_s: float = START_TIMEOUT_S, on_wa
         time.sleep(_POLL_S)
 
 
-def connect_now(places: Places) -> Connection:
+def connect_now(places: IndexPaths) -> Connection:
     """Return a connection at the usual socket, or at the one that the holder of the index's lock names. Raises
     DaemonNotRunning if nothing listens there."""
     try:
@@ -85,18 +87,18 @@ def connect_now(places: Places) -> Connection:
     return connect(msgspec.structs.replace(places, socket=elsewhere))
 
 
-def socket_in_use(places: Places) -> Path:
+def socket_in_use(places: IndexPaths) -> Path:
     """Return where the running daemon listens; if none is running, the usual path."""
     holder = holder_of(places.lock_file)
     return Path(holder.socket) if holder and holder.socket else places.socket
 
 
-def gnoctl(places: Places) -> str:
+def gnoctl(places: IndexPaths) -> str:
     """Return how gnoctl is called for this index, for messages."""
     return "gnoctl" if places.index == DEFAULT_INDEX else f"gnoctl --index {places.index}"
 
 
-def _not_running(places: Places) -> DaemonNotRunning:
+def _not_running(places: IndexPaths) -> DaemonNotRunning:
     failure = last_failure(places.lock_file)
     reason = f"its last start failed: {failure}" if failure else f"nothing listens at {places.socket}"
     return DaemonNotRunning(
@@ -105,7 +107,7 @@ def _not_running(places: Places) -> DaemonNotRunning:
     )
 
 
-def _not_listening(places: Places, holder: Holder) -> Unavailable:
+def _not_listening(places: IndexPaths, holder: Holder) -> Unavailable:
     if holder.socket is None:
         return still_starting(places, holder)
     return Unavailable(
@@ -115,7 +117,7 @@ def _not_listening(places: Places, holder: Holder) -> Unavailable:
     )
 
 
-def still_starting(places: Places, holder: Holder) -> TimedOut:
+def still_starting(places: IndexPaths, holder: Holder) -> TimedOut:
     return TimedOut(
         f"gnod (pid {holder.pid}) is starting and does not answer yet: it may be upgrading a large index, so try again"
         f" in a minute, or see {places.log_file}",

@@ -16,12 +16,12 @@ from gnod import errors
 from gnod.client.connection import Connection
 from gnod.client.opening import START_TIMEOUT_S, connect_now
 from gnod.holder import holder_of
-from gnod.paths import Places, check_owner, resolve
+from gnod.paths import IndexPaths, check_owner, resolve
 from gnod.private import prepare, private_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
-OnStarted = Callable[[Places, int], None]
+OnStarted = Callable[[IndexPaths, int], None]
 """Called with the process id of the started daemon."""
 
 FIRST_POLL_S = 0.01
@@ -37,7 +37,7 @@ _KINDS: dict[int, type[errors.GnoError]] = {
 
 
 def start(
-    places: Places,
+    places: IndexPaths,
     *,
     on_demand: bool = False,
     command: Sequence[str] | None = None,
@@ -63,12 +63,12 @@ def start(
     return connection
 
 
-def lock_is_held(places: Places) -> bool:
+def lock_is_held(places: IndexPaths) -> bool:
     """Return whether a daemon serves this index or is starting. Tries to take the lock for a moment."""
     return holder_of(places.lock_file) is not None
 
 
-def _spawn(command: Sequence[str], places: Places, log: Path) -> subprocess.Popen[bytes]:
+def _spawn(command: Sequence[str], places: IndexPaths, log: Path) -> subprocess.Popen[bytes]:
     """Start the daemon as the leader of its own session, so that Ctrl-C and a closed terminal do not end it."""
     given = {
         "GNO_CONFIG_DIR": places.config_dir,
@@ -99,7 +99,7 @@ def _reap(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
-def _wait(places: Places, child: subprocess.Popen[bytes], log: Path, offset: int) -> tuple[Connection, int]:
+def _wait(places: IndexPaths, child: subprocess.Popen[bytes], log: Path, offset: int) -> tuple[Connection, int]:
     """Return a connection to the daemon that answers, and its process id."""
     deadline = time.monotonic() + START_TIMEOUT_S
     pause = FIRST_POLL_S
@@ -135,7 +135,7 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
         return None
 
 
-def _startup_log(places: Places) -> Path:
+def _startup_log(places: IndexPaths) -> Path:
     """Return the file for what the daemon prints before its log is open, and when it crashes."""
     check_owner(places)
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")

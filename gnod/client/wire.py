@@ -13,10 +13,19 @@ from typing import NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import UnsetType
 
-from gnod.client.connection import Connection, Lines, OnProgress, decode_progress, decode_result, lost, refusal, silent
+from gnod.client.connection import (
+    Connection,
+    OnProgress,
+    ReplyLines,
+    decode_progress,
+    decode_result,
+    lost,
+    refusal,
+    silent,
+)
 from gnod.client.opening import connect_or_start
 from gnod.errors import GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import CancelParams, Params, ProgressParams, Result
 from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
 
@@ -27,7 +36,7 @@ R = TypeVar("R", bound=Result)
 OnNotification = Callable[[Response], None]
 
 
-class _Waiting(NamedTuple):
+class _WaitingCall(NamedTuple):
     answer: asyncio.Future[Response]
     on_progress: OnProgress | None
     limit: asyncio.Timeout
@@ -41,8 +50,8 @@ class Wire(asyncio.Protocol):
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._on_notification = on_notification
         self._ids = itertools.count(1)
-        self._lines = Lines()
-        self._waiting: dict[int, _Waiting] = {}
+        self._lines = ReplyLines()
+        self._waiting: dict[int, _WaitingCall] = {}
         self._room = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._refusal: GnoError | None = None  # the daemon sent it before it closed the connection
 
@@ -56,7 +65,7 @@ class Wire(asyncio.Protocol):
             if on_progress is not None:
                 params = msgspec.structs.replace(params, progress_token=request_id)
             limit = asyncio.timeout(timeout_s)
-            waiting = _Waiting(asyncio.get_running_loop().create_future(), on_progress, limit, timeout_s)
+            waiting = _WaitingCall(asyncio.get_running_loop().create_future(), on_progress, limit, timeout_s)
             self._send(encode_call(method, params, request_id))
             self._waiting[request_id] = waiting
             try:
@@ -155,7 +164,7 @@ class Wire(asyncio.Protocol):
                 waiting.answer.set_exception(error)
 
 
-async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotification | None = None) -> Wire:
+async def open_wire(places: IndexPaths, *, may_start: bool, on_notification: OnNotification | None = None) -> Wire:
     """Return a connection; start the daemon if it is not running and `may_start`."""
     sock = await _connected_socket(places, may_start=may_start)
     _, wire = await asyncio.get_running_loop().create_unix_connection(lambda: Wire(on_notification), sock=sock)
@@ -163,7 +172,7 @@ async def open_wire(places: Places, *, may_start: bool, on_notification: OnNotif
     return wire
 
 
-async def _connected_socket(places: Places, *, may_start: bool) -> socket.socket:
+async def _connected_socket(places: IndexPaths, *, may_start: bool) -> socket.socket:
     # Use a thread: connecting may wait for a daemon that starts or is busy.
     opening = asyncio.ensure_future(asyncio.to_thread(connect_or_start, places, may_start=may_start))
     try:

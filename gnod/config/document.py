@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
-from gnod.config.faults import Report, quoted
-from gnod.config.nodes import Kind, Node, YamlDocument, value_of
+from gnod.config.faults import FaultReport, quoted
+from gnod.config.nodes import Kind, YamlDocument, YamlNode, value_of
 
 MAX_DEPTH = 64
 
@@ -33,7 +33,7 @@ _COLON = "\ue000"
 _SHORT = 40
 
 
-def parse(text: str, report: Report) -> YamlDocument:
+def parse(text: str, report: FaultReport) -> YamlDocument:
     """Return the tree of `text`, empty when it is not YAML. Faults, including duplicate keys, go to the report."""
     builder = _Builder(text)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
@@ -58,7 +58,7 @@ def skip_gap(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _duplicates(node: Node, where: str) -> Iterator[tuple[Node, str]]:
+def _duplicates(node: YamlNode, where: str) -> Iterator[tuple[YamlNode, str]]:
     if node.kind == "sequence":
         for index, item in enumerate(node.children):
             yield from _duplicates(item, f"{where}[{index}]")
@@ -84,11 +84,11 @@ class _Builder:
     """Turns events into nodes, one at a time."""
 
     def __init__(self, text: str) -> None:
-        self.root: Node | None = None
+        self.root: YamlNode | None = None
         self.end = len(text)
         self._text = text
-        self._open: list[Node] = []
-        self._anchors: dict[str, Node] = {}
+        self._open: list[YamlNode] = []
+        self._anchors: dict[str, YamlNode] = {}
         self._values = 0
         self._documents = 0
 
@@ -113,14 +113,14 @@ class _Builder:
             case "SequenceEndEvent" | "MappingEndEvent":
                 self._finish(event)
 
-    def _add(self, event: Any, kind: Kind) -> Node:
+    def _add(self, event: Any, kind: Kind) -> YamlNode:
         mark = event.start_mark
         self._values += 1
         if self._values > MAX_VALUES:
             raise _RejectedError(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
         raw = self._text[mark.index : event.end_mark.index]
         tag = getattr(event, "tag", None)
-        node = Node(
+        node = YamlNode(
             kind=kind,
             start=mark.index,
             end=mark.index + len(raw.rstrip()),
@@ -145,7 +145,7 @@ class _Builder:
     def _written(self, value: str) -> str:
         return value if _COLON in self._text else value.replace(_COLON, ":")
 
-    def _place_empty(self, node: Node) -> None:
+    def _place_empty(self, node: YamlNode) -> None:
         """Put a missing value behind its key's colon; ruamel puts it at the next token."""
         parent = self._open[-1] if self._open else None
         if node.kind == "scalar" and parent and parent.kind == "mapping" and len(parent.children) % 2:

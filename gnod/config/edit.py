@@ -16,7 +16,7 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from gnod.config import splice, storage
-from gnod.config.faults import Report, did_you_mean
+from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import (
     AttachedConfig,
@@ -27,7 +27,7 @@ from gnod.config.model import (
     normalise,
     parse_scope,
 )
-from gnod.config.nodes import Node, YamlDocument, is_null
+from gnod.config.nodes import YamlDocument, YamlNode, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension, resolve_path
 from gnod.errors import (
     CollectionExists,
@@ -280,7 +280,7 @@ def _edit(path: Path, plan: _Plan) -> None:
     except splice.UneditableError:
         result = None
     if result is None or result != intended:
-        report = Report(path)
+        report = FaultReport(path)
         reason = "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
         report.fault(None, "", reason)
         report.raise_faults()
@@ -334,7 +334,7 @@ def _settings(collection: CollectionConfig) -> splice.Settings:
     return {key: value for key, value in asdict(collection).items() if value != defaults[key]}
 
 
-def _setting(document: YamlDocument, section: str, index: int, *keys: str) -> Node:
+def _setting(document: YamlDocument, section: str, index: int, *keys: str) -> YamlNode:
     """Return the value of an item's setting, under whichever of `keys` the user wrote."""
     items = entry[1] if document.root and (entry := splice.find_entry(document.root, section)) else None
     if items is None or items.kind != "sequence":

@@ -24,7 +24,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Report:
+class FaultReport:
     """Collects the faults and warnings of one file."""
 
     def __init__(self, path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from gnod.config.faults import Report, did_you_mean
+from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.model import Setting
-from gnod.config.nodes import Node, Opaque, Value, describe, is_null, value_of
+from gnod.config.nodes import Opaque, Value, YamlNode, describe, is_null, value_of
 
 # Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
 MAX_VISITS = 100_000
@@ -51,14 +51,14 @@ class Visits:
 class Fields:
     """The entries of one mapping. A getter returns its default where the key is absent, empty or faulty."""
 
-    def __init__(self, report: Report, visits: Visits, node: Node, where: str, keys: Keys) -> None:
+    def __init__(self, report: FaultReport, visits: Visits, node: YamlNode, where: str, keys: Keys) -> None:
         self.where = where
         self.line = node.line
         self._report = report
         self._visits = visits
         self._unknown: list[str] = []
         self._written: dict[str, str] = {}
-        self._values: dict[str, Node] = {}
+        self._values: dict[str, YamlNode] = {}
         for key, value, inherited in self._entries(node.target):
             self._keep(key, value, inherited, keys)
 
@@ -176,12 +176,12 @@ class Fields:
     def _line(self, key: str) -> int:
         return self._values[key].line if key in self._values else self.line
 
-    def _scalar(self, key: str) -> tuple[Node, Value | Opaque]:
+    def _scalar(self, key: str) -> tuple[YamlNode, Value | Opaque]:
         """Return the node of `key`, and its value if it is a scalar."""
         node = self._values[key].target
         return node, value_of(node) if node.kind == "scalar" else None
 
-    def _items(self, key: str, of: str) -> list[Node]:
+    def _items(self, key: str, of: str) -> list[YamlNode]:
         if not self.has(key):
             return []
         node = self._values[key].target
@@ -190,7 +190,7 @@ class Fields:
             return []
         return list(self._counted(node.children))
 
-    def _string(self, node: Node, where: str) -> str | None:
+    def _string(self, node: YamlNode, where: str) -> str | None:
         target = node.target
         value = value_of(target) if target.kind == "scalar" else None
         if not isinstance(value, str):
@@ -205,16 +205,16 @@ class Fields:
             return value
         return None
 
-    def _counted(self, nodes: Sequence[Node]) -> Iterator[Node]:
+    def _counted(self, nodes: Sequence[YamlNode]) -> Iterator[YamlNode]:
         for node in nodes:
             self._visits.spend()
             yield node
 
-    def _entries(self, node: Node) -> Iterator[tuple[Node, Node, bool]]:
+    def _entries(self, node: YamlNode) -> Iterator[tuple[YamlNode, YamlNode, bool]]:
         """Yield (key, value, inherited): the mapping's own entries, then those of its `<<`, nearest first."""
         pending, seen, inherited = [node], {id(node)}, False
         while pending:
-            merged: list[Node] = []
+            merged: list[YamlNode] = []
             for key, value in pending.pop(0).entries:
                 self._visits.spend()
                 if key.kind == "scalar" and key.text == "<<" and not key.style:
@@ -226,7 +226,7 @@ class Fields:
             pending[:0] = dict.fromkeys(fresh)
             inherited = True
 
-    def _merge_sources(self, value: Node) -> list[Node]:
+    def _merge_sources(self, value: YamlNode) -> list[YamlNode]:
         target = value.target
         sources = list(self._counted(target.children)) if target.kind == "sequence" else [target]
         mappings = [source.target for source in sources if source.target.kind == "mapping"]
@@ -234,7 +234,7 @@ class Fields:
             self._report.fault(value.line, self.where, f"'<<' expects a mapping to merge, got {describe(value)}")
         return mappings
 
-    def _keep(self, key: Node, value: Node, inherited: bool, keys: Keys) -> None:
+    def _keep(self, key: YamlNode, value: YamlNode, inherited: bool, keys: Keys) -> None:
         if key.target.kind != "scalar":
             self._report.fault(key.line, self.where, f"a key must be a plain word, got {describe(key)}")
             return
@@ -249,7 +249,7 @@ class Fields:
             message = f"'{name}' and '{self._written[own]}' are the same setting; keep one of them"
             self._report.fault(key.line, f"{self.where}.{name}".lstrip("."), message)
 
-    def _warn_unknown(self, key: Node, name: str, keys: Keys) -> None:
+    def _warn_unknown(self, key: YamlNode, name: str, keys: Keys) -> None:
         message = "unknown key"
         if name in keys.foreign:
             message = "a setting of GNO that gnod does not have; kept and ignored"
@@ -259,7 +259,7 @@ class Fields:
         self._report.warn(key.line, f"{self.where}.{name[:60]}".lstrip("."), message)
 
 
-def mapping(report: Report, visits: Visits, node: Node, where: str, keys: Keys) -> Fields | None:
+def mapping(report: FaultReport, visits: Visits, node: YamlNode, where: str, keys: Keys) -> Fields | None:
     """Return the fields of `node`; None, and a fault, when it is not a mapping."""
     if node.target.kind != "mapping" or describe(node) != "a mapping":
         report.fault(node.line, where, f"expected a mapping, got {describe(node)}")

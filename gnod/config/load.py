@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from gnod.config.document import parse
-from gnod.config.faults import Report
+from gnod.config.faults import FaultReport
 from gnod.config.fields import MAX_VISITS, TooManyVisitsError
 from gnod.config.model import Config
 from gnod.config.nodes import YamlDocument
@@ -32,7 +32,7 @@ def load(path: Path) -> LoadedConfig:
 
 def read_text(path: Path) -> str | None:
     """Return the file's text; None if there is no file. Raises ConfigInvalid if it is not UTF-8 text."""
-    report = Report(path)
+    report = FaultReport(path)
     data = _read(path, report)
     if data is not None:
         try:
@@ -44,7 +44,7 @@ def read_text(path: Path) -> str | None:
     return None if data is None else text
 
 
-def _read(path: Path, report: Report) -> bytes | None:
+def _read(path: Path, report: FaultReport) -> bytes | None:
     try:
         # Check first: opening a pipe would block until it has a writer.
         if not stat.S_ISREG(path.stat().st_mode):
@@ -64,7 +64,7 @@ def _read(path: Path, report: Report) -> bytes | None:
 
 def parse_text(text: str, path: Path) -> tuple[YamlDocument, LoadedConfig]:
     """Validate the text of the file at `path`; relative paths start from its folder. Raises ConfigInvalid."""
-    report = Report(path)
+    report = FaultReport(path)
     document = parse(text.removeprefix("\ufeff"), report)
     config = Config()
     if document.root:

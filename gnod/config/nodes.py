@@ -41,7 +41,7 @@ class Opaque(msgspec.Struct, frozen=True):
     tag: str
 
 
-class Node(msgspec.Struct, kw_only=True, eq=False):
+class YamlNode(msgspec.Struct, kw_only=True, eq=False):
     """One value. `start` and `end` index the text; `end` excludes blanks and comments after it.
 
     `children` are a sequence's items, a mapping's keys and values in turn, or the node of an alias.
@@ -56,14 +56,14 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     text: str = ""
     style: str = ""
     flow: bool = False
-    children: list[Node] = []
+    children: list[YamlNode] = []
 
     @property
-    def target(self) -> Node:
+    def target(self) -> YamlNode:
         return self.children[0] if self.kind == "alias" else self
 
     @property
-    def entries(self) -> list[tuple[Node, Node]]:
+    def entries(self) -> list[tuple[YamlNode, YamlNode]]:
         return list(zip(self.children[::2], self.children[1::2], strict=True))
 
 
@@ -71,11 +71,11 @@ class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
     """`root` is None for a file without content; new top-level text goes to `end`."""
 
     text: str
-    root: Node | None
+    root: YamlNode | None
     end: int
 
 
-def value_of(node: Node) -> Value | Opaque:
+def value_of(node: YamlNode) -> Value | Opaque:
     """Return the plain value of a scalar."""
     tag = (node.tag or "").removeprefix(_CORE)
     if tag in ("str", "!") or (not tag and node.style):
@@ -86,11 +86,11 @@ def value_of(node: Node) -> Value | Opaque:
     return Opaque(node.tag or "")
 
 
-def is_null(node: Node) -> bool:
+def is_null(node: YamlNode) -> bool:
     return node.target.kind == "scalar" and value_of(node.target) is None
 
 
-def describe(node: Node) -> str:
+def describe(node: YamlNode) -> str:
     """Name a value for a person: "the number 5", "a list"."""
     node = node.target
     if node.tag and node.tag.removeprefix(_CORE) not in ("map", "seq", "str", "!", *_TAGS):

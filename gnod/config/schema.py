@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from gnod.config import model, model_uris
-from gnod.config.faults import Report, did_you_mean, quoted
+from gnod.config.faults import FaultReport, did_you_mean, quoted
 from gnod.config.fields import Fields, Keys, Visits, mapping
-from gnod.config.nodes import Node
+from gnod.config.nodes import YamlNode
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.types import COLLECTION_NAME, check_collection_name
@@ -66,7 +66,7 @@ def normalise_extension(written: str) -> str | None:
     return f".{bare.lower()}" if _EXTENSION.fullmatch(bare) else None
 
 
-def read_config(root: Node, report: Report, folder: Path) -> model.Config:
+def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Config:
     """Return the config in `root`; use it only if the report has no faults afterwards.
 
     `folder` is the config file's own. Raises `fields.TooManyVisitsError`.

@@ -18,7 +18,7 @@ _HOST = re.compile(r"[A-Za-z0-9_.-]+|[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?")
 _MOST_CHARACTERS = 512
 
 
-class Address(NamedTuple):
+class SharedAddress(NamedTuple):
     """`host` without brackets; `is_encrypted`: over TLS."""
 
     host: str
@@ -32,7 +32,7 @@ class Address(NamedTuple):
         return f"{scheme}://{in_brackets(self.host)}:{self.port}/{self.database}/{self.collection}"
 
 
-def parse(text: str, collection: str | None = None) -> Address:
+def parse(text: str, collection: str | None = None) -> SharedAddress:
     """Return what `text` names. `collection`: the name where the address has none. Raises InvalidAddress.
 
     >>> str(parse("milvus+tls://milvus.example/team", "handbook"))
@@ -57,7 +57,7 @@ def parse(text: str, collection: str | None = None) -> Address:
         raise _invalid(text, "a database has letters, digits and '_', and begins with a letter")
     if not COLLECTION_NAME.match(name):
         raise _invalid(text, "a collection has lower-case letters, digits, '-' and '_', at most 64")
-    return Address(host, port, database, name, _SCHEMES[parts.scheme])
+    return SharedAddress(host, port, database, name, _SCHEMES[parts.scheme])
 
 
 def in_brackets(host: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.document import skip_gap
-from gnod.config.nodes import Node, YamlDocument, is_null
+from gnod.config.nodes import YamlDocument, YamlNode, is_null
 
 # Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
 # else.
@@ -138,7 +138,7 @@ def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> li
     return splices
 
 
-def replace_string(document: YamlDocument, node: Node, value: str) -> Splice:
+def replace_string(document: YamlDocument, node: YamlNode, value: str) -> Splice:
     """Replace a string in place; its quotes stay, if they can."""
     written = document.text[node.start : node.end]
     properties = _PROPERTIES.match(written)
@@ -148,7 +148,7 @@ def replace_string(document: YamlDocument, node: Node, value: str) -> Splice:
     return Splice(start, node.end, _double_quoted(value) if node.style == '"' else quote(value))
 
 
-def find_entry(root: Node, key: str) -> tuple[Node, Node] | None:
+def find_entry(root: YamlNode, key: str) -> tuple[YamlNode, YamlNode] | None:
     """Return key and value of a mapping's entry. Raises UneditableError when `root` is not a mapping."""
     if root.kind != "mapping":
         raise UneditableError
@@ -194,7 +194,7 @@ def _new_section(document: YamlDocument, key: str, flow: str, block: str) -> Spl
     return _insert_lines(document.text, document.end, lines)
 
 
-def _set_value(text: str, name: Node, value: Node, written: str) -> Splice:
+def _set_value(text: str, name: YamlNode, value: YamlNode, written: str) -> Splice:
     """Replace a value that is missing, or an empty mapping."""
     colon = skip_gap(text, name.end)
     if value.kind == "alias" or text[colon : colon + 1] != ":":
@@ -204,7 +204,7 @@ def _set_value(text: str, name: Node, value: Node, written: str) -> Splice:
     return Splice(colon + 1, colon + 1, f" {written}")
 
 
-def _first_item(text: str, name: Node, items: Node, settings: Settings) -> list[Splice]:
+def _first_item(text: str, name: YamlNode, items: YamlNode, settings: Settings) -> list[Splice]:
     """Replace an empty value by lines below its key, and leave a comment beside the key in place."""
     start = items.start
     while text[start - 1] in " \t" and not text[items.end : items.end + 1].strip():
@@ -227,21 +227,21 @@ def _insert_lines(text: str, position: int, lines: str) -> Splice:
     return Splice(position, position, lines)
 
 
-def _into_flow(collection: Node, item: str) -> Splice:
+def _into_flow(collection: YamlNode, item: str) -> Splice:
     if not collection.children:
         return Splice(collection.end - 1, collection.end - 1, item)
     end = collection.children[-1].end
     return Splice(end, end, f", {item}")
 
 
-def _empty_list(text: str, name: Node, items: Node) -> Splice:
+def _empty_list(text: str, name: YamlNode, items: YamlNode) -> Splice:
     properties = _PROPERTIES.match(text, items.start)
     written = properties[0].rstrip() if properties else ""
     position = items.start + len(written) if written else skip_gap(text, name.end) + 1
     return Splice(position, position, " []")
 
 
-def _dashes(text: str, items: Node) -> list[int]:
+def _dashes(text: str, items: YamlNode) -> list[int]:
     """Return the positions of the dashes of a block list."""
     properties = _PROPERTIES.match(text, items.start)
     start = properties.end() if properties else items.start
@@ -255,7 +255,7 @@ def _dashes(text: str, items: Node) -> list[int]:
     return dashes
 
 
-def _block_end(text: str, item: Node, dash: int) -> int:
+def _block_end(text: str, item: YamlNode, dash: int) -> int:
     """Return the end of an item's lines, with comments right below it that are indented as part of it."""
     inside = re.compile(rf"(?: {{{_column(text, dash) + 1},}}#[^\n]*(?:\n|\Z))*")
     end = _line_end(text, item.end)
@@ -263,7 +263,7 @@ def _block_end(text: str, item: Node, dash: int) -> int:
     return comments.end() if comments else end
 
 
-def _flow_removal(text: str, items: Node, index: int, gone: list[int]) -> list[Splice]:
+def _flow_removal(text: str, items: YamlNode, index: int, gone: list[int]) -> list[Splice]:
     """Remove an item and one comma; the comments between stay."""
     item = items.children[index]
     comma = skip_gap(text, item.end)

@@ -44,7 +44,7 @@ class Configuration:
         self._database = database
         self.changed: Signal[[list[str]]] = Signal()
         self._lock = asyncio.Lock()
-        self._file = _File(path)
+        self._file = _ConfigFile(path)
         self._seen = _stamp(path)
         self._loaded = load.load(path)
 
@@ -126,7 +126,7 @@ class Configuration:
         self.changed.emit([c.name for c in self.current.collections if before.get(c.name) != c])
 
 
-class _File:
+class _ConfigFile:
     """The config as it is in the file. Reads it again when it has changed."""
 
     def __init__(self, path: Path) -> None:

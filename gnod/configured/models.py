@@ -25,7 +25,7 @@ from gnod.models.run.inference import Inference
 from gnod.models.run.runner import Runner
 from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
 
@@ -103,12 +103,12 @@ class ModelService:
         self.require_ready(uri)
         return uri
 
-    def usable(self, role: str, collection: str | None = None) -> str | Unavailable:
+    def usable(self, role: str, collection: str | None = None) -> str | UnavailableModel:
         """Return the address of the model for `role`, installed or run by a server, or the reason why there is none."""
         try:
             return self.required(role, collection)
         except GnoError as error:
-            return Unavailable(error.message)
+            return UnavailableModel(error.message)
 
     def is_pulling(self, uri: str) -> bool:
         return str(uris.parse(uri)) in self._pulls

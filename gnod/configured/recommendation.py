@@ -14,10 +14,10 @@ from gnod.configured.models import ModelService, physical_cores
 from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
 from gnod.models.supply import catalogue, choice
-from gnod.models.supply.choice import Choice, Documents, Host
+from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed
 from gnod.models.supply.free_memory import free_memory
 from gnod.models.supply.sizing.asking import ask_sizes
-from gnod.models.supply.sizing.messages import Size
+from gnod.models.supply.sizing.messages import DownloadSize
 from gnod.models.supply.speed.measuring import OnProgress, Speeds, measure
 from gnod.presets import PRESETS
 from gnod.store.database import Database
@@ -40,16 +40,16 @@ class Recommendation(NamedTuple):
     all documents with it; None if it was not. `sizes`: of the models that are not installed. `memory`: free bytes.
     `load`: processes that want to run, the mean of a minute."""
 
-    choice: Choice
+    choice: PresetChoice
     extent: Extent
-    documents: Documents
+    documents: TextsToEmbed
     cores: int
     load: float
     memory: int
     speeds: Speeds
     tokens_per_s: float | None
     embed_s: float | None
-    sizes: dict[str, Size]
+    sizes: dict[str, DownloadSize]
     installed: frozenset[str]
 
 
@@ -138,7 +138,7 @@ def slowdown(load: float, cores: int) -> float:
     return max(1.0, load / cores)
 
 
-def _documents(found: Extent) -> Documents:
+def _documents(found: Extent) -> TextsToEmbed:
     """Return what the choice needs to know."""
     languages = choice.prevalent(found.languages)
     of_unknown = Counter(script for text in found.samples if (script := readability.script_of(text)))
@@ -147,4 +147,4 @@ def _documents(found: Extent) -> Documents:
     unspaced = sum(found.languages.get(language, 0) for language in _UNSPACED) / max(found.documents, 1)
     rate = unspaced * _TOKENS_PER_CHARACTER_UNSPACED + (1 - unspaced) * _TOKENS_PER_CHARACTER
     tokens = round(found.characters * rate * _WITH_TITLES)
-    return Documents(languages, scripts, tokens, any_language=not found.documents)
+    return TextsToEmbed(languages, scripts, tokens, any_language=not found.documents)

@@ -59,7 +59,7 @@ from gnod.memory.service import MemoryService
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import private_folder
 from gnod.rpc.dispatcher import Handler
 from gnod.rpc.flights import Flights
@@ -71,7 +71,7 @@ from gnod.search.service import SearchService
 from gnod.shared import models as shared_models
 from gnod.shared import opening
 from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import Engine
+from gnod.shared.engine import SharedEngine
 from gnod.shared.publisher import PublishingService
 from gnod.store import index_schema
 from gnod.store.backup import restore
@@ -104,7 +104,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Services:
+class ComposedServices:
     """The services that `lifecycle.serve` keeps while the daemon runs."""
 
     handlers: Mapping[str, Handler]
@@ -158,14 +158,14 @@ class Services:
 
 
 async def start(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     *,
     log_level: str | None = None,
     on_demand: bool = False,
     addresses: Addresses | None = None,
-) -> Services:
+) -> ComposedServices:
     """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
     quarantined, and a new one created; so is one from before the first release.
 
@@ -190,14 +190,14 @@ async def start(
 
 
 async def _start(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     *,
     log_level: str | None,
     on_demand: bool,
     addresses: Addresses,
-) -> Services:
+) -> ComposedServices:
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as undo:
         undo.push_async_callback(asyncio.to_thread, database.close)
@@ -222,14 +222,14 @@ async def _start(
 
 
 async def _compose(
-    places: Places,
+    places: IndexPaths,
     stats: Stats,
     control: Control,
     configuration: Configuration,
     database: Database,
     following: Following,
     addresses: Addresses,
-) -> Services:
+) -> ComposedServices:
     """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
     is the order in which they take in a new config."""
     model_service = ModelService(configuration, places.models_dir)
@@ -340,7 +340,7 @@ async def _compose(
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     attached.reload()
-    return Services(
+    return ComposedServices(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
         attached=attached,
@@ -364,12 +364,12 @@ async def _compose(
     )
 
 
-async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> Engine:
+async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> SharedEngine:
     purpose = Purpose("search", collections=(name,), users=(name,))
     return await opening.open_engine(shared_addresses.parse(written), egress, purpose, addresses, _ENGINE_S)
 
 
-def _pool(places: Places, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
+def _pool(places: IndexPaths, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
     limits = configuration.current.ingest
     return WorkerPool(
         size=1 if for_ocr else limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),

@@ -24,7 +24,7 @@ from gnod.daemon.listening import Listening, listening_socket
 from gnod.daemon.lock import IndexLock, index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
 from gnod.errors import GnoError, IndexReopening
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.rpc.dispatcher import Dispatcher, Handler
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
@@ -102,11 +102,11 @@ class Services(Protocol):
 
 
 # Starts the services. If it is cancelled because a signal comes first, it must leave nothing running.
-StartServices = Callable[[Places, Stats, Control], Awaitable[Services]]
+StartServices = Callable[[IndexPaths, Stats, Control], Awaitable[Services]]
 
 
 async def serve(
-    places: Places,
+    places: IndexPaths,
     start: StartServices,
     on_ready: Callable[[], None] | None = None,
     notifier: Notifier | None = None,
@@ -155,7 +155,7 @@ class _Served:
 
     def __init__(
         self,
-        places: Places,
+        places: IndexPaths,
         lock: IndexLock,
         listening: Listening,
         stats: Stats,
@@ -279,7 +279,7 @@ async def _close(services: Services, signals: _Signals) -> None:
     await _unless(signals.force, services.close())
 
 
-def _log_start(places: Places, stats: Stats) -> None:
+def _log_start(places: IndexPaths, stats: Stats) -> None:
     fields = {
         "version": gnod.__version__,
         "pid": os.getpid(),

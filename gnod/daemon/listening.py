@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gnod import folders
 from gnod.errors import ForeignSocket, GnoError, IndexLocked, StorageFailed, UsageError
-from gnod.paths import Places, check_socket_path
+from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import private_folder
 
 Identity = tuple[int, int]
@@ -33,7 +33,7 @@ class Listening:
     """The socket of the index. It is bound and does not listen yet: until the daemon is ready, a client is refused and
     tries again. asyncio never gets the path, because it would delete a socket file that is in use."""
 
-    def __init__(self, places: Places, passed: socket.socket | None) -> None:
+    def __init__(self, places: IndexPaths, passed: socket.socket | None) -> None:
         """`passed`: the socket of the service manager, which keeps its file. Otherwise bind the index's socket."""
         self.path = places.socket
         self._places = places
@@ -87,7 +87,7 @@ class Listening:
 
 
 @contextmanager
-def listening_socket(places: Places) -> Iterator[Listening]:
+def listening_socket(places: IndexPaths) -> Iterator[Listening]:
     """Return the socket that the service manager passed, or a new one, mode 0600, whose file is removed after the
     block. Raises ForeignSocket if other users could replace it."""
     check_socket_path(places.socket)
@@ -133,7 +133,7 @@ def _check_passed(passed: socket.socket, path: Path) -> None:
         )
 
 
-def _bound(path: Path, places: Places) -> socket.socket:
+def _bound(path: Path, places: IndexPaths) -> socket.socket:
     try:
         _make_folder(path.parent, places)
         _remove_stale(path)
@@ -142,7 +142,7 @@ def _bound(path: Path, places: Places) -> socket.socket:
         raise StorageFailed(f"cannot create the socket {path}: {error.strerror}") from error
 
 
-def _make_folder(folder: Path, places: Places) -> None:
+def _make_folder(folder: Path, places: IndexPaths) -> None:
     """Create the folder of the socket. Raises ForeignSocket if other users could put another socket into it."""
     private_folder(folder)
     # Change only gnod's own folders, not one that the user named (GNO_SOCKET).

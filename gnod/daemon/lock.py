@@ -19,7 +19,7 @@ import msgspec
 from gnod import holder
 from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
 from gnod.holder import Holder
-from gnod.paths import Places, check_owner
+from gnod.paths import IndexPaths, check_owner
 from gnod.private import prepare, private_file
 
 # gnoctl takes the lock for a moment when it checks whether a daemon runs.
@@ -55,7 +55,7 @@ class IndexLock:
 
 
 @contextmanager
-def index_lock(places: Places) -> Iterator[IndexLock]:
+def index_lock(places: IndexPaths) -> Iterator[IndexLock]:
     """Hold the index's lock for the block. Raises IndexLocked when another process has it.
 
     A forked child would keep the lock: start workers with exec.
@@ -75,7 +75,7 @@ def index_lock(places: Places) -> Iterator[IndexLock]:
         os.close(descriptor)
 
 
-def _open(places: Places) -> int:
+def _open(places: IndexPaths) -> int:
     check_owner(places)
     try:
         prepare(places)
@@ -87,7 +87,7 @@ def _open(places: Places) -> int:
         ) from error
 
 
-def _acquire(descriptor: int, places: Places) -> None:
+def _acquire(descriptor: int, places: IndexPaths) -> None:
     deadline = time.monotonic() + PATIENCE_S
     try:
         while True:
@@ -101,7 +101,7 @@ def _acquire(descriptor: int, places: Places) -> None:
         raise StorageFailed(f"cannot lock {places.lock_file}: {error.strerror}") from error
 
 
-def _locked(descriptor: int, places: Places) -> IndexLocked:
+def _locked(descriptor: int, places: IndexPaths) -> IndexLocked:
     other = holder.read(descriptor)
     who = f"another gnod (pid {other.pid})" if other.pid else "another gnod"
     details: dict[str, object] = {"index": places.index}

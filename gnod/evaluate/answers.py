@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy
 
-from gnod.answers.quotes import MAX_QUOTES, Quote
+from gnod.answers.quotes import MAX_QUOTES, ScoredQuote
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Progress
 from gnod.evaluate.quoter import Quoter
@@ -61,7 +61,7 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
     )
 
 
-def _named(lines: Sequence[str], quote: Quote) -> Sequence[str]:
+def _named(lines: Sequence[str], quote: ScoredQuote) -> Sequence[str]:
     """Return the lines that a quote names."""
     return lines[quote.line - 1 : quote.end_line]
 

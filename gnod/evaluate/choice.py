@@ -17,7 +17,7 @@ _OPTIONS = {"embed": "--model", "expand": "--expand", "rerank": "--rerank"}
 _TASKS = {"embed": "embedding", "expand": "query expansion", "rerank": "reranking"}
 
 
-class Choice(NamedTuple):
+class ModelsForModes(NamedTuple):
     """`models`: address by role, of the models that some mode uses. `notes`: messages about what is left out."""
 
     modes: list[str]
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
 def choose(
     named: Sequence[str], given: Mapping[str, str | None], config: Config, files: ModelFiles, *, ablation: bool
-) -> Choice:
+) -> ModelsForModes:
     """Return what to run. `named`: modes that the user named; other modes are left out if a model is missing. `given`:
     addresses by role that override the config; whether these models are installed is checked when they are loaded.
 
@@ -58,7 +58,7 @@ def choose(
     elif "embed" in models:
         notes = _notes(modes, possible, absent, is_ablation=ablation)
     used = {role for mode in possible for role in MODES[mode].uses}
-    return Choice(possible, {role: uri for role, uri in models.items() if role in used}, notes)
+    return ModelsForModes(possible, {role: uri for role, uri in models.items() if role in used}, notes)
 
 
 def _none(role: str) -> str:

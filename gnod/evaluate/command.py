@@ -17,14 +17,14 @@ from gnod.egress import SCOPES
 from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
 from gnod.evaluate import memories, report, runs
 from gnod.evaluate.choice import choose
-from gnod.evaluate.comparison import Comparison, Contrast, Loss, compare, contrasts, losses
+from gnod.evaluate.comparison import Contrast, Loss, RunComparison, compare, contrasts, losses
 from gnod.evaluate.dataset import check_layout, read
-from gnod.evaluate.evaluation import Run, Summary, evaluate
+from gnod.evaluate.evaluation import EvaluationRun, Summary, evaluate
 from gnod.evaluate.gate import MeasurementGate
 from gnod.evaluate.measures import library
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import DEFAULT_MODES, MODES
-from gnod.evaluate.progress import Progress
+from gnod.evaluate.progress import ProgressLine
 from gnod.models.files import ModelFiles
 from gnod.store.tables.egress_journal import EgressJournal
 
@@ -37,7 +37,7 @@ class BenchOutput(runs.Saved, frozen=True, kw_only=True, omit_defaults=True):
 
     losses: list[Loss] = msgspec.field(default_factory=list)
     contrasts: list[Contrast] = msgspec.field(default_factory=list)
-    comparisons: list[Comparison] = msgspec.field(default_factory=list)
+    comparisons: list[RunComparison] = msgspec.field(default_factory=list)
 
 
 def main(words: Sequence[str], out: TextIO, err: TextIO) -> int:
@@ -217,10 +217,10 @@ class _Bench:
             gate=MeasurementGate(options.egress, EgressJournal(places.egress_journal)),
         )
 
-    def _measure(self, folder: Path) -> list[Run]:
+    def _measure(self, folder: Path) -> list[EvaluationRun]:
         dataset = read(folder)
         self._queries[dataset.name] = dataset.queries
-        progress = Progress(self._err, quiet=self._options.quiet)
+        progress = ProgressLine(self._err, quiet=self._options.quiet)
         try:
             return list(
                 evaluate(
@@ -236,14 +236,14 @@ class _Bench:
         finally:
             progress.clear()
 
-    def _finish(self, run: Run) -> Summary:
+    def _finish(self, run: EvaluationRun) -> Summary:
         if file := self._options.run:
             encoded = runs.write_trec(run.rankings, file, tag=f"gnod-{run.summary.mode}")
             if encoded:
                 self._note(f"{file}: {encoded:,} ids contain spaces or '%' and are percent-encoded")
         return run.summary
 
-    def _print(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+    def _print(self, saved: runs.Saved, compared: list[RunComparison]) -> None:
         sections = [
             report.table(saved),
             report.quotes(saved.runs),
@@ -256,7 +256,7 @@ class _Bench:
         texts = filter(None, map("\n".join, sections))
         self._out.write("\n\n".join(texts) + "\n")
 
-    def _print_json(self, saved: runs.Saved, compared: list[Comparison]) -> None:
+    def _print_json(self, saved: runs.Saved, compared: list[RunComparison]) -> None:
         short = [msgspec.structs.replace(run, per_query={}) for run in saved.runs]
         figures = {**msgspec.structs.asdict(saved), "runs": short}
         output = BenchOutput(

@@ -69,7 +69,7 @@ class ChangedQuery(msgspec.Struct, frozen=True, kw_only=True):
         return self.after - self.before
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """`change`: after - before, by measure. `better`, `worse`: numbers of queries; `changed`: those that changed most.
     `warnings`: differences between the two measurements."""
 
@@ -123,7 +123,7 @@ def bootstrap(differences: Sequence[float]) -> Interval:
     return Interval(float(values.mean()), float(low), float(high))
 
 
-def compare(now: Sequence[Summary], before: Sequence[Summary]) -> list[Comparison]:
+def compare(now: Sequence[Summary], before: Sequence[Summary]) -> list[RunComparison]:
     """Compare each run with the earlier run of the same collection and mode, if there is one."""
     known = {(run.collection, run.mode): run for run in before}
     return [_compare(run, known[key]) for run in now if (key := (run.collection, run.mode)) in known]
@@ -142,9 +142,9 @@ def _contrast(run: Summary, baseline: Summary) -> Contrast:
     )
 
 
-def _compare(now: Summary, before: Summary) -> Comparison:
+def _compare(now: Summary, before: Summary) -> RunComparison:
     changed = _changed(now.per_query, before.per_query)
-    return Comparison(
+    return RunComparison(
         collection=now.collection,
         mode=now.mode,
         change={name: now.measures[name] - before.measures[name] for name in MEASURES if name in before.measures},

@@ -58,7 +58,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     per_query: dict[str, float] = {}
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationRun(msgspec.Struct, frozen=True, kw_only=True):
     """`rankings`: query id → documents with their scores; ties are broken by document id."""
 
     summary: Summary
@@ -107,7 +107,7 @@ def evaluate(
     max_queries: int | None = None,
     budget_s: float | None = None,
     tune: bool = True,
-) -> Iterator[Run]:
+) -> Iterator[EvaluationRun]:
     """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. `budget_s`:
     of each hybrid query. Without it, no stage is cut short, and queries are expanded before they are timed. `tune`: let
     the collection learn how much its vectors count, as in the daemon."""
@@ -129,7 +129,7 @@ def evaluate(
                     abstention=abstention.measure(dataset, queries, quoter, index, progress),
                     evidence=evidence.measure(dataset, queries, quoter, progress),
                 )
-            yield Run(summary=summary, rankings=results.rankings)
+            yield EvaluationRun(summary=summary, rankings=results.rankings)
 
 
 def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy
 
-from gnod.answers.evidence import Evidence
+from gnod.answers.evidence import EvidenceList
 from gnod.evaluate.answers import holds
 from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Progress
@@ -74,5 +74,5 @@ def measure(dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progre
     )
 
 
-def _holds(found: Evidence, answers: Sequence[str]) -> bool:
+def _holds(found: EvidenceList, answers: Sequence[str]) -> bool:
     return any(holds(f"{passage.lead}\n{passage.text}", answers) for passage in found.passages)

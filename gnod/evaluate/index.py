@@ -28,7 +28,7 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import documents
-from gnod.store.tables.records import Prepared, Terms
+from gnod.store.tables.records import PreparedDocument, Terms
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int], None]
 """Called with the current task, the number of items that are done, and the number of all."""
 
 
-class Run(Protocol):
+class IndexRun(Protocol):
     def __call__(self, work: Coroutine[object, object, T], /) -> T: ...
 
 
@@ -55,7 +55,7 @@ class Index(NamedTuple):
     failed: dict[str, str]
     took_s: float
     models: EvaluationModels | None
-    run: Run
+    run: IndexRun
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def _store(collection_id: int, outcomes: list[tuple[str, Outcome]], connection: 
     terms: dict[int, Terms] = {}
     for document_id, outcome in outcomes:
         match outcome:
-            case Prepared():
+            case PreparedDocument():
                 writing.put(connection, collection_id, document_id, outcome, now=now, terms=terms)
             case Failure():
                 failed[document_id] = f"{outcome.kind}: {outcome.message}"

@@ -19,7 +19,7 @@ Rankings = Mapping[str, Sequence[tuple[str, float]]]
 """A run: query id → (document id, score)."""
 
 
-class Scores(NamedTuple):
+class MeasureScores(NamedTuple):
     """`mean` by measure, over all queries in the qrels; `per_query` is nDCG@10 by query id, in the qrels' order."""
 
     mean: dict[str, float]
@@ -40,7 +40,7 @@ def library() -> ModuleType:
     return ir_measures
 
 
-def measure(qrels: Qrels, run: Rankings) -> Scores:
+def measure(qrels: Qrels, run: Rankings) -> MeasureScores:
     """Score a run whose rankings are in order. Judged queries without results score 0; other queries do not count."""
     # Use ranks instead of scores: evaluation tools break ties differently and read scores in single precision.
     ranks = {
@@ -53,7 +53,7 @@ def measure(qrels: Qrels, run: Rankings) -> Scores:
     for metric in ir_measures.iter_calc(list(names), qrels, ranks):
         if metric.query_id in qrels:
             values[names[metric.measure]][metric.query_id] = float(metric.value)
-    return Scores(
+    return MeasureScores(
         mean={name: sum(of_queries.values()) / len(of_queries) for name, of_queries in values.items()},
         per_query=values[PER_QUERY],
     )

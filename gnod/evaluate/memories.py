@@ -25,9 +25,9 @@ from gnod.memory.memories import Memories
 from gnod.memory.recalling.candidates import Fusion
 from gnod.memory.recalling.ranking import SEARCH
 from gnod.memory.recalling.recall import RecallDependencies, recall
-from gnod.memory.transactions import Draft, Embedded
+from gnod.memory.transactions import EmbeddedTexts, MemoryDraft
 from gnod.search.hybrid.budget import ThroughputEstimate
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 CUTOFFS = (1, 5, 10, 20)
 # Questions of this category ask for things that were never said.
@@ -38,7 +38,7 @@ MODES: Sequence[Fusion] = ("convex", "plain", "rrf")
 _STORED_AT_A_TIME = 100
 _KEY_BYTES = 32
 _NO_LIMIT_S = 120.0
-_NO_RERANKER = Unavailable("the measurement has no reranker")
+_NO_RERANKER = UnavailableModel("the measurement has no reranker")
 
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class StoredText(msgspec.Struct):
     speaker: str = ""
 
 
-class Question(msgspec.Struct):
+class MemoryQuestion(msgspec.Struct):
     id: str
     namespace: str
     question: str
@@ -78,7 +78,7 @@ class Emptiness(msgspec.Struct, frozen=True):
     elsewhere: float
 
 
-class Measured(msgspec.Struct, frozen=True):
+class MemoryRecall(msgspec.Struct, frozen=True):
     """`memories`: their number. `recall`: by category and mode; the category "all" has all but `ABSENT`."""
 
     folder: str
@@ -88,14 +88,16 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class _Answer(NamedTuple):
-    question: Question
+    question: MemoryQuestion
     found: list[str]
 
 
-def measure(folder: Path, models: EvaluationModels, *, limit: int | None, modes: Sequence[Fusion] = MODES) -> Measured:
+def measure(
+    folder: Path, models: EvaluationModels, *, limit: int | None, modes: Sequence[Fusion] = MODES
+) -> MemoryRecall:
     """Store the memories and ask the questions, the first `limit`. Raises UsageError for a file that cannot be read."""
     texts = _read(folder / "memories.jsonl", StoredText)
-    questions = _read(folder / "queries.jsonl", Question)[:limit]
+    questions = _read(folder / "queries.jsonl", MemoryQuestion)[:limit]
     with tempfile.TemporaryDirectory(prefix="gnod-bench-") as temporary:
         database = MemoryDatabase(Path(temporary) / "memory.sqlite")
         try:
@@ -113,8 +115,8 @@ class _Vault:
         self._ids: dict[str, str] = {}
 
     async def measure(
-        self, folder: Path, texts: Sequence[StoredText], questions: Sequence[Question], modes: Sequence[Fusion]
-    ) -> Measured:
+        self, folder: Path, texts: Sequence[StoredText], questions: Sequence[MemoryQuestion], modes: Sequence[Fusion]
+    ) -> MemoryRecall:
         await self._store(texts)
         known = {text.id for text in texts}
         answerable = [question for question in questions if known & {*question.evidence}]
@@ -134,16 +136,18 @@ class _Vault:
             _empty([answer for answer in answers if answer.question.category == ABSENT]),
             _empty(elsewhere),
         )
-        return Measured(str(folder), len(texts), rows, empty)
+        return MemoryRecall(str(folder), len(texts), rows, empty)
 
     async def _store(self, texts: Sequence[StoredText]) -> None:
         await self._memories.load(self._models.uri)
         for first in range(0, len(texts), _STORED_AT_A_TIME):
             batch = texts[first : first + _STORED_AT_A_TIME]
-            stored = await self._memories.store([Draft(_text(each), "fact", (), each.namespace) for each in batch])
+            stored = await self._memories.store(
+                [MemoryDraft(_text(each), "fact", (), each.namespace) for each in batch]
+            )
             self._ids.update((one.memory.name, each.id) for one, each in zip(stored, batch, strict=True))
 
-    async def _ask(self, question: Question, namespace: str, mode: Fusion) -> _Answer:
+    async def _ask(self, question: MemoryQuestion, namespace: str, mode: Fusion) -> _Answer:
         memories = self._memories
         dependencies = RecallDependencies(
             sealer=memories.sealer,
@@ -160,8 +164,8 @@ class _Vault:
         found = await recall(dependencies, question.question, SEARCH, memories.namespace_ids([namespace]))
         return _Answer(question, [self._ids[hit.memory.name] for hit in found.hits])
 
-    async def _embed(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded:
-        return Embedded(uri, await self._models.embedder.passages(texts, waits=waits))
+    async def _embed(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> EmbeddedTexts:
+        return EmbeddedTexts(uri, await self._models.embedder.passages(texts, waits=waits))
 
 
 def _text(stored: StoredText) -> str:

@@ -12,7 +12,7 @@ from gnod.evaluate.index import Index
 from gnod.evaluate.measures import DEPTH
 from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.search.hybrid.budget import Stage
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.request import Results, SearchRequest
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Mode(NamedTuple):
 class Variant(NamedTuple):
     """A change to the hybrid query. `needs`: the role of the model without which the change has no effect."""
 
-    options: SearchOptions = SearchOptions()
+    options: HybridSettings = HybridSettings()
     needs: str | None = None
 
     def mode(self) -> Mode:
@@ -61,10 +61,10 @@ class Variant(NamedTuple):
 
 VARIANTS: Mapping[str, Variant] = {
     BASELINE: Variant(),
-    "hybrid-rrf": Variant(SearchOptions(method="rrf")),
-    "hybrid-no-expand": Variant(SearchOptions(expand=False), needs="expand"),
-    "hybrid-no-rerank": Variant(SearchOptions(rerank=False), needs="rerank"),
-    "hybrid-no-floor": Variant(SearchOptions(floor=False), needs="rerank"),
+    "hybrid-rrf": Variant(HybridSettings(method="rrf")),
+    "hybrid-no-expand": Variant(HybridSettings(expand=False), needs="expand"),
+    "hybrid-no-rerank": Variant(HybridSettings(rerank=False), needs="rerank"),
+    "hybrid-no-floor": Variant(HybridSettings(floor=False), needs="rerank"),
 }
 
 

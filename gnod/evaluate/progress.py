@@ -10,7 +10,7 @@ _REDRAW_S = 0.1
 _LINE_EVERY_S = 5.0
 
 
-class Progress:
+class ProgressLine:
     """Redraws one line on a terminal; elsewhere prints a line every few seconds. Prints nothing in the first second."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:

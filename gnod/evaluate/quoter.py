@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gnod.answers import evidence, quoting
-from gnod.answers.evidence import NO_EVIDENCE, Evidence
+from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
 from gnod.answers.quotes import DOCUMENTS
 from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
 from gnod.answers.sources import NONSENSE, Floats
@@ -17,13 +17,13 @@ from gnod.evaluate.searching import MeasuredModels
 from gnod.models.profiles import EmbeddingText
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import ThroughputEstimate
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.query.parsing import parse_question
 from gnod.store.tables.filters import Filters
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
-_GATHERED = SearchOptions(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
-_NO_RERANKER = Unavailable("no model was given")
+_GATHERED = HybridSettings(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
+_NO_RERANKER = UnavailableModel("no model was given")
 
 
 class Quoter:
@@ -32,7 +32,7 @@ class Quoter:
     def __init__(self, index: Index, models: EvaluationModels) -> None:
         self._models = models
         self._search = MeasuredModels(index.database, models).search_dependencies()
-        self._options = SearchOptions(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
+        self._options = HybridSettings(limit=DOCUMENTS, expand=False, rerank=False, budget_s=UNBOUNDED_S)
         nonsense = {models.uri: models.run(models.embedder.texts(NONSENSE))}
         reranker = models.reranker or _NO_RERANKER
         self._quote = QuoteDependencies(index.database.read, self._embed, nonsense, reranker, ThroughputEstimate())
@@ -42,11 +42,11 @@ class Quoter:
         only the statistics of the index (how many documents have a word) still include them."""
         return self._models.run(self._quotes(question, excluded))
 
-    def gather(self, question: str, max_tokens: int) -> Evidence:
+    def gather(self, question: str, max_tokens: int) -> EvidenceList:
         """Return the packet of evidence within `max_tokens`."""
         return self._models.run(self._gather(question, max_tokens))
 
-    async def _gather(self, question: str, max_tokens: int) -> Evidence:
+    async def _gather(self, question: str, max_tokens: int) -> EvidenceList:
         try:
             query = parse_question(question)
         except QuerySyntaxError:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gnod.answers.confidence import THRESHOLD
 from gnod.evaluate.answers import PERCENTILES as QUOTE_PERCENTILES
-from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Comparison, Contrast, Loss
+from gnod.evaluate.comparison import CONFIDENCE, RESAMPLES, SIDES, Contrast, Loss, RunComparison
 from gnod.evaluate.evaluation import PERCENTILES, Summary
 from gnod.evaluate.evidence import PERCENTILES as EVIDENCE_PERCENTILES
 from gnod.evaluate.measures import MEASURES, PER_QUERY
-from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, Measured
+from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, MemoryRecall
 from gnod.evaluate.modes import BASELINE
 from gnod.evaluate.runs import Saved
 
@@ -145,7 +145,7 @@ def abstention(runs: Sequence[Summary]) -> Iterator[str]:
     yield from _columns(["collection", "mode", "AUROC", "with", "without", "unanswerable", "questions"], rows)
 
 
-def comparison(compared: Comparison, queries: Mapping[str, str]) -> Iterator[str]:
+def comparison(compared: RunComparison, queries: Mapping[str, str]) -> Iterator[str]:
     """Yield the changes since the saved run. `queries`: texts by id."""
     yield f"{_plain(compared.collection)}, {compared.mode}, compared with the saved run:"
     for warning in compared.warnings:
@@ -187,7 +187,7 @@ def _notes(run: Summary) -> Iterator[str]:
             yield f"  {queries:,}: {_plain(reason)}"
 
 
-def memories(measured: Measured) -> Iterator[str]:
+def memories(measured: MemoryRecall) -> Iterator[str]:
     """Yield the recall of memories by kind of question, then how often a search came back empty."""
     yield f"{_plain(measured.folder)}: {measured.memories:,} memories"
     headers = ["questions", "mode", *(f"R@{at}" for at in CUTOFFS), "number"]

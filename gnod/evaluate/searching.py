@@ -12,22 +12,22 @@ from gnod.configured.configuration import Configuration
 from gnod.errors import NotEmbedded
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
-from gnod.freshness.read_your_writes import FreshnessReport, Known
+from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
 from gnod.search.correction.corrector import Corrector
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid.ahead import ahead
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.sources import NoSources, Source
-from gnod.search.hybrid.stages import Embed, SearchDependencies
+from gnod.search.hybrid.stages import EmbedQueries, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.service import SearchService
 from gnod.store.connection import Connection, Read
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
-_NO_MODEL = Unavailable("no model was given")
+_NO_MODEL = UnavailableModel("no model was given")
 
 
 def search_service(index: Index, models: MeasuredModels) -> SearchService:
@@ -59,15 +59,15 @@ class MeasuredModels:
         queries: Sequence[str],
         passages: Sequence[str],
         collections: Sequence[str],
-    ) -> AbstractAsyncContextManager[Embed]:
+    ) -> AbstractAsyncContextManager[EmbedQueries]:
         return ahead(self._embed, queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
+        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         return self._dependencies(read, embed, sources)
 
-    def _dependencies(self, read: Read, embed: Embed, sources: Sequence[Source] = ()) -> SearchDependencies:
+    def _dependencies(self, read: Read, embed: EmbedQueries, sources: Sequence[Source] = ()) -> SearchDependencies:
         return SearchDependencies(
             read=read,
             nearest=self.nearest,
@@ -101,8 +101,8 @@ class _Complete:
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
 
-    def known(self, collections: list[str]) -> Known:
-        return Known([], 0, [], [])
+    def known(self, collections: list[str]) -> KnownFreshness:
+        return KnownFreshness([], 0, [], [])
 
     def report(
         self,

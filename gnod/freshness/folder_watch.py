@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
-from gnod.freshness.events.source import Events, NotWatchable, OnEvents, Source
+from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.timings import RESCAN_SPREAD, SyncTimings
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Walk, identity
 
-OpenSource = Callable[[str, OnEvents], Source]
+OpenSource = Callable[[str, OnEvents], EventSource]
 OnChanged = Callable[[Scope], None]
 """Called with what may have changed."""
 
@@ -48,7 +48,7 @@ class FolderWatch:
         self._last_event: float | None = None
         self._walk_began = self._walk_ended = 0.0
         self._spread = 1.0
-        self._source: Source | None = None
+        self._source: EventSource | None = None
         self._fault: str | None = None
         self._identity: tuple[int, int] | None = None
         try:
@@ -110,7 +110,7 @@ class FolderWatch:
     def _is_older_than(self, seconds: float) -> bool:
         return time.monotonic() > self._opened_at + seconds
 
-    def _on_events(self, events: Events) -> None:
+    def _on_events(self, events: FileEvents) -> None:
         paths = {path for path in events.paths if self._excluded.isdisjoint(path.split("/"))}
         if not (paths or events.lost):
             return

@@ -52,7 +52,7 @@ class FreshnessReport(NamedTuple):
         return parts
 
 
-class Known(NamedTuple):
+class KnownFreshness(NamedTuple):
     """What is known about the collections `names` without reading the index. It is data for any process."""
 
     names: list[str]
@@ -81,12 +81,12 @@ class FreshnessService:
         if embedded:
             await self._backlog.catch_up()
 
-    def known(self, collections: list[str]) -> Known:
+    def known(self, collections: list[str]) -> KnownFreshness:
         """Return what is known of these collections (all when empty) without a walk and without the index."""
         wanted = set(collections)
         names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
         pending = self._scheduler.pending()
-        return Known(
+        return KnownFreshness(
             names,
             pending.files,
             unwatched=[name for name in names if not self._scheduler.watch_state(name).is_watched],
@@ -113,7 +113,7 @@ class FreshnessService:
         return sum(self._counts.of(connection, uri, of) for uri, of in by_model.items())
 
 
-def reported(connection: Connection, known: Known, unembedded: int = 0) -> FreshnessReport:
+def reported(connection: Connection, known: KnownFreshness, unembedded: int = 0) -> FreshnessReport:
     """Add what only the index knows."""
     return FreshnessReport(
         pending=known.pending,

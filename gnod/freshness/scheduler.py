@@ -17,7 +17,7 @@ from gnod.configured.configuration import Configuration
 from gnod.errors import CollectionNotFound
 from gnod.freshness.collection import SyncedCollection, SyncServices
 from gnod.freshness.events.factory import open_source
-from gnod.freshness.events.source import Events, NotWatchable, Source
+from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable
 from gnod.freshness.folder_watch import OpenSource, WatchState
 from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
@@ -173,7 +173,7 @@ class SyncScheduler:
             for collection in list(self._collections.values()):
                 collection.check(stood_still=stood_still, rescan_s=rescan_s)
 
-    def _watch_config(self, open_source: OpenSource) -> Source | None:
+    def _watch_config(self, open_source: OpenSource) -> EventSource | None:
         """Watch the config's folder; without events, the regular check finds its changes."""
         try:
             source = open_source(str(self._configuration.path.parent), self._on_config_events)
@@ -182,7 +182,7 @@ class SyncScheduler:
         source.enter("")
         return source
 
-    def _on_config_events(self, _: Events) -> None:
+    def _on_config_events(self, _: FileEvents) -> None:
         reload = asyncio.create_task(self._configuration.reload(), name="reload config")
         self._reloads.add(reload)
         reload.add_done_callback(self._reloads.discard)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from gnod.answers.confidence import Confidence
 from gnod.answers.query_models import NotCalled
-from gnod.answers.quotes import Quote
+from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
 from gnod.answers.service import Answer, AnswerOptions, AnswerService
 from gnod.answers.sources import SourcePassage
@@ -88,7 +88,7 @@ def _quotes(found: Quoted, copies: Mapping[int, Copies], params: AskParams) -> l
     return [_quote(quote, found.confidence, copies, explain=params.explain) for quote in found.quotes]
 
 
-def _quote(quote: Quote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> wire.Quote:
+def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copies], *, explain: bool) -> wire.Quote:
     return wire.copied(
         wire.Quote,
         quote,

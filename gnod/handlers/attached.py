@@ -17,7 +17,7 @@ from gnod.protocol import collections as wire
 from gnod.protocol.base import copied
 from gnod.protocol.daemon import Check
 from gnod.rpc.dispatcher import Call, Handler
-from gnod.shared.attached import AttachedCollections, Report
+from gnod.shared.attached import AttachedCollections, AttachedReport
 from gnod.types import check_collection_name
 
 
@@ -35,7 +35,7 @@ def handlers(
             raise NotPublished(f"nothing is published at {config.address}", {"address": config.address})
         if not params.check_only:
             await configuration.edit(partial(edit.attach, attached=config))
-        return wire.CollectionAttachResult(collection=info(Report(config, header, None, [])))
+        return wire.CollectionAttachResult(collection=info(AttachedReport(config, header, None, [])))
 
     async def collection_detach(params: wire.CollectionDetachParams, _: Call) -> wire.CollectionDetachResult:
         await configuration.edit(partial(edit.detach, name=params.name))
@@ -52,7 +52,7 @@ def checks(attached: AttachedCollections) -> list[Check]:
     return [_check(report) for report in attached.reports()]
 
 
-def _check(report: Report) -> Check:
+def _check(report: AttachedReport) -> Check:
     subject = f"attached collection {report.config.name}"
     if report.problem:
         remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
@@ -61,7 +61,7 @@ def _check(report: Report) -> Check:
     return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
-def info(report: Report) -> wire.AttachedInfo:
+def info(report: AttachedReport) -> wire.AttachedInfo:
     header = report.header
     known = {}
     if header:

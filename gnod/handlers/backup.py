@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from gnod.errors import InvalidParams, ShuttingDown
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
 from gnod.rpc.dispatcher import Call, Handler
@@ -21,7 +21,9 @@ from gnod.store.database import Database
 from gnod.store.documents import maintenance
 
 
-def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], None]], None]) -> Mapping[str, Handler]:
+def handlers(
+    places: IndexPaths, database: Database, reopen: Callable[[Callable[[], None]], None]
+) -> Mapping[str, Handler]:
     """`reopen` reopens the index after a function that runs while it is closed."""
     one_at_a_time = asyncio.Lock()  # backups and restores share a folder
     is_replaced = asyncio.Event()
@@ -45,7 +47,7 @@ def handlers(places: Places, database: Database, reopen: Callable[[Callable[[], 
             check_still_ours()
             totals = await database.read(maintenance.totals)
             now = datetime.now(UTC)
-            options = restore.RestoreOptions(params.config, params.memories, keep_index=totals.documents > 0)
+            options = restore.RestoreChoices(params.config, params.memories, keep_index=totals.documents > 0)
             try:
                 work = partial(restore.prepare, places, file, options, now=now)
                 prepared = await in_thread(work, call, unit="bytes")

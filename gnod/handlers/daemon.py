@@ -10,14 +10,14 @@ import psutil
 
 import gnod
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams, copied
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult, WorkerStatus
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.stats import Stats
 
 
-def handlers(places: Places, stats: Stats, pool: WorkerPool, stop: Callable[[], None]) -> Mapping[str, Handler]:
+def handlers(places: IndexPaths, stats: Stats, pool: WorkerPool, stop: Callable[[], None]) -> Mapping[str, Handler]:
     process = psutil.Process()
 
     async def daemon_status(_: NoParams, __: Call) -> DaemonStatusResult:

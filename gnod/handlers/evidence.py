@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from gnod.answers.evidence import Evidence, EvidenceLeftOut, EvidencePassage, Place
+from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
 from gnod.answers.service import AnswerService, EvidenceFound
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, stages_of
@@ -13,7 +13,7 @@ from gnod.protocol import evidence as wire
 from gnod.protocol.base import ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.search.hits import NO_COPIES
-from gnod.search.hybrid.stages import SearchOptions
+from gnod.search.hybrid.stages import HybridSettings
 from gnod.types import format_uri
 
 
@@ -22,7 +22,7 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         if params.fresh:
             call.progress(ProgressValue(stage="syncing", done=0))
         request = request_of(params, params.question)._replace(exact=params.exact)
-        options = SearchOptions(
+        options = HybridSettings(
             limit=params.limit,
             min_score=params.min_score,
             expand=params.expand,
@@ -56,7 +56,7 @@ def _result(found: EvidenceFound, params: wire.EvidenceParams) -> wire.EvidenceR
     )
 
 
-def _passage(number: int, passage: EvidencePassage, found: EvidenceFound) -> wire.EvidencePassage:
+def _passage(number: int, passage: PassageText, found: EvidenceFound) -> wire.EvidencePassage:
     document = passage.place.document
     return copied(
         wire.EvidencePassage,
@@ -95,7 +95,7 @@ def _place(place: Place) -> dict[str, object]:
     }
 
 
-def _why_empty(evidence: Evidence) -> Literal["nothing_found", "over_budget"] | None:
+def _why_empty(evidence: EvidenceList) -> Literal["nothing_found", "over_budget"] | None:
     if evidence.passages:
         return None
     return "over_budget" if evidence.left_out else "nothing_found"

@@ -9,12 +9,12 @@ from msgspec import UNSET, UnsetType
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, iso, location_of, stages_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import copied
-from gnod.search.hits import Hit
-from gnod.search.passages.best_passage import Passage
+from gnod.search.hits import DocumentHit
+from gnod.search.passages.best_passage import ShownPassage
 from gnod.search.related import related_documents
 from gnod.search.request import Results
-from gnod.store.tables.documents import Document
-from gnod.store.tables.records import Definition
+from gnod.store.tables.documents import DocumentRow
+from gnod.store.tables.records import StoredDefinition
 from gnod.types import format_uri, source_line
 
 
@@ -35,7 +35,7 @@ def result_of(results: Results, params: wire.FilterParams) -> wire.SearchResult:
     )
 
 
-def hit_of(rank: int, hit: Hit, params: wire.FilterParams) -> wire.Hit:
+def hit_of(rank: int, hit: DocumentHit, params: wire.FilterParams) -> wire.Hit:
     document, best = hit.document, hit.passages[0]
     passages: list[wire.HitPassage] | UnsetType = UNSET
     if isinstance(params, wire.SearchParams) and params.passages > 1:
@@ -61,7 +61,7 @@ def hit_of(rank: int, hit: Hit, params: wire.FilterParams) -> wire.Hit:
     )
 
 
-def _passage(passage: Passage, document: Document) -> dict[str, object]:
+def _passage(passage: ShownPassage, document: DocumentRow) -> dict[str, object]:
     """Return the fields of a passage, with the lines of the file."""
     return {
         "line": source_line(document.line_map, passage.line),
@@ -72,7 +72,7 @@ def _passage(passage: Passage, document: Document) -> dict[str, object]:
     }
 
 
-def _definition(definition: Definition, document: Document) -> wire.Definition:
+def _definition(definition: StoredDefinition, document: DocumentRow) -> wire.Definition:
     path = definition.path.split(" > ") if definition.path else []
     return copied(
         wire.Definition,

@@ -19,7 +19,7 @@ from gnod.rpc.dispatcher import Call, Handler
 from gnod.store.documents import maintenance
 from gnod.store.health import damage
 from gnod.store.tables import activity
-from gnod.store.tables.egress_journal import Sent
+from gnod.store.tables.egress_journal import SentBytes
 
 _MAX_BUCKETS = 1000
 
@@ -130,7 +130,7 @@ def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 1)
 
 
-def _sent(line: Sent) -> wire.EgressEntry:
+def _sent(line: SentBytes) -> wire.EgressEntry:
     return copied(
         wire.EgressEntry,
         line,

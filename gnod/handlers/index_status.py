@@ -26,10 +26,10 @@ from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
-from gnod.ingest.files.plan import Comparison
+from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Listing, walk
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol import index as wire
 from gnod.protocol.base import copied
 from gnod.protocol.collections import AttachedInfo, PublicationInfo
@@ -41,7 +41,7 @@ from gnod.store.documents import collections, maintenance
 from gnod.store.health.monitor import StorageMonitor
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.tables import counts, documents, failures, scans
-from gnod.store.tables.counts import Counted
+from gnod.store.tables.counts import CollectionCounts
 from gnod.store.tables.egress_journal import EgressJournal
 from gnod.store.tables.records import SKIP_KINDS
 from gnod.store.vectors import vectors
@@ -55,7 +55,7 @@ MAX_WALKED = 20_000
 class IndexServices(NamedTuple):
     """The services that the methods use."""
 
-    places: Places
+    places: IndexPaths
     configuration: Configuration
     database: Database
     storage: StorageMonitor
@@ -103,7 +103,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                     each,
                     # Free the walks in this thread: one may have found a hundred thousand files.
                     _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
-                    counted.get(each.name, Counted()),
+                    counted.get(each.name, CollectionCounts()),
                     kinds.get(each.name, Counter()),
                     covered,
                 ),
@@ -184,7 +184,7 @@ def _small(
 
     def size(each: CollectionConfig) -> int:
         known = services.scheduler.find(each.name)
-        indexed = counted.get(each.name, Counted()).files + kinds.get(each.name, Counter()).total()
+        indexed = counted.get(each.name, CollectionCounts()).files + kinds.get(each.name, Counter()).total()
         return indexed + (known.pending_files if known else 0)
 
     chosen, total = [], 0
@@ -220,7 +220,7 @@ def _compare(
     except CollectionNotFound:  # just added, and not in the database yet
         return _Compared(walked, len(walked.files))
     failed = failures.of_collection(connection, collection_id)
-    found = Comparison(is_steady=known is None or known.is_steady)
+    found = FolderComparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
     return _Compared(walked, len(found.read) - found.again + len(found.plan(walked).remove))
 
@@ -229,7 +229,7 @@ def _collection_status(
     scheduler: SyncScheduler,
     collection: CollectionConfig,
     compared: _Compared,
-    counted: Counted,
+    counted: CollectionCounts,
     kinds: Counter[str],
     covered: vectors.Coverage,
 ) -> wire.CollectionStatus:

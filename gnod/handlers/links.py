@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from gnod.configured.configuration import Configuration
 from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
-from gnod.ingest.links.places import Places
+from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
@@ -23,9 +23,9 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.links import link_names, links
 from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
-from gnod.store.links.links import Meant, StoredLink
+from gnod.store.links.links import LinkedDocument, StoredLink
 from gnod.store.tables import documents, texts
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.types import format_uri, source_line
 
 _AROUND = 160  # characters of the passage on each side
@@ -141,9 +141,9 @@ class _Shown:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._documents: dict[int, Document] = {}
-        self._places: dict[int, Places | None] = {}
-        self._meant: dict[tuple[object, ...], list[Meant]] = {}
+        self._documents: dict[int, DocumentRow] = {}
+        self._places: dict[int, LinkPlaces | None] = {}
+        self._meant: dict[tuple[object, ...], list[LinkedDocument]] = {}
 
     def all(self, found: list[StoredLink]) -> list[wire.DocumentLink]:
         self._load({each.document_id for each in found})
@@ -151,7 +151,7 @@ class _Shown:
         self._load({document.id for each in meant for document in each})
         return [self._link(each, to) for each, to in zip(found, meant, strict=True)]
 
-    def meant(self, stored: StoredLink) -> list[Meant]:
+    def meant(self, stored: StoredLink) -> list[LinkedDocument]:
         link = stored.link
         # A wikilink prefers documents below its own folder.
         folder = self.document(stored.document_id).path.rpartition("/")[0] if link.reach == ALIAS else ""
@@ -160,23 +160,23 @@ class _Shown:
             self._meant[key] = links.meant(self._connection, stored)
         return self._meant[key]
 
-    def document(self, id_: int) -> Document:
+    def document(self, id_: int) -> DocumentRow:
         self._load({id_})
         return self._documents[id_]
 
-    def places(self, document: Document) -> Places | None:
+    def places(self, document: DocumentRow) -> LinkPlaces | None:
         """Return the places of a document; None if its format has others than Markdown's."""
         if document.id not in self._places:
             is_markdown = document.mime == "text/markdown"
             text = documents.markdown(self._connection, document.mirror_hash) if is_markdown else ""
-            self._places[document.id] = Places(text) if is_markdown else None
+            self._places[document.id] = LinkPlaces(text) if is_markdown else None
         return self._places[document.id]
 
     def _load(self, ids: set[int]) -> None:
         if missing := sorted(id_ for id_ in ids if id_ not in self._documents):
             self._documents |= documents.by_ids(self._connection, missing)
 
-    def _link(self, stored: StoredLink, meant: list[Meant]) -> wire.DocumentLink:
+    def _link(self, stored: StoredLink, meant: list[LinkedDocument]) -> wire.DocumentLink:
         document, link = self._documents[stored.document_id], stored.link
         to = self._documents[meant[0].id] if len(meant) == 1 else None
         places = self.places(to) if to and link.fragment else None
@@ -196,7 +196,7 @@ class _Shown:
             has_place=places is None or line is not None,
         )
 
-    def _passage(self, document: Document, start: int, end: int) -> str:
+    def _passage(self, document: DocumentRow, start: int, end: int) -> str:
         """Return the line around a link, or its part near the link."""
         first = max(start - _AROUND, 0)
         text = texts.stretch(self._connection, document.mirror_hash, first, min(end, start + _AROUND) + _AROUND)
@@ -205,7 +205,7 @@ class _Shown:
         return text[begin : stop if stop >= 0 else None].strip()
 
 
-def _state(stored: StoredLink, meant: list[Meant]) -> wire.LinkState:
+def _state(stored: StoredLink, meant: list[LinkedDocument]) -> wire.LinkState:
     if stored.link.reach == EXTERNAL:
         return "external"
     if stored.link.reach == OUTSIDE:
@@ -246,7 +246,7 @@ def _problem(stored: StoredLink) -> str:
     return "no document has this name" if stored.link.reach == ALIAS else "the file does not exist"
 
 
-def _dead(document: Document, stored: StoredLink, problem: str, suggestion: str | None) -> wire.DeadLink:
+def _dead(document: DocumentRow, stored: StoredLink, problem: str, suggestion: str | None) -> wire.DeadLink:
     return wire.DeadLink(
         uri=_uri(document),
         source=document.source,
@@ -257,7 +257,7 @@ def _dead(document: Document, stored: StoredLink, problem: str, suggestion: str 
     )
 
 
-def _is_on_disk(document: Document, stored: StoredLink) -> bool:
+def _is_on_disk(document: DocumentRow, stored: StoredLink) -> bool:
     """Tell whether a link leads to a file, or a folder, that is not in the index: a picture, or what is excluded."""
     written = stored.link.target.partition("#")[0].strip()
     root = os.path.normpath(document.root)
@@ -287,5 +287,5 @@ def _nearest(connection: Connection, stored: StoredLink, *, is_compared: bool) -
     return links.path_named(connection, collection, similar[0]) if similar else None
 
 
-def _uri(document: Document) -> str:
+def _uri(document: DocumentRow) -> str:
     return format_uri(document.collection, document.path)

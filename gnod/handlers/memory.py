@@ -12,12 +12,12 @@ from gnod.errors import InvalidParams
 from gnod.handlers.wire_types import iso
 from gnod.memory import listing
 from gnod.memory.memories import Memories, Proposal
-from gnod.memory.recalling.previews import Preview, preview
+from gnod.memory.recalling.previews import MemoryPreview, preview
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
-from gnod.memory.recalling.recall import Hit, Recalled
+from gnod.memory.recalling.recall import Recalled, RecalledMemory
 from gnod.memory.records import PERSONAL, Memory
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Change, Draft, Stored
+from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler
@@ -26,7 +26,7 @@ from gnod.rpc.dispatcher import Call, Handler
 def handlers(service: MemoryService) -> Mapping[str, Handler]:
     async def store(params: m.MemoryStoreParams, _: Call) -> m.MemoryStoreResult:
         memories = await service.memories()
-        draft = Draft(
+        draft = MemoryDraft(
             params.text,
             params.type,
             params.topics,
@@ -56,7 +56,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return m.MemoryHistoryResult(memories=_records(memories, await memories.history(params.id)))
 
     async def update(params: m.MemoryUpdateParams, _: Call) -> m.MemoryRecord:
-        change = Change(
+        change = MemoryChange(
             params.text,
             params.type,
             params.topics,
@@ -147,7 +147,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
     }
 
 
-def _found(recalled: Recalled, hits: Sequence[Hit], depth: Depth) -> m.MemorySearchResult:
+def _found(recalled: Recalled, hits: Sequence[RecalledMemory], depth: Depth) -> m.MemorySearchResult:
     topics = Counter(topic for hit in hits for topic in hit.memory.topics)
     return m.MemorySearchResult(
         results=[_hit(hit, rank, depth) for rank, hit in enumerate(hits)],
@@ -168,7 +168,7 @@ def _counts(recalled: Recalled, returned: int) -> str:
     return f"Ranked {recalled.ranked:,} of {recalled.found:,} without a reranker, returned {returned:,}"
 
 
-def _hit(hit: Hit, rank: int, depth: Depth) -> m.MemoryFound:
+def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
     memory = hit.memory
     shown = preview(memory.text, hit.score, rank, depth.whole)
     return m.MemoryFound(
@@ -193,7 +193,7 @@ def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True
     return [_record(each, older[each.name], None if whole else preview(each.text, 0.0, 0, 0)) for each in listed]
 
 
-def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.MemoryRecord:
+def _record(memory: Memory, older: list[str], shown: MemoryPreview | None) -> m.MemoryRecord:
     return copied(
         m.MemoryRecord,
         memory,
@@ -208,7 +208,7 @@ def _record(memory: Memory, older: list[str], shown: Preview | None) -> m.Memory
     )
 
 
-def _stored(stored: Stored, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
+def _stored(stored: StoredDraft, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
     return m.MemoryStoreResult(
         id=stored.memory.name, existed=stored.existed, proposals=[_proposal(proposal) for proposal in proposals]
     )
@@ -224,14 +224,14 @@ def _proposal(proposal: Proposal) -> m.MemoryProposal:
     )
 
 
-def _many(stored: Sequence[Stored]) -> m.MemoryManyResult:
+def _many(stored: Sequence[StoredDraft]) -> m.MemoryManyResult:
     return m.MemoryManyResult(memories=[_stored(each) for each in stored])
 
 
-def _draft(at: int, record: m.NewMemory) -> Draft:
+def _draft(at: int, record: m.NewMemory) -> MemoryDraft:
     created_ms = _milliseconds(f"records[{at}].created", record.created)
     updated_ms = _milliseconds(f"records[{at}].updated", record.updated) or created_ms
-    return Draft(
+    return MemoryDraft(
         record.text,
         record.type,
         record.topics,

@@ -12,16 +12,16 @@ from typing import NamedTuple
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import metadata
 from gnod.ingest.links import properties
-from gnod.ingest.links.mentions import Finder, names
+from gnod.ingest.links.mentions import NameFinder, names
 from gnod.protocol import links as wire
 from gnod.search.keyword import expression, lexical
 from gnod.search.query import references
 from gnod.search.query.parsing import Clause
 from gnod.store.connection import Connection
 from gnod.store.links import link_names, mentioning
-from gnod.store.links.mentioning import Candidate
+from gnod.store.links.mentioning import MentionCandidate
 from gnod.store.tables import documents, texts
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.types import format_uri, source_line
 
 # Read this many texts without a mention for one answer, because a name that is only in links may be in all texts.
@@ -43,7 +43,7 @@ def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wir
     document = references.resolve(connection, params.ref).document
     known = _names(connection, document)
     wanted = params.offset + params.limit
-    search = _Search(connection, document, known)
+    search = _MentionSearch(connection, document, known)
     found: list[_Mention] = []
     for mention in search.mentions():
         found.append(mention)
@@ -61,10 +61,10 @@ def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wir
     )
 
 
-class _Search:
+class _MentionSearch:
     """The mentions of one document, found while they are asked for. `is_cut`: there may be more."""
 
-    def __init__(self, connection: Connection, document: Document, known: Sequence[str]) -> None:
+    def __init__(self, connection: Connection, document: DocumentRow, known: Sequence[str]) -> None:
         self._connection = connection
         self._document = document
         self._names = known
@@ -74,7 +74,7 @@ class _Search:
         phrases = _expression(self._connection, self._names)
         if phrases is None:
             return
-        finder, fruitless = Finder(self._names), 0
+        finder, fruitless = NameFinder(self._names), 0
         candidates, self.is_cut = mentioning.candidates(self._connection, self._document.id, phrases)
         for candidate in candidates:
             before = fruitless
@@ -87,7 +87,7 @@ class _Search:
                 return
 
 
-def _names(connection: Connection, document: Document) -> list[str]:
+def _names(connection: Connection, document: DocumentRow) -> list[str]:
     """Return the names of a document, as they are written where that is known."""
     values = metadata(document)
     written = {link_names.key(name): name for name in properties.names(values)}
@@ -109,7 +109,7 @@ def _expression(connection: Connection, known: Sequence[str]) -> str | None:
     return " OR ".join(found) or None
 
 
-def _in_text(connection: Connection, candidate: Candidate, finder: Finder) -> Iterator[_Mention]:
+def _in_text(connection: Connection, candidate: MentionCandidate, finder: NameFinder) -> Iterator[_Mention]:
     links = mentioning.links_in(connection, candidate.id)
     start = line = 0
     for text in texts.parts(connection, candidate.mirror_hash):

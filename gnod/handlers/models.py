@@ -29,7 +29,7 @@ from gnod.models.readability import unread_scripts
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetching import FetchProgress
 from gnod.models.supply.sizing.asking import ask_sizes
-from gnod.models.supply.sizing.messages import Size
+from gnod.models.supply.sizing.messages import DownloadSize
 from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
@@ -226,11 +226,11 @@ def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.M
     return [_with_reading(info, readability) for info in infos]
 
 
-def _with_size(info: wire.ModelInfo, asked: Size | None) -> wire.ModelInfo:
+def _with_size(info: wire.ModelInfo, asked: DownloadSize | None) -> wire.ModelInfo:
     return msgspec.structs.replace(info, **_size(info.uri, asked))
 
 
-def _size(uri: str, asked: Size | None) -> dict[str, Any]:
+def _size(uri: str, asked: DownloadSize | None) -> dict[str, Any]:
     """Return the fields about the download of a model that is not installed."""
     known = catalogue.MODELS.get(uri)
     return {
@@ -240,7 +240,7 @@ def _size(uri: str, asked: Size | None) -> dict[str, Any]:
     }
 
 
-def _rejected(preset: str, why: str, sizes: Mapping[str, Size]) -> wire.RejectedPreset:
+def _rejected(preset: str, why: str, sizes: Mapping[str, DownloadSize]) -> wire.RejectedPreset:
     asked = sizes.get(catalogue.embedder(preset)) if why == "download" else None
     return wire.RejectedPreset(preset=preset, reason=why, problem=asked.problem if asked else None)
 

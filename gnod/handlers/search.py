@@ -14,7 +14,7 @@ from gnod.protocol import search as wire
 from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.rpc.flights import Flights
-from gnod.search.hybrid.stages import OnStage, SearchOptions
+from gnod.search.hybrid.stages import HybridSettings, OnStage
 from gnod.search.request import SearchRequest
 from gnod.search.service import SearchService
 
@@ -37,7 +37,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
         return result_of(await searches.similar(request, params.ref, linked=params.by == "all"), params)
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
-        options = SearchOptions(
+        options = HybridSettings(
             limit=params.limit,
             min_score=params.min_score,
             candidates=params.candidates,

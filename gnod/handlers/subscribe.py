@@ -22,7 +22,7 @@ from gnod.rpc.subscriptions import Subscriptions
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import changes, documents, failures
-from gnod.store.tables.changes import Change, Page, Position
+from gnod.store.tables.changes import ChangePage, IndexChange, Position
 from gnod.types import format_uri
 
 PAGE_PATHS = 500
@@ -42,7 +42,7 @@ def handlers(
         notifications = _notifications(call)
         await configuration.reload()
         configuration.check_known(params.collections)
-        subscription = Subscription(services, params, subscriptions.next_number())
+        subscription = Subscriber(services, params, subscriptions.next_number())
         result = await subscription.begin()
         # Do not await from here on: a request that is cancelled must leave nothing behind.
         notifications.check_task_limit()
@@ -67,7 +67,7 @@ class _Services(NamedTuple):
     backlog: Backlog
 
 
-class Subscription:
+class Subscriber:
     """One subscriber: it has all changes up to a position, and the state that was sent last."""
 
     def __init__(self, services: _Services, params: wire.IndexSubscribeParams, number: int) -> None:
@@ -96,7 +96,7 @@ class Subscription:
     async def next_changes(self, with_state: bool) -> wire.IndexChanged | None:
         """Return the changes since the last ones; a change of state alone only `with_state`."""
 
-        def work(connection: Connection) -> tuple[Page, Freshness]:
+        def work(connection: Connection) -> tuple[ChangePage, Freshness]:
             page = changes.read(connection, self._position, self._collections, PAGE_PATHS)
             return page, freshness_of(self._services.freshness.report(connection, self._collections))
 
@@ -137,16 +137,16 @@ def _notifications(call: Call) -> NotificationSender:
     return call.notifications
 
 
-def _changed(number: int, page: Page, freshness: Freshness, embedding: EmbeddingStatus) -> wire.IndexChanged:
+def _changed(number: int, page: ChangePage, freshness: Freshness, embedding: EmbeddingStatus) -> wire.IndexChanged:
     indexed: list[wire.ChangedDocument] = []
     removed: list[wire.ChangedPath] = []
     failed: list[wire.ChangedFailure] = []
     for change in page.changes:
         uri = format_uri(change.collection, change.path)
         match change:
-            case Change(kind=str()):
+            case IndexChange(kind=str()):
                 failed.append(copied(wire.ChangedFailure, change, uri=uri, message=change.message or ""))
-            case Change(docid=str()):
+            case IndexChange(docid=str()):
                 indexed.append(copied(wire.ChangedDocument, change, uri=uri, title=change.title or ""))
             case _:
                 removed.append(copied(wire.ChangedPath, change, uri=uri))

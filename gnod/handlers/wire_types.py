@@ -11,19 +11,19 @@ import msgspec
 from gnod.config.model import CollectionConfig
 from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.locations import Location
+from gnod.locations import SourceLocation
 from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
 from gnod.protocol.search import DocumentFilters
-from gnod.search.correction.correcting import Correction
+from gnod.search.correction.correcting import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage
 from gnod.search.query.dates import moment
-from gnod.store.tables.copies import Address
-from gnod.store.tables.documents import Document
+from gnod.store.tables.copies import CopyPath
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.filters import Filters
 from gnod.types import format_uri
@@ -42,7 +42,7 @@ class Also(TypedDict, total=False):
     also_left_out: int
 
 
-def corrections_of(corrections: Sequence[Correction]) -> list[wire.Correction]:
+def corrections_of(corrections: Sequence[WordCorrection]) -> list[wire.Correction]:
     return [copied(wire.Correction, correction) for correction in corrections]
 
 
@@ -58,7 +58,7 @@ def iso(seconds: float) -> str:
         return "1970-01-01T00:00:00Z"
 
 
-def entry(document: Document) -> DocumentEntry:
+def entry(document: DocumentRow) -> DocumentEntry:
     return copied(
         DocumentEntry,
         document,
@@ -72,16 +72,16 @@ def also(copies: Copies) -> Also:
     return Also(also=[_copy(each) for each in copies.shown], also_left_out=copies.left_out)
 
 
-def _copy(address: Address) -> wire.Copy:
+def _copy(address: CopyPath) -> wire.Copy:
     return copied(wire.Copy, address, uri=format_uri(address.collection, address.path), source=address.source)
 
 
-def location_of(document: Document, line: int) -> wire.Location | None:
+def location_of(document: DocumentRow, line: int) -> wire.Location | None:
     """Return where a line of the canonical text is in the source; None for sources with lines."""
     return location_to_wire(document.location_of(line))
 
 
-def location_to_wire(found: Location | None) -> wire.Location | None:
+def location_to_wire(found: SourceLocation | None) -> wire.Location | None:
     if found is None:
         return None
     fields = {"row": found.row, found.kind: found.value, "label": found.label, "fragment": found.fragment}
@@ -115,7 +115,7 @@ def collection_info(collection: CollectionConfig, count: int) -> CollectionInfo:
     return copied(CollectionInfo, collection, include=include, exclude=exclude, documents=count)
 
 
-def metadata(document: Document) -> dict[str, object]:
+def metadata(document: DocumentRow) -> dict[str, object]:
     return msgspec.json.decode(document.metadata, type=dict[str, object])
 
 

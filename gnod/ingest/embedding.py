@@ -78,7 +78,7 @@ class EmbeddingRun:
         except RequestFailed as error:
             return await self._halve(group, error)
         by_hash = {
-            chunk.embed_hash: [vectors.Piece(*piece) for piece in pieces]
+            chunk.embed_hash: [vectors.StoredPiece(*piece) for piece in pieces]
             for chunk, pieces in zip(group, result.pieces, strict=True)
         }
         stored = await self._database.write(lambda c: vectors.put(c, self.uri, by_hash))

@@ -20,7 +20,7 @@ from gnod.ingest.text.chunking import cut
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.text.outline import Markup, Outline, outline, title_heading
 from gnod.locations import Locations
-from gnod.store.tables.records import Chunk, FileStat, Prepared
+from gnod.store.tables.records import Chunk, FileStat, PreparedDocument
 from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
@@ -40,7 +40,7 @@ def prepare(
     stat: FileStat | None,
     language: str | None = None,
     title: str | None = None,
-) -> Prepared:
+) -> PreparedDocument:
     """Return the document. `language` and `title` override what the text says."""
     markdown, lost = with_line_map(converted.markdown)
     head = frontmatter.parse(markdown)
@@ -68,7 +68,7 @@ def prepare(
         structure=structure,
         lost=lost if converted.keeps_lines else [],
     )
-    return Prepared(
+    return PreparedDocument(
         source_hash=source_hash,
         stat=stat,
         mime=converted.mime,

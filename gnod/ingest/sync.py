@@ -21,9 +21,9 @@ from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.plan import Comparison, Plan
+from gnod.ingest.files.plan import FolderComparison, ReadingPlan
 from gnod.ingest.files.scope import WHOLE, Scope
-from gnod.ingest.files.walk import Enter, Part, Walk, enter_nothing, root_problem
+from gnod.ingest.files.walk import Enter, Walk, WalkedPart, enter_nothing, root_problem
 from gnod.ingest.member_names import may_have_members
 from gnod.ingest.ocr import readers
 from gnod.ingest.workers.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
@@ -34,7 +34,7 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import documents, failures, scans
-from gnod.store.tables.records import SKIP_KINDS, FileStat, Prepared, Terms
+from gnod.store.tables.records import SKIP_KINDS, FileStat, PreparedDocument, Terms
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
@@ -99,7 +99,7 @@ class SyncReport(NamedTuple):
 class Sync:
     """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
     with the walk when it is complete. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
-    document; the next run drops what an interrupted run leaves. `is_steady`: as in Comparison."""
+    document; the next run drops what an interrupted run leaves. `is_steady`: as in `FolderComparison`."""
 
     collection: CollectionConfig
     _: KW_ONLY
@@ -160,22 +160,22 @@ class Sync:
             took_s=time.monotonic() - started,
         )
 
-    async def _compared(self, walked: Walk) -> Comparison:
+    async def _compared(self, walked: Walk) -> FolderComparison:
         """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
         threads of searches for long."""
-        comparison = Comparison(self.scope.written, self.is_steady)
+        comparison = FolderComparison(self.scope.written, self.is_steady)
         parts = walked.parts()
         while part := await asyncio.to_thread(next, parts, None):
             await self.database.read(partial(self._compare, comparison, part))
         return comparison
 
-    def _compare(self, comparison: Comparison, part: Part, connection: Connection) -> None:
+    def _compare(self, comparison: FolderComparison, part: WalkedPart, connection: Connection) -> None:
         self._id = collections.id_of(connection, self.collection.name)
         known = documents.stats(connection, self._id, part.under)
         failed = failures.of_collection(connection, self._id, part.under)
         comparison.add(part.files, known, failed, time.time())
 
-    def _plan(self, found: Comparison, walked: Walk, connection: Connection) -> tuple[Plan, bool]:
+    def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
         """Return the plan, and whether something was mounted at the root before."""
         plan = found.plan(walked)
         self._counts["unchanged"] = found.unchanged
@@ -186,7 +186,7 @@ class Sync:
         self._members = documents.known_members(connection, self._id, self._known)
         return plan, was_mounted
 
-    async def _apply(self, plan: Plan, walked: Walk) -> None:
+    async def _apply(self, plan: ReadingPlan, walked: Walk) -> None:
         # Removed files must not be found while many new files are read, but moved content must keep its vectors until
         # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
         # first sync drops them.
@@ -215,7 +215,7 @@ class Sync:
             await self.database.write(lambda connection: writing.drop_orphans(connection, left))
             self.left.clear()
 
-    async def _remove(self, plan: Plan, walked: Walk) -> None:
+    async def _remove(self, plan: ReadingPlan, walked: Walk) -> None:
         # Remove them in parts: a transaction over a million documents takes minutes, and delays other writes and the
         # end of the daemon. After an interruption, the next run removes the rest.
         for start in range(0, len(plan.remove), BATCH_REMOVED):
@@ -228,7 +228,7 @@ class Sync:
         failures.forget(connection, self._id, paths)
         return writing.remove(connection, self._id, paths, now=time.time(), left=self.left)
 
-    def _note(self, plan: Plan, walked: Walk, connection: Connection) -> None:
+    def _note(self, plan: ReadingPlan, walked: Walk, connection: Connection) -> None:
         """Store what the walk itself found."""
         now = time.time()
         failures.forget(connection, self._id, plan.recovered)
@@ -238,7 +238,7 @@ class Sync:
                 failures.note(connection, self._id, path, stage="walk", kind=kind, message=message, stat=None, now=now)
         collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
 
-    async def _take_empty(self, plan: Plan) -> int:
+    async def _take_empty(self, plan: ReadingPlan) -> int:
         """Record the empty files, which come first, without a worker. Returns how many there are."""
         empty = list(takewhile(lambda path: not plan.files[path].size, plan.read))
         for start in range(0, len(empty), BATCH_EMPTY):
@@ -291,7 +291,7 @@ class Sync:
         terms: dict[int, Terms] = {}
         for path, outcome in batch:
             match outcome:
-                case Prepared():
+                case PreparedDocument():
                     self._put(connection, path, Container(document=outcome, members=[]), now, terms)
                 case Container():
                     self._put(connection, path, outcome, now, terms)
@@ -317,7 +317,7 @@ class Sync:
             return
         for member, outcome in new.members:
             # A file on disk may have the same path, in a folder whose name ends in "!".
-            if isinstance(outcome, Prepared) and not documents.is_file(connection, self._id, member):
+            if isinstance(outcome, PreparedDocument) and not documents.is_file(connection, self._id, member):
                 writing.put(connection, self._id, member, outcome, now=now, left=self.left, terms=terms, container=path)
         fulltext.store(connection, terms)  # these members may be removed
         kept = [member for member, _ in new.members]
@@ -393,10 +393,10 @@ def _empty(stat: FileStat) -> Failure:
 
 def _size(item: tuple[str, Outcome]) -> int:
     match item[1]:
-        case Prepared(markdown=text):
+        case PreparedDocument(markdown=text):
             return len(text)
         case Container(document=document, members=members):
-            texts = [each.markdown for _, each in members if isinstance(each, Prepared)]
+            texts = [each.markdown for _, each in members if isinstance(each, PreparedDocument)]
             return sum(map(len, (document.markdown, *texts)))
         case _:
             return 0

@@ -16,7 +16,7 @@ _MAX_CHARACTERS = 500_000
 _OPENED_AT_A_TIME = 10
 
 
-class Page(NamedTuple):
+class MemoryPage(NamedTuple):
     """`total`: on all pages. `cursor`: of the next page; None: this is the last. `notes`: about damaged memories."""
 
     memories: list[Memory]
@@ -33,7 +33,7 @@ async def page(
     topics: Sequence[str],
     limit: int,
     cursor: str | None,
-) -> Page:
+) -> MemoryPage:
     """Return up to `limit` memories after the cursor, of any of the namespaces and types (empty: all) and with all of
     the topics. Raises MemoryNotFound for a namespace, InvalidName for a type, InvalidParams for a cursor."""
     chosen = {checked_type(name) for name in types}
@@ -56,7 +56,7 @@ async def page(
         done += len(batch)
     is_last = done == len(left)
     damage = memories.damage_note(taken[:done])
-    return Page(listed, len(places), None if is_last else _cursor(left[done - 1]), [damage] if damage else [])
+    return MemoryPage(listed, len(places), None if is_last else _cursor(left[done - 1]), [damage] if damage else [])
 
 
 def _cursor(place: tuple[int, int]) -> str:

@@ -20,12 +20,20 @@ from gnod.memory.recalling.keywords import folded, topic_words
 from gnod.memory.records import PERSONAL, Body, Memory
 from gnod.memory.resident import OwnedVector, Resident
 from gnod.memory.suggestions import suggest
-from gnod.memory.transactions import Change, Draft, Embedded, Stored, Transactions, Written, memory_of
+from gnod.memory.transactions import (
+    EmbeddedTexts,
+    MemoryChange,
+    MemoryDraft,
+    StoredDraft,
+    Transactions,
+    WrittenMemories,
+    memory_of,
+)
 from gnod.memory_types import checked_type, is_done
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
-from gnod.store.memory.memories import Row
+from gnod.store.memory.memories import MemoryRow
 
 MAX_NAMESPACE_CHARACTERS = 64
 # Batches are small because a search may have to wait for one.
@@ -51,7 +59,7 @@ class Proposal(NamedTuple):
 class EmbedTexts(Protocol):
     """Embeds with the model at that address; None: the model is missing or fails. `waits`: a request waits for it."""
 
-    def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Awaitable[Embedded | None]: ...
+    def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Awaitable[EmbeddedTexts | None]: ...
 
 
 class Memories:
@@ -108,7 +116,7 @@ class Memories:
             raise MemoryNotFound(f"there is no namespace {unknown!r}; there are: {', '.join(self.namespaces())}")
         return {id_ for id_, name in self._namespaces.items() if name in folded_names}
 
-    async def store(self, drafts: Sequence[Draft]) -> list[Stored]:
+    async def store(self, drafts: Sequence[MemoryDraft]) -> list[StoredDraft]:
         """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName, and MemoryNotFound
         for a memory to supersede."""
         ready = await asyncio.to_thread(lambda: [self._with_suggestions(*checked(draft)) for draft in drafts])
@@ -144,7 +152,7 @@ class Memories:
         ]
         return list(dict.fromkeys([*nearest, *self.resident.topical(lookups, _COMPARED, {row.namespace_id})]))
 
-    async def update(self, name: str, change: Change) -> Memory:
+    async def update(self, name: str, change: MemoryChange) -> Memory:
         """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName, and
         InvalidParams for a topic to remove that it does not have."""
         return await self._complete(self._update_one(name, change))
@@ -162,19 +170,19 @@ class Memories:
         """Remove and overwrite memories, including damaged ones, all or none. Raises MemoryNotFound."""
         await self._complete(self._forget_all(names))
 
-    async def publish(self, names: Sequence[str], namespace: str) -> list[Stored]:
+    async def publish(self, names: Sequence[str], namespace: str) -> list[StoredDraft]:
         """Copy memories into another namespace, which need not exist. Raises MemoryNotFound, InvalidName."""
         memories = await self.retrieve(list(dict.fromkeys(names)))
         stored = await self.store(
             [
-                Draft(m.text, m.type, m.topics, namespace, m.created_ms, when_ms=m.when_ms, suggested=m.suggested)
+                MemoryDraft(m.text, m.type, m.topics, namespace, m.created_ms, when_ms=m.when_ms, suggested=m.suggested)
                 for m in memories
             ]
         )
         copies = {memory.name: copy for memory, copy in zip(memories, stored, strict=True)}
         for memory in memories:
             if newer := copies.get(memory.superseded_by or ""):
-                await self.update(newer.memory.name, Change(supersedes=[copies[memory.name].memory.name]))
+                await self.update(newer.memory.name, MemoryChange(supersedes=[copies[memory.name].memory.name]))
         return [copies[name] for name in names]
 
     def superseded(self, names: Collection[str]) -> dict[str, list[str]]:
@@ -246,7 +254,9 @@ class Memories:
                 opened = await self.open_all([id_ for id_ in batch if id_ not in self.index])
                 await asyncio.to_thread(self.index.put, list(opened.values()))
 
-    async def _store_all(self, ready: Sequence[tuple[Draft, Body]], vectors: Embedded | None) -> list[Stored]:
+    async def _store_all(
+        self, ready: Sequence[tuple[MemoryDraft, Body]], vectors: EmbeddedTexts | None
+    ) -> list[StoredDraft]:
         async with self._changing():
             if vectors is not None and vectors.uri != self.model_uri:  # the model has changed meanwhile
                 vectors = await self._embed([body.text for _, body in ready])
@@ -255,7 +265,7 @@ class Memories:
             await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
         return [each.stored for each in written]
 
-    async def _update_one(self, name: str, change: Change) -> Memory:
+    async def _update_one(self, name: str, change: MemoryChange) -> Memory:
         async with self._changing():
             before = (await self.retrieve([name]))[0]
             self._ids(change.supersedes)
@@ -271,14 +281,14 @@ class Memories:
                 before = written.stored.memory
         return before
 
-    async def _rewrite(self, before: Memory, change: Change) -> Written:
+    async def _rewrite(self, before: Memory, change: MemoryChange) -> WrittenMemories:
         body = self._changed_body(before, change)
         type_ = before.type if change.type is None else checked_type(change.type)
         is_changed = body.text != before.text
         vectors = await self._embed([body.text]) if is_changed else None
         return await self._database.write(partial(self._transactions.update, before, body, type_, vectors, is_changed))
 
-    def _changed_body(self, before: Memory, change: Change) -> Body:
+    def _changed_body(self, before: Memory, change: MemoryChange) -> Body:
         text = before.text if change.text is None else change.text
         topics = before.topics if change.topics is None else change.topics
         suggested = list(before.suggested)
@@ -297,7 +307,7 @@ class Memories:
             [topic for topic in suggested if folded(topic) not in gone],
         )
 
-    def _with_suggestions(self, draft: Draft, body: Body) -> tuple[Draft, Body]:
+    def _with_suggestions(self, draft: MemoryDraft, body: Body) -> tuple[MemoryDraft, Body]:
         suggested = self._suggested(body.text) if draft.suggested is None else draft.suggested
         return draft, records.checked(body.text, body.topics, draft.when_ms, suggested)
 
@@ -322,7 +332,7 @@ class Memories:
             self.damaged.difference_update(ids)
             await self._overwrite()
 
-    async def _put_missing(self, memories: Sequence[Memory], vectors: Embedded) -> None:
+    async def _put_missing(self, memories: Sequence[Memory], vectors: EmbeddedTexts) -> None:
         async with self._changing():
             rows = self.resident.of([memory.id for memory in memories])
             # The model or a text may have changed meanwhile.
@@ -330,11 +340,11 @@ class Memories:
             if vectors.uri != self.model_uri:
                 return
             same = [memories[n] for n in at]
-            of_same = Embedded(vectors.uri, [vectors.vectors[n] for n in at])
+            of_same = EmbeddedTexts(vectors.uri, [vectors.vectors[n] for n in at])
             found = await self._database.write(partial(self._transactions.put_vectors, same, of_same))
             self.resident.put_vectors([memory.id for memory in same], found)
 
-    def _is_still(self, memory: Memory, row: Row | None) -> bool:
+    def _is_still(self, memory: Memory, row: MemoryRow | None) -> bool:
         body = Body(text=memory.text, topics=memory.topics)
         return row is not None and row.fingerprint == records.fingerprint(self.sealer, body)
 
@@ -357,7 +367,7 @@ class Memories:
         with suppress(StorageFailed):
             await self._database.maintain(table.empty_log)
 
-    async def _embed(self, texts: Sequence[str], *, waits: bool = True) -> Embedded | None:
+    async def _embed(self, texts: Sequence[str], *, waits: bool = True) -> EmbeddedTexts | None:
         return await self._embed_texts(self.model_uri, texts, waits=waits) if self.model_uri else None
 
     def _ids(self, names: Sequence[str]) -> list[int]:
@@ -367,7 +377,7 @@ class Memories:
             raise MemoryNotFound(f"there is no memory {', '.join(missing)}", {"missing": missing})
         return [row.id for row in rows if row]
 
-    def _follow(self, written: Sequence[Written]) -> None:
+    def _follow(self, written: Sequence[WrittenMemories]) -> None:
         for each in written:
             self.resident.put(each.row, each.topics)
             self.damaged.discard(each.row.id)
@@ -395,11 +405,11 @@ class Memories:
                 found.append(OwnedVector(id_, memory_id, records.open_vector(self.sealer, names[memory_id], sealed)))
         self.resident.replace_vectors(found)
 
-    def _opened(self, row: Row, sealed: bytes) -> Memory:
+    def _opened(self, row: MemoryRow, sealed: bytes) -> Memory:
         return memory_of(row, self._namespaces[row.namespace_id], records.open_body(self.sealer, row.name, sealed))
 
 
-def checked(draft: Draft) -> tuple[Draft, Body]:
+def checked(draft: MemoryDraft) -> tuple[MemoryDraft, Body]:
     namespace = folded(records.check_unicode(draft.namespace, "the name of a namespace")) or PERSONAL
     if len(namespace) > MAX_NAMESPACE_CHARACTERS:
         raise InvalidName(f"the name of a namespace has at most {MAX_NAMESPACE_CHARACTERS} characters")

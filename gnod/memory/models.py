@@ -9,11 +9,11 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.egress import Purpose
 from gnod.errors import GnoError
 from gnod.memory.records import Vector
-from gnod.memory.transactions import Embedded
+from gnod.memory.transactions import EmbeddedTexts
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import ThroughputEstimate
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
 
@@ -28,37 +28,37 @@ class MemoryModels:
         """Return the address of the model that the configuration asks for."""
         return self._models.uri_for("embed")
 
-    async def embed_texts(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded | None:
+    async def embed_texts(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> EmbeddedTexts | None:
         """Return the vectors of texts; None: the model is missing or fails. `waits`: whether a request waits for it."""
         try:
             if not self._models.is_ready(uri):
                 return None
-            return Embedded(uri, await self._embedder(uri).passages(texts, waits=waits))
+            return EmbeddedTexts(uri, await self._embedder(uri).passages(texts, waits=waits))
         except GnoError as error:
             _log.warning("memory.not_embedded", extra={"fields": {"kind": error.kind}})
             return None
 
-    async def embed_query(self, uri: str | None, query: str) -> Vector | Unavailable:
+    async def embed_query(self, uri: str | None, query: str) -> Vector | UnavailableModel:
         """Return the vector of a query, or why there is none."""
         if uri is None:
-            return Unavailable("no embedding model is configured: set `models.embed` in index.yml")
+            return UnavailableModel("no embedding model is configured: set `models.embed` in index.yml")
         try:
             self._models.require_ready(uri)
             return await self._embedder(uri).query(query)
         except GnoError as error:
-            return Unavailable(error.message)
+            return UnavailableModel(error.message)
 
-    def reranker(self) -> Reranker | Unavailable:
+    def reranker(self) -> Reranker | UnavailableModel:
         """Return the reranker, or why there is none."""
         uri = self._models.usable("rerank")
-        if isinstance(uri, Unavailable):
+        if isinstance(uri, UnavailableModel):
             return uri
         return self._factory.make(Reranker, uri, Purpose("rerank", "memories"))
 
-    def throughput(self, reranker: Reranker | Unavailable) -> ThroughputEstimate:
+    def throughput(self, reranker: Reranker | UnavailableModel) -> ThroughputEstimate:
         """Return the estimate for a reranker, which `learn` improves."""
         return self._throughput.setdefault(
-            "" if isinstance(reranker, Unavailable) else reranker.uri, ThroughputEstimate()
+            "" if isinstance(reranker, UnavailableModel) else reranker.uri, ThroughputEstimate()
         )
 
     def _embedder(self, uri: str) -> Embedder:

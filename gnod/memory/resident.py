@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gnod.memory.records import Vector
 from gnod.search.meaning.vector_matrix import Ids, Matrix
-from gnod.store.memory.memories import Row
+from gnod.store.memory.memories import MemoryRow
 
 
 class OwnedVector(NamedTuple):
@@ -32,7 +32,7 @@ class Resident:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, MemoryRow] = {}
         self._by_name: dict[str, int] = {}
         self._by_topic: dict[bytes, set[int]] = {}
         self._topics_of: dict[int, Sequence[bytes]] = {}
@@ -50,16 +50,16 @@ class Resident:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> MemoryRow | None:
         id_ = self._by_name.get(name)
         return None if id_ is None else self._rows[id_]
 
-    def rows(self, namespaces: Collection[int] | None = None) -> list[Row]:
+    def rows(self, namespaces: Collection[int] | None = None) -> list[MemoryRow]:
         """Return the memories of the namespaces (None: all), in the order in which they were stored."""
         with self._lock:
             return [row for row in self._rows.values() if namespaces is None or row.namespace_id in namespaces]
 
-    def of(self, ids: Collection[int]) -> dict[int, Row]:
+    def of(self, ids: Collection[int]) -> dict[int, MemoryRow]:
         with self._lock:
             return {id_: self._rows[id_] for id_ in ids if id_ in self._rows}
 
@@ -89,7 +89,7 @@ class Resident:
         with self._lock:
             return [id_ for id_ in reversed(self._rows) if id_ not in self._vector_ids]
 
-    def put(self, row: Row, topics: Sequence[bytes]) -> None:
+    def put(self, row: MemoryRow, topics: Sequence[bytes]) -> None:
         with self._lock:
             self._stored = None
             self._forget_topics(row.id)
@@ -99,7 +99,7 @@ class Resident:
             for topic in topics:
                 self._by_topic.setdefault(topic, set()).add(row.id)
 
-    def change(self, row: Row) -> None:
+    def change(self, row: MemoryRow) -> None:
         """Replace a row whose topics stay."""
         with self._lock:
             if row.id in self._rows:

@@ -27,7 +27,7 @@ from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
 from gnod.store.memory import memories as table
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
 
@@ -263,9 +263,9 @@ class MemoryService:
         except Exception:
             _log.exception("memory.not_indexed")
 
-    async def _embed_query(self, memories: Memories, query: str) -> Vector | Unavailable:
+    async def _embed_query(self, memories: Memories, query: str) -> Vector | UnavailableModel:
         vector = await self._models.embed_query(memories.model_uri, query)
-        if not isinstance(vector, Unavailable) and memories.resident.dimensions not in (None, len(vector)):
+        if not isinstance(vector, UnavailableModel) and memories.resident.dimensions not in (None, len(vector)):
             memories.resident.replace_vectors([])  # another model is in the file now: embed again
         return vector
 

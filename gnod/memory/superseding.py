@@ -71,7 +71,7 @@ class _Word(NamedTuple):
         return self.surface[0].isupper() or any(mark in self.surface for mark in "/_.@:")
 
 
-class _Place(NamedTuple):
+class _Difference(NamedTuple):
     """Where the texts differ. `at`: number of common content words before it. `before`: the word before it."""
 
     old: list[_Word]
@@ -176,16 +176,16 @@ def _without_replaced(new: Sequence[_Word], old: Sequence[_Word]) -> list[_Word]
     return kept
 
 
-def _compared(old: Sequence[_Word], new: Sequence[_Word]) -> tuple[list[_Place], list[_Word]]:
+def _compared(old: Sequence[_Word], new: Sequence[_Word]) -> tuple[list[_Difference], list[_Word]]:
     """Return the places where the texts differ, and the content words that they share."""
     matcher = SequenceMatcher(None, [word.form for word in old], [word.form for word in new], autojunk=False)
-    places: list[_Place] = []
+    places: list[_Difference] = []
     common: list[_Word] = []
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
             common += [word for word in new[c:d] if word.is_content]
             continue
-        place = _Place(_content(old[a:b]), _content(new[c:d]), len(common), _form_at(new, c), _at(new, d))
+        place = _Difference(_content(old[a:b]), _content(new[c:d]), len(common), _form_at(new, c), _at(new, d))
         if place.old or place.new:
             places.append(place)
     return places, common
@@ -207,8 +207,8 @@ def _at(part: Sequence[_Word], at: int) -> _Word | None:
 
 
 def _sorted_out(
-    places: Sequence[_Place], old: Sequence[_Word], *, has_changed: bool
-) -> tuple[list[_Place] | None, list[_Place]]:
+    places: Sequence[_Difference], old: Sequence[_Word], *, has_changed: bool
+) -> tuple[list[_Difference] | None, list[_Difference]]:
     """Return the places where a value is replaced, and those where the newer text adds something; None: one where it
     lacks something, or says more than an update says."""
     known = {word.form for word in old}
@@ -235,7 +235,7 @@ def _undated(side: Sequence[_Word]) -> list[_Word]:
 
 
 def _without_replaced_value(
-    subject: str, common: Sequence[_Word], added: Sequence[_Place], *, has_changed: bool, is_negated: bool
+    subject: str, common: Sequence[_Word], added: Sequence[_Difference], *, has_changed: bool, is_negated: bool
 ) -> Difference | None:
     if not added:
         return Difference(subject, "", "") if is_negated and len(common) > 1 else None
@@ -260,7 +260,7 @@ def _mentions(value: Collection[_Word], new: Sequence[_Word]) -> bool:
     return all(word.form in theirs for word in value)
 
 
-def _is_value(place: _Place, common: Sequence[_Word], *, has_role: bool, mentions_old: bool) -> bool:
+def _is_value(place: _Difference, common: Sequence[_Word], *, has_role: bool, mentions_old: bool) -> bool:
     old, new = place.old, place.new
     if place.at == 0:  # this is another subject, unless it is the person of a role
         return mentions_old or (has_role and _are_names(old) and _are_names(new))
@@ -278,16 +278,16 @@ def _at_last(common: Sequence[_Word], at: int) -> str:
     return common[at - 1].form if at else ""
 
 
-def _is_numeric(place: _Place) -> bool:
+def _is_numeric(place: _Difference) -> bool:
     return any(word.is_number for word in [*place.old, *place.new])
 
 
-def _is_version(place: _Place) -> bool:
+def _is_version(place: _Difference) -> bool:
     """Return whether the values are numbers with letters or points, which do not count anything."""
     return all(word.is_number and not word.surface.isdecimal() for word in [*place.old, *place.new])
 
 
-def _is_another_number(place: _Place) -> bool:
+def _is_another_number(place: _Difference) -> bool:
     if len(_numbers(place.old)) != 1 or len(_numbers(place.new)) != 1:
         return False
     old, new = ([word for word in side if not word.is_number] for side in (place.old, place.new))

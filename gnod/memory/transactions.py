@@ -14,19 +14,19 @@ from gnod.memory.resident import OwnedVector
 from gnod.memory_types import DONE, checked_type, is_done
 from gnod.store.connection import Connection
 from gnod.store.memory import memories as table
-from gnod.store.memory.memories import NewRow, Row
+from gnod.store.memory.memories import MemoryRow, NewRow
 
 _NAMESPACE = b"namespace:"
 
 
-class Embedded(NamedTuple):
+class EmbeddedTexts(NamedTuple):
     """The vectors of the pieces of each text, and the address of the model that made them."""
 
     uri: str
     vectors: Sequence[Sequence[Vector]]
 
 
-class Draft(NamedTuple):
+class MemoryDraft(NamedTuple):
     """A memory to store. Times as in Memory; 0: now. `namespace`: empty means the personal one. `supersedes`: names of
     memories. `suggested`: topics; None: take them from the text.
 
@@ -44,7 +44,7 @@ class Draft(NamedTuple):
     suggested: Sequence[str] | None = None
 
 
-class Change(NamedTuple):
+class MemoryChange(NamedTuple):
     """The changes to a memory; None leaves a field unchanged.
 
     `removed_topics`: topics to remove, given or suggested. `removes_when`: remove when it happened.
@@ -66,22 +66,22 @@ class Change(NamedTuple):
         )
 
 
-class Stored(NamedTuple):
+class StoredDraft(NamedTuple):
     """`existed`: the same text was stored before; topics were added, and the type replaced."""
 
     memory: Memory
     existed: bool
 
 
-class Written(NamedTuple):
+class WrittenMemories(NamedTuple):
     """What a transaction wrote, for the resident data. `vectors`: None: unchanged. `linked`: other memories whose type
     or link changed."""
 
-    row: Row
+    row: MemoryRow
     topics: Sequence[bytes]
-    stored: Stored
+    stored: StoredDraft
     vectors: list[OwnedVector] | None
-    linked: Sequence[Row] = ()
+    linked: Sequence[MemoryRow] = ()
 
 
 class Transactions:
@@ -91,17 +91,19 @@ class Transactions:
         self._sealer = sealer
 
     def store(
-        self, ready: Sequence[tuple[Draft, Body]], vectors: Embedded | None, connection: Connection
-    ) -> list[Written]:
+        self, ready: Sequence[tuple[MemoryDraft, Body]], vectors: EmbeddedTexts | None, connection: Connection
+    ) -> list[WrittenMemories]:
         """Store memories. Raises MemoryNotFound for one to supersede."""
         written = []
         for at, (draft, body) in enumerate(ready):
-            of_text = Embedded(vectors.uri, [vectors.vectors[at]]) if vectors else None
+            of_text = EmbeddedTexts(vectors.uri, [vectors.vectors[at]]) if vectors else None
             one = self._store_one(draft, body, of_text, connection)
             written.append(self._supersede(one, draft.supersedes, connection) if draft.supersedes else one)
         return written
 
-    def _store_one(self, draft: Draft, body: Body, vectors: Embedded | None, connection: Connection) -> Written:
+    def _store_one(
+        self, draft: MemoryDraft, body: Body, vectors: EmbeddedTexts | None, connection: Connection
+    ) -> WrittenMemories:
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, draft.namespace, now_ms)
         same = table.find(connection, namespace_id, records.fingerprint(self._sealer, body))
@@ -111,7 +113,7 @@ class Transactions:
             if draft.updated_ms and draft.updated_ms <= row.updated_ms:
                 memory = memory_of(row, draft.namespace, before)
                 lookups = records.topic_lookups(self._sealer, before)
-                return Written(row, lookups, Stored(memory, existed=True), None)
+                return WrittenMemories(row, lookups, StoredDraft(memory, existed=True), None)
             when_ms = before.when_ms if body.when_ms is None else body.when_ms
             body = records.checked(body.text, [*before.topics, *body.topics], when_ms, before.suggested)
             updated_ms = draft.updated_ms or now_ms
@@ -126,7 +128,7 @@ class Transactions:
             row = table.insert(connection, new)
         memory = memory_of(row, draft.namespace, body)
         owned = self.put_vectors([memory], vectors, connection) if vectors else None
-        return Written(row, new.topics, Stored(memory, existed=same is not None), owned)
+        return WrittenMemories(row, new.topics, StoredDraft(memory, existed=same is not None), owned)
 
     def _body_or(self, body: Body, name: str, sealed: bytes) -> Body:
         """Return the stored body. A damaged one is replaced by the new one, which has the same text."""
@@ -136,8 +138,14 @@ class Transactions:
             return body
 
     def update(
-        self, before: Memory, body: Body, type_: str, vectors: Embedded | None, is_changed: bool, connection: Connection
-    ) -> Written:
+        self,
+        before: Memory,
+        body: Body,
+        type_: str,
+        vectors: EmbeddedTexts | None,
+        is_changed: bool,
+        connection: Connection,
+    ) -> WrittenMemories:
         """Replace a memory. `is_changed`: its text is another."""
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, before.namespace, now_ms)
@@ -150,17 +158,19 @@ class Transactions:
         memory = memory_of(row, before.namespace, body)
         owned = None
         if is_changed:  # remove the vectors of the old text, even if there are no new ones
-            owned = self.put_vectors([memory], vectors or Embedded("", [[]]), connection)
-        return Written(row, new.topics, Stored(memory, existed=True), owned)
+            owned = self.put_vectors([memory], vectors or EmbeddedTexts("", [[]]), connection)
+        return WrittenMemories(row, new.topics, StoredDraft(memory, existed=True), owned)
 
-    def link(self, before: Memory, older: Sequence[str], connection: Connection) -> Written:
+    def link(self, before: Memory, older: Sequence[str], connection: Connection) -> WrittenMemories:
         """Let a memory supersede others, and change nothing else of it. Raises MemoryNotFound."""
         (row,) = table.named(connection, [before.name])
         body = Body(text=before.text, topics=before.topics, when_ms=before.when_ms, suggested=list(before.suggested))
         lookups = records.topic_lookups(self._sealer, body)
-        return self._supersede(Written(row, lookups, Stored(before, existed=True), None), older, connection)
+        return self._supersede(
+            WrittenMemories(row, lookups, StoredDraft(before, existed=True), None), older, connection
+        )
 
-    def _supersede(self, written: Written, older: Sequence[str], connection: Connection) -> Written:
+    def _supersede(self, written: WrittenMemories, older: Sequence[str], connection: Connection) -> WrittenMemories:
         """Mark the older memories as done, with links. The newer one is current: a link of its own would close a
         circle."""
         row, memory = written.row, written.stored.memory
@@ -178,7 +188,9 @@ class Transactions:
             linked.append(table.supersede(connection, each, type_, changed_ms, row.name))
         return written._replace(row=row, stored=written.stored._replace(memory=memory), linked=linked)
 
-    def put_vectors(self, memories: Sequence[Memory], vectors: Embedded, connection: Connection) -> list[OwnedVector]:
+    def put_vectors(
+        self, memories: Sequence[Memory], vectors: EmbeddedTexts, connection: Connection
+    ) -> list[OwnedVector]:
         owned = []
         for memory, of_text in zip(memories, vectors.vectors, strict=True):
             sealed = [records.seal_vector(self._sealer, memory.name, vector) for vector in of_text]
@@ -215,7 +227,7 @@ def _linked(new: NewRow, superseded_by: str | None) -> NewRow:
     return new._replace(superseded_by=superseded_by if is_done(new.type) else None)
 
 
-def memory_of(row: Row, namespace: str, body: Body) -> Memory:
+def memory_of(row: MemoryRow, namespace: str, body: Body) -> Memory:
     return Memory(
         id=row.id,
         name=row.name,

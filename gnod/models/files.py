@@ -43,7 +43,7 @@ class Installed(NamedTuple):
     profile: Profile | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The content of `model.json`. `source`: where the file came from, in words."""
 
     uri: str
@@ -89,7 +89,7 @@ class ModelFiles:
         """Move a checked file to its place and record it. An older file stays readable for those who have it open.
         Raises StorageFailed."""
         path = self._folder(uris.parse(uri)) / MODEL
-        record = Record(
+        record = ModelRecord(
             uri=str(uris.parse(uri)),
             bytes=staged.stat().st_size,
             sha256=sha256,
@@ -140,7 +140,7 @@ class ModelFiles:
 def _installed(folder: Path, uri: str | None) -> Installed | None:
     """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
     try:
-        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
         parsed = uris.parse(record.uri)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None

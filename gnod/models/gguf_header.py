@@ -24,7 +24,7 @@ _MAX_DIMENSIONS = 8
 _MAX_NESTING = 4
 
 
-class Tensor(NamedTuple):
+class TensorHeader(NamedTuple):
     """`kind`: GGML's number of the data type. `offset`: from the start of all data."""
 
     elements: int
@@ -32,21 +32,21 @@ class Tensor(NamedTuple):
     offset: int
 
 
-class Header(NamedTuple):
+class GgufHeader(NamedTuple):
     """`data_start`: where the tensors' data begin. `parts`: of the whole model."""
 
     data_start: int
     parts: int
-    tensors: list[Tensor]
+    tensors: list[TensorHeader]
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path) -> GgufHeader:
     """Return what the header says. Raises OSError, and ValueError for a file that is damaged or no GGUF file."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[: len(MAGIC)] != MAGIC:
             raise ValueError("it is not a GGUF file")
         try:
-            return _Reader(data).read()
+            return _HeaderReader(data).read()
         except (struct.error, IndexError) as error:
             raise ValueError(str(error)) from None
 
@@ -67,7 +67,7 @@ def _parameters(path: Path, _size: int, _modified_ns: int) -> int:
     return sum(tensor.elements for tensor in read_header(path).tensors)
 
 
-class _Reader:
+class _HeaderReader:
     """Reads the part before the tensors' data. Raises struct.error, IndexError or ValueError."""
 
     def __init__(self, data: mmap.mmap) -> None:
@@ -76,7 +76,7 @@ class _Reader:
         self._alignment = 32
         self._parts = 1
 
-    def read(self) -> Header:
+    def read(self) -> GgufHeader:
         version = self._number("<I")
         if version not in _VERSIONS:
             raise ValueError(f"unknown version {version} of the format")
@@ -84,7 +84,7 @@ class _Reader:
         for _ in range(entries):
             self._entry()
         found = [self._tensor() for _ in range(tensors)]
-        return Header(-(-self._at // self._alignment) * self._alignment, self._parts, found)
+        return GgufHeader(-(-self._at // self._alignment) * self._alignment, self._parts, found)
 
     def _entry(self) -> None:
         key, kind = self._text(), self._number("<I")
@@ -114,7 +114,7 @@ class _Reader:
         else:
             raise ValueError(f"unknown type of value {kind}")
 
-    def _tensor(self) -> Tensor:
+    def _tensor(self) -> TensorHeader:
         self._text()
         dimensions = self._number("<I")
         if dimensions > _MAX_DIMENSIONS:
@@ -122,7 +122,7 @@ class _Reader:
         elements = 1
         for _ in range(dimensions):
             elements *= self._number("<Q")
-        return Tensor(elements, self._number("<I"), self._number("<Q"))
+        return TensorHeader(elements, self._number("<I"), self._number("<Q"))
 
     def _number(self, layout: str) -> int:
         value: int = struct.unpack_from(layout, self._data, self._at)[0]

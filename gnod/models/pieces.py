@@ -16,30 +16,30 @@ _BOUNDARIES = tuple(
 _SHORTEST = 0.5
 
 
-class Span(NamedTuple):
+class PieceSpan(NamedTuple):
     """`text[start:end]`."""
 
     start: int
     end: int
 
 
-def cut(text: str, limit: int | None) -> list[Span]:
+def cut(text: str, limit: int | None) -> list[PieceSpan]:
     """Return the pieces in order: the whole text, in parts of nearly equal length, none over `limit` characters.
 
     >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
     (['One. Two.'], [Span(start=0, end=10), Span(start=10, end=16)])
     """
     if limit is None or len(text) <= limit:
-        return [Span(0, len(text))]
+        return [PieceSpan(0, len(text))]
     spans = []
     start = 0
     while len(text) - start > limit:
         left = len(text) - start
         aim = left / -(-left // limit)
         end = _nearest(text, start + int(aim * _SHORTEST), start + limit, start + int(aim))
-        spans.append(Span(start, end))
+        spans.append(PieceSpan(start, end))
         start = end
-    return [*spans, Span(start, len(text))]
+    return [*spans, PieceSpan(start, len(text))]
 
 
 def _nearest(text: str, low: int, high: int, aim: int) -> int:

@@ -36,7 +36,7 @@ _SAMPLE_CHARACTERS = 500
 Vectors = NDArray[np.float32]
 
 
-class Sample(msgspec.Struct, frozen=True):
+class LanguageSample(msgspec.Struct, frozen=True):
     """Parallel texts in all languages: question i asks for statement i."""
 
     statements: list[str]
@@ -90,7 +90,7 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
         return script is None or self.can_read_script(script)
 
 
-Embed = Callable[[Sample], Awaitable[SampleVectors]]
+Embed = Callable[[LanguageSample], Awaitable[SampleVectors]]
 OnProgress = Callable[[int, int], None]
 
 
@@ -141,10 +141,10 @@ def script_of(text: str) -> str | None:
 
 
 @cache
-def samples() -> dict[str, Sample]:
+def samples() -> dict[str, LanguageSample]:
     """Return the sample texts by language."""
     data = resources.files("gnod.models").joinpath("language_samples.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, Sample])
+    return msgspec.json.decode(data, type=dict[str, LanguageSample])
 
 
 @cache
@@ -161,7 +161,7 @@ def _script_of_letter(letter: str) -> str:
 _scripts = Computed(_script_of_letter)
 
 
-def _reading(sample: Sample, vectors: SampleVectors) -> LanguageReading:
+def _reading(sample: LanguageSample, vectors: SampleVectors) -> LanguageReading:
     cosines = vectors.questions @ vectors.statements.T
     right, count = np.diag(cosines), len(cosines)
     wins = int(np.count_nonzero(cosines < right[:, None]) + np.count_nonzero(cosines < right[None, :]))

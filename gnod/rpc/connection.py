@@ -41,7 +41,7 @@ _cancel_params = msgspec.json.Decoder(CancelParams)
 _RESERVED_METHODS = "daemon."
 
 
-class Limits(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: from the first byte of a
     message to its last. Between messages a connection may be idle for ever, but after `idle_s` it is closed when a new
     one needs its place. Beyond `connections`, `reserved` ones may call `daemon.*` only, and are closed after
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
     held_bytes: int = 256 * 1024 * 1024
 
 
-def too_many_connections(limits: Limits) -> Busy:
+def too_many_connections(limits: ConnectionLimits) -> Busy:
     limit = limits.connections
     return Busy(f"{limit} connections are open: close some, or try again later", {"limit": limit})
 
@@ -95,7 +95,7 @@ class _Running:
         return self.task.result()
 
 
-class Connection:
+class RpcConnection:
     """Owns the two ends of one stream until `run` returns."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Connection:
         writer: asyncio.StreamWriter,
         dispatcher: Dispatcher,
         stats: Stats,
-        limits: Limits,
+        limits: ConnectionLimits,
         held_by_all: Callable[[], int] | None = None,
         *,
         is_reserved: bool = False,

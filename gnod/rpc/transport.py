@@ -14,7 +14,7 @@ from gnod.errors import GnoError, IndexReopening, Refused, ShuttingDown
 from gnod.peer import peer_uid
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import encode_error
-from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, Connection, Limits, too_many_connections
+from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, ConnectionLimits, RpcConnection, too_many_connections
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
@@ -34,14 +34,14 @@ class Transport:
         self,
         dispatcher: Dispatcher,
         stats: Stats,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
         allowed_uid: int | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._stats = stats
-        self._limits = limits or Limits()
+        self._limits = limits or ConnectionLimits()
         self._allowed_uid = os.getuid() if allowed_uid is None else allowed_uid
-        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._connections: dict[RpcConnection, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._stopping: GnoError | None = None
 
@@ -113,7 +113,7 @@ class Transport:
             writer.write(encode(encode_error(None, refusal), Framing.LINES))
             writer.close()
             return
-        connection = Connection(
+        connection = RpcConnection(
             *(reader, writer, self._dispatcher, self._stats, self._limits, self._held_bytes), is_reserved=is_reserved
         )
         self._stats.connections += 1
@@ -126,7 +126,7 @@ class Transport:
     def _held_bytes(self) -> int:
         return sum(connection.held_bytes() for connection in self._connections)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: RpcConnection) -> None:
         del self._connections[connection]
         self._stats.connections -= 1
 

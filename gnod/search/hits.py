@@ -13,20 +13,20 @@ from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
-from gnod.search.keyword.marks import Finder
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import anchors, several_passages
-from gnod.search.passages.anchors import Wanted
-from gnod.search.passages.best_passage import Passage, best_passage, best_passage_in, best_passage_of
+from gnod.search.passages.anchors import AnchorTerms
+from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_in, best_passage_of
 from gnod.search.passages.code_passages import best_in_definition
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection, by_id
 from gnod.store.tables import copies, definitions, documents, shown, texts
-from gnod.store.tables.copies import Address
-from gnod.store.tables.documents import Document
+from gnod.store.tables.copies import CopyPath
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.records import Definition
+from gnod.store.tables.records import StoredDefinition
 
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
@@ -36,24 +36,24 @@ MAX_COPIES = 10
 class Copies(NamedTuple):
     """Other files with the same bytes as a document, at most MAX_COPIES, and how many more there are."""
 
-    shown: list[Address]
+    shown: list[CopyPath]
     left_out: int
 
 
 NO_COPIES = Copies([], 0)
 
 
-class Hit(NamedTuple):
+class DocumentHit(NamedTuple):
     """A document in the results. `passages`: best first; lines are those of the canonical text. `definition`: the
     innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for."""
 
-    document: Document
+    document: DocumentRow
     ranked: RankedDocument
-    passages: list[Passage]
+    passages: list[ShownPassage]
     tags: list[str]
     context: str | None
     copies: Copies
-    definition: Definition | None = None
+    definition: StoredDefinition | None = None
     text: str | None = None
 
 
@@ -85,7 +85,7 @@ def hits_of(
     words: Marked,
     options: HitOptions,
     vectors: QueryVectors | None = None,
-) -> list[Hit]:
+) -> list[DocumentHit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
     that left the index meanwhile are left out. `vectors`: of the query, for further passages. Raises LimitExceeded for
     whole texts that no answer can hold."""
@@ -116,17 +116,19 @@ def _hits_of(
     words: Marked,
     options: HitOptions,
     vectors: QueryVectors | None,
-) -> dict[int, Hit]:
+) -> dict[int, DocumentHit]:
     found = documents.by_ids(connection, ids)
     if not options.passages:
         there = [(ranked[id_], found[id_]) for id_ in ids if id_ in found]
-        return {each.id: Hit(document, each, [], [], None, NO_COPIES) for each, document in there if document.active}
+        return {
+            each.id: DocumentHit(document, each, [], [], None, NO_COPIES) for each, document in there if document.active
+        }
     also = copies_of(connection, found, options.filters, words.expression)
     known = shown.of(connection, found)
     analyzers = anchors.analyzers_of(found, words.analyzers)
-    finders = {id_: Finder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
+    finders = {id_: TermFinder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
     wanted = anchors.wanted(connection, words.expression, found, finders)
-    hits: dict[int, Hit] = {}
+    hits: dict[int, DocumentHit] = {}
     room = MAX_TEXT_CHARACTERS
     for each in (ranked[id_] for id_ in ids):
         document = found.get(each.id)
@@ -143,12 +145,12 @@ def _hits_of(
             *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
             in_definition=in_definition,
         )
-        more: list[Passage] = []
+        more: list[ShownPassage] = []
         if options.passages > 1:
             nearest = vectors if each.span else None
             given = (connection, document, best, wanted[each.id].terms, analyzers[each.id])
             more = several_passages.beside(*given, options.passages - 1, nearest)
-        hits[each.id] = Hit(
+        hits[each.id] = DocumentHit(
             document,
             each,
             [best, *more],
@@ -163,14 +165,14 @@ def _hits_of(
 
 def _passage(
     connection: Connection,
-    document: Document,
+    document: DocumentRow,
     span: Span | None,
-    wanted: Wanted,
+    wanted: AnchorTerms,
     analyzers: Sequence[Analyzer],
-    finder: Finder | None,
+    finder: TermFinder | None,
     *,
     in_definition: bool,
-) -> Passage:
+) -> ShownPassage:
     """Return the best passage, with the lines of the whole text. If the span contains none of the words, its start is
     returned. `finder`: of the whole text; None if that is long. `in_definition`: prefer the best definition."""
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):

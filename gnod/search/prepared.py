@@ -14,9 +14,9 @@ from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.sources import Joined, Source
-from gnod.search.hybrid.stages import Embed, HybridResult, OnStage, SearchDependencies, SearchOptions
+from gnod.search.hybrid.stages import EmbedQueries, HybridResult, HybridSettings, OnStage, SearchDependencies
 from gnod.search.query.parsing import ParsedQuery
-from gnod.search.results import Asked, correct_stage, with_lag
+from gnod.search.results import AskedQuery, correct_stage, with_lag
 from gnod.store.connection import Connection, Read
 
 T = TypeVar("T")
@@ -33,11 +33,11 @@ class QueryModels(Protocol):
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
-    ) -> AbstractAsyncContextManager[Embed]:
+    ) -> AbstractAsyncContextManager[EmbedQueries]:
         """Begin to embed texts that will probably be asked for (gnod.search.hybrid.ahead)."""
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
+        self, read: Read, embed: EmbedQueries, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         """Return what a hybrid query over these collections runs with."""
 
@@ -46,7 +46,7 @@ class Preparation:
     """Corrects the query of a request, once, in the read that needs it first. `written`: the query as it was parsed."""
 
     def __init__(
-        self, corrector: Corrector, asked: Asked, parse: Callable[[str], ParsedQuery], written: ParsedQuery
+        self, corrector: Corrector, asked: AskedQuery, parse: Callable[[str], ParsedQuery], written: ParsedQuery
     ) -> None:
         self.corrected = Corrected(asked.query.text)
         self.stages: list[Stage] = []
@@ -77,10 +77,10 @@ class Preparation:
 class PreparedQuery:
     """A question in one snapshot of the index."""
 
-    asked: Asked
+    asked: AskedQuery
     read: Read
     shared: Joined
-    embed: Embed
+    embed: EmbedQueries
     models: QueryModels
     preparation: Preparation
 
@@ -93,14 +93,14 @@ class PreparedQuery:
         """Return the question with its corrections."""
         return self.corrected.text
 
-    async def find(self, options: SearchOptions) -> HybridResult:
+    async def find(self, options: HybridSettings) -> HybridResult:
         """Return the documents for the question."""
         return await self.present(lambda _, found: found, options)
 
     async def present(
         self,
         present: Callable[[Connection, HybridResult], T],
-        options: SearchOptions,
+        options: HybridSettings,
         on_stage: OnStage = lambda _: None,
     ) -> T:
         """See `hybrid.present_search`."""
@@ -121,7 +121,7 @@ class PreparedQuery:
 
 
 def corrected_by(
-    corrector: Corrector, asked: Asked, connection: Connection, *, is_unfinished: bool = False
+    corrector: Corrector, asked: AskedQuery, connection: Connection, *, is_unfinished: bool = False
 ) -> Corrected:
     """Return the query with its corrections, unless it is to be searched as written."""
     text = asked.query.text

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.search.correction.correcting import Correction
+from gnod.search.correction.correcting import WordCorrection
 from gnod.search.fields.facets import Count
-from gnod.search.hits import Hit
+from gnod.search.hits import DocumentHit
 from gnod.search.hybrid.budget import Stage
 from gnod.store.tables.filters import Filters
 
@@ -42,12 +42,12 @@ class Results(NamedTuple):
 
     mode: str
     query: str
-    hits: list[Hit]
+    hits: list[DocumentHit]
     total: int
     took_ms: float
     freshness: FreshnessReport
     stages: Sequence[Stage]
-    corrections: Sequence[Correction] = ()
+    corrections: Sequence[WordCorrection] = ()
     notes: Sequence[str] = ()
     hints: Sequence[str] = ()
     facets: Mapping[str, Sequence[Count]] = {}

@@ -26,7 +26,7 @@ from gnod.store.tables.filters import Filters
 T = TypeVar("T")
 
 
-class Asked(NamedTuple):
+class AskedQuery(NamedTuple):
     """A request, once its fields are read. `query`: without the fields, which are in `filters`. `report`: how current
     the index is. That of a keyword search is data, for any process."""
 
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 class KeywordSearch(NamedTuple):
     """A keyword search as data, parsed. `is_unfinished`: the user still types the last word."""
 
-    asked: Asked
+    asked: AskedQuery
     clauses: list[Clause]
     is_unfinished: bool
     corrected: Corrected
@@ -109,7 +109,7 @@ def keyword_results(
 
 def vector_results(
     connection: Connection,
-    asked: Asked,
+    asked: AskedQuery,
     ranked: list[RankedDocument],
     corrected: Corrected,
     vectors: QueryVectors,
@@ -135,7 +135,7 @@ def _matches(connection: Connection, found: LexicalResult, filters: Filters, mos
     return [*lexical.all_matches(connection, found.expression, filters, most), *found.elsewhere]
 
 
-def listed(connection: Connection, asked: Asked) -> Results:
+def listed(connection: Connection, asked: AskedQuery) -> Results:
     """Return the newest documents that pass the filters, for a query with nothing to rank by."""
     excluded = asked.query.clauses
     newest = listing.newest(connection, excluded, asked.filters, limit=asked.depth)
@@ -151,7 +151,7 @@ def listed(connection: Connection, asked: Asked) -> Results:
     return results_of(connection, asked, found)
 
 
-def results_of(connection: Connection, asked: Asked, found: Found, shared: Joined | None = None) -> Results:
+def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: Joined | None = None) -> Results:
     """Sort what was found, and return it with its hits."""
     request, begun = asked.request, time.perf_counter()
     ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
@@ -184,7 +184,7 @@ def with_lag(report: FreshnessReport, shared: Joined) -> FreshnessReport:
     return report._replace(pending=report.pending + shared.behind)
 
 
-def definitions_first(asked: Asked, connection: Connection, ranked: list[RankedDocument]) -> list[RankedDocument]:
+def definitions_first(asked: AskedQuery, connection: Connection, ranked: list[RankedDocument]) -> list[RankedDocument]:
     """Put the documents that define what `symbol:` asks for before those that use it."""
     if not asked.query.symbols:
         return ranked

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, QuerySyntaxError
-from gnod.freshness.read_your_writes import FreshnessReport, Known, reported
+from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness, reported
 from gnod.search.correction.correcting import Corrected, needs_correction
 from gnod.search.correction.corrector import Corrector
 from gnod.search.fields import reading
@@ -26,7 +26,7 @@ from gnod.search.hits import marked
 from gnod.search.hybrid import joint
 from gnod.search.hybrid.budget import stage
 from gnod.search.hybrid.sources import Joined, Sources
-from gnod.search.hybrid.stages import BUDGET_S, HybridResult, OnStage, SearchOptions, embedded_texts
+from gnod.search.hybrid.stages import BUDGET_S, HybridResult, HybridSettings, OnStage, embedded_texts
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.nearest_documents import Nearest
@@ -37,7 +37,7 @@ from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.related import related_documents
 from gnod.search.request import Results, SearchRequest
 from gnod.search.results import (
-    Asked,
+    AskedQuery,
     Found,
     KeywordSearch,
     correct_stage,
@@ -59,11 +59,11 @@ _SHOWN_CHARS = 60
 T = TypeVar("T")
 
 
-class Freshness(Protocol):
+class FreshnessSource(Protocol):
     """Reports how current the index is, and makes it current."""
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
-    def known(self, collections: list[str]) -> Known: ...
+    def known(self, collections: list[str]) -> KnownFreshness: ...
     def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport: ...
 
 
@@ -74,7 +74,7 @@ class SearchService:
         self,
         configuration: Configuration,
         database: Database,
-        freshness: Freshness,
+        freshness: FreshnessSource,
         models: QueryModels,
         nearest: Nearest,
         corrector: Corrector,
@@ -144,7 +144,7 @@ class SearchService:
             return await shared.read(present)
 
     async def hybrid(
-        self, request: SearchRequest, options: SearchOptions, on_stage: OnStage = lambda _: None
+        self, request: SearchRequest, options: HybridSettings, on_stage: OnStage = lambda _: None
     ) -> Results:
         """Search by keyword and by meaning, in one ranking."""
         asked = await self._asked(request, is_plain=False)
@@ -215,7 +215,7 @@ class SearchService:
 
     async def _asked(
         self, request: SearchRequest, *, among: list[str] | None = None, embedded: bool = True, is_plain: bool = True
-    ) -> Asked:
+    ) -> AskedQuery:
         """Check the filters, sync the collections `among` first if the request wants that, and read the fields.
         `is_plain`: the query cannot be structured."""
         self._configuration.check_known(request.collections)
@@ -229,16 +229,16 @@ class SearchService:
             report = partial(self._freshness.report, collections=request.collections, embedded=True)
         else:
             report = partial(reported, known=self._freshness.known(request.collections))
-        return Asked(request, query, query.within(request.filters), config.contexts, started, report)
+        return AskedQuery(request, query, query.within(request.filters), config.contexts, started, report)
 
     @asynccontextmanager
-    async def _searching(self, asked: Asked) -> AsyncIterator[Joined]:
+    async def _searching(self, asked: AskedQuery) -> AsyncIterator[Joined]:
         async with self._database.snapshot() as read, self._sources.searching(read, asked.filters) as shared:
             yield shared
 
     @asynccontextmanager
     async def _prepared(
-        self, asked: Asked, parse: Callable[[str], ParsedQuery], budget_s: float = BUDGET_S
+        self, asked: AskedQuery, parse: Callable[[str], ParsedQuery], budget_s: float = BUDGET_S
     ) -> AsyncIterator[PreparedQuery]:
         """Yield the query in one snapshot, while its vectors are computed."""
         written = parse(asked.query.text)
@@ -254,7 +254,7 @@ class SearchService:
                 await preparation.unless_known(shared)
             yield PreparedQuery(asked, shared.read, shared, embed, self._models, preparation)
 
-    async def _listed(self, asked: Asked) -> Results:
+    async def _listed(self, asked: AskedQuery) -> Results:
         notes = [_NOT_LISTED] if self._sources.concerns(asked.filters) else []
         return await self._database.read(lambda connection: listed(connection, asked)._replace(notes=notes))
 

@@ -28,13 +28,13 @@ from gnod.search.hybrid.sources import Joined, Listed, Meant
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning.vector_search import Rows
-from gnod.shared.engine import FORMAT, Engine, Header, key_of
-from gnod.shared.reading import Reading, Shared
+from gnod.shared.engine import FORMAT, CollectionHeader, SharedEngine, key_of
+from gnod.shared.reading import Shared, SharedRequest
 from gnod.shared.replica import Replica, number_of
-from gnod.shared.sample import SIZE, Sample
+from gnod.shared.sample import SIZE, DocumentSample
 from gnod.signals import Signal
 from gnod.store.connection import Connection, Other, Read, beside, index_of
-from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
 from gnod.types import SCHEME
 
@@ -53,21 +53,21 @@ _FETCHING = 0.6
 # The text that may follow the path of a document: a line, a page or a heading.
 _PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
 
-Connect = Callable[[str, str], Awaitable[Engine]]
+Connect = Callable[[str, str], Awaitable[SharedEngine]]
 """Returns the engine of an address, for searches in the collection that is called so here. Raises GnoError."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Report(NamedTuple):
+class AttachedReport(NamedTuple):
     """An attached collection as it is now.
 
     `problem`: why it is not searched now; None if it is. `limits`: which parts of it are not searched, and why.
     """
 
     config: AttachedConfig
-    header: Header | None
+    header: CollectionHeader | None
     problem: str | None
     limits: Sequence[str]
 
@@ -114,7 +114,7 @@ class AttachedCollections:
         """Return the model of each attached collection that has vectors which this daemon can compare."""
         return {name: each.shared.uri for name, each in self._open.items() if each.shared and each.shared.uri}
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[AttachedReport]:
         return [self._open[name].report() for name in sorted(self._open)]
 
     @asynccontextmanager
@@ -122,7 +122,9 @@ class AttachedCollections:
         """Yield the sources for a search with these filters. If nothing is attached, `read` is returned unchanged."""
         chosen = [each for name, each in self._open.items() if not filters.collections or name in filters.collections]
         notes: list[str] = []
-        sources = [_Source(each, each.shared, filters, notes) for each in chosen if each.shared and not each.problem]
+        sources = [
+            _AttachedSource(each, each.shared, filters, notes) for each in chosen if each.shared and not each.problem
+        ]
         notes += [each.why for each in chosen if each.problem]
         notes += [limit for source in sources for limit in source.attached.limits]
         if not sources:
@@ -145,7 +147,7 @@ class AttachedCollections:
         """Tell whether a search with these filters is over an attached collection."""
         return any(not filters.collections or name in filters.collections for name in self._open)
 
-    async def look(self, address: str, name: str) -> Header | None:
+    async def look(self, address: str, name: str) -> CollectionHeader | None:
         """Return the header of what is published at an address; None if nothing is. Raises GnoError."""
         engine = await self._connect(address, name)
         try:
@@ -193,7 +195,7 @@ class Attached:
         self._local_model = local_model
         self._beat_s = beat_s
         self._on_change = on_change
-        self._engine: Engine | None = None
+        self._engine: SharedEngine | None = None
         self._sampled = 0
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"gnod-{config.name}")
         self._wake = asyncio.Event()
@@ -204,8 +206,8 @@ class Attached:
     def why(self) -> str:
         return f"{self.config.name} did not answer: {self.problem}; its documents were not searched"
 
-    def report(self) -> Report:
-        return Report(self.config, self.shared.header if self.shared else None, self.problem, self.limits)
+    def report(self) -> AttachedReport:
+        return AttachedReport(self.config, self.shared.header if self.shared else None, self.problem, self.limits)
 
     async def run(self, work: Callable[[], T], limit_s: float) -> T:
         """Run work in a thread. Raises Unreachable after the limit; the thread then ends later."""
@@ -299,7 +301,7 @@ class Attached:
         self.shared.header = header
         await self._note_limits(self.shared, header)
 
-    async def _note_limits(self, shared: Shared, header: Header) -> None:
+    async def _note_limits(self, shared: Shared, header: CollectionHeader) -> None:
         name, limits = self.config.name, []
         shared.reads_words = header.analysis == VERSION
         shared.uri = (
@@ -321,7 +323,7 @@ class Attached:
         self._sampled = documents
 
 
-class _Source:
+class _AttachedSource:
     """One attached collection during one request. It is silent after the first failure."""
 
     def __init__(self, attached: Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
@@ -330,7 +332,7 @@ class _Source:
         self.name = attached.config.name
         self.number = number_of(self.name)
         self._notes = notes
-        self._reading = Reading(shared, filters)
+        self._reading = SharedRequest(shared, filters)
         # Count only the time that this collection takes: a slow one beside it must not use up its budget.
         self._left_s = attached.config.budget_s
         self._is_silent = False
@@ -338,7 +340,7 @@ class _Source:
     def has(self, document_id: int) -> bool:
         return index_of(document_id) == self.number
 
-    async def count(self, terms: Sequence[Term]) -> Counted | None:
+    async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None:
         return await self._run(partial(self._reading.count, terms)) if self.shared.reads_words else None
 
     async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
@@ -394,8 +396,8 @@ def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Sha
         return work(connection)
 
 
-def _sampled(shared: Shared) -> Sample:
+def _sampled(shared: Shared) -> DocumentSample:
     """Return the items in small groups, so that searches can run in between."""
     keys = shared.engine.sample(SIZE / max(shared.header.documents, 1))[: 2 * SIZE]
     parts = (shared.engine.documents(keys[start : start + _SAMPLED]) for start in range(0, len(keys), _SAMPLED))
-    return Sample([document for part in parts for document in part], shared.header.dimensions)
+    return DocumentSample([document for part in parts for document in part], shared.header.dimensions)

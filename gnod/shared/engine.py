@@ -36,7 +36,7 @@ def key_of(path: str) -> Key:
     return hashlib.sha256(path.encode()).hexdigest()[:32]
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class CollectionHeader(msgspec.Struct, frozen=True, kw_only=True):
     """What a shared collection is. `format` of the stored data; `analysis`: the version of the analyser, without which
     keywords mean something else. `model` and `model_hash` of the vectors, `dimensions` of them; None: no vectors.
     `languages` of the documents. `tokens`: the sum of their lengths, in terms of all fields. `average`: the mean
@@ -75,7 +75,7 @@ class Restriction(NamedTuple):
     until: float | None = None
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True):
+class PublishedPiece(msgspec.Struct, frozen=True, array_like=True):
     """A piece of chunk `seq` with its vector (float32, little-endian, of length 1). Offsets and lines are within the
     chunk, as in `content_vectors`; None: to its end."""
 
@@ -104,10 +104,10 @@ class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
     dated: float
     weights: dict[int, float]
     payload: bytes
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PublishedPiece, ...]
 
 
-class Found(NamedTuple):
+class ScoredDocument(NamedTuple):
     """A document, its version, and its score: an inner product of weights, or the cosine of its best piece."""
 
     key: Key
@@ -115,7 +115,7 @@ class Found(NamedTuple):
     score: float
 
 
-class Listed(NamedTuple):
+class SharedListing(NamedTuple):
     """A document in a list."""
 
     key: Key
@@ -124,18 +124,18 @@ class Listed(NamedTuple):
     title: str
 
 
-class Engine(Protocol):
+class SharedEngine(Protocol):
     """One shared collection. `header` returns None if there is none. Reads see at once what a write stored."""
 
-    def header(self) -> Header | None: ...
+    def header(self) -> CollectionHeader | None: ...
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Return in how many documents terms occur; those that occur nowhere are left out."""
 
-    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
         """Return the best documents by the inner product with the query's weights, by `term_id`; best first."""
 
-    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
         """Return the best documents, each by its best piece; best first."""
 
     def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
@@ -144,19 +144,19 @@ class Engine(Protocol):
     def sample(self, share: float) -> list[Key]:
         """Return about this share of the documents, at random: a key is a hash, so those with the least keys."""
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
+    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
         """Return documents whose path has the prefix and is greater than `after`, in the order of their paths."""
 
     def close(self) -> None: ...
 
 
-class WritableEngine(Engine, Protocol):
+class WritableEngine(SharedEngine, Protocol):
     """The additional methods that a publisher needs."""
 
-    def create(self, header: Header) -> None:
+    def create(self, header: CollectionHeader) -> None:
         """Make the collection, if it does not exist, and store the header."""
 
-    def set_header(self, header: Header) -> None: ...
+    def set_header(self, header: CollectionHeader) -> None: ...
 
     def put(self, documents: Sequence[SharedDocument], *, former: Former = "any") -> None:
         """Store documents with their pieces, in place of what was there under their keys. A reader sees each document

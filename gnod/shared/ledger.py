@@ -53,7 +53,7 @@ _SCHEMA = f"""
 Ids = NDArray[np.uint32]
 
 
-class State(msgspec.Struct, kw_only=True):
+class PublishedState(msgspec.Struct, kw_only=True):
     """`publisher`: the name of this publisher. `clock`, `floor`, `vectors`: up to where the changes of the index are
     noted; `is_complete`: all documents were compared since then. `is_alone`: the engine had nothing before, so what the
     ledger does not know is not there; otherwise `is_swept` tells whether what others left there was removed. `model`:
@@ -76,7 +76,7 @@ class State(msgspec.Struct, kw_only=True):
     change: int = 0
 
 
-class Sent(NamedTuple):
+class SentDocument(NamedTuple):
     """A document as the engine has it, or may have it. `is_ours`: it is one of the collection's, not yet removed."""
 
     key: str
@@ -89,7 +89,7 @@ class Sent(NamedTuple):
     is_ours: bool
 
 
-class Entry(NamedTuple):
+class QueuedDocument(NamedTuple):
     """A document to be sent."""
 
     key: str
@@ -122,7 +122,7 @@ class Ledger:
         self.close()
         _unlink(self._path)
         self._connection = self._open()
-        self.state = State(publisher=publisher)
+        self.state = PublishedState(publisher=publisher)
         self.save()
 
     def save(self) -> None:
@@ -166,13 +166,13 @@ class Ledger:
 
     # Documents
 
-    def documents(self, keys: Collection[str]) -> dict[str, Sent]:
+    def documents(self, keys: Collection[str]) -> dict[str, SentDocument]:
         rows = self._connection.execute(
             "SELECT key, version, stamp, length, pieces, average, sent, path IS NOT NULL FROM documents"
             " WHERE key IN (SELECT value FROM json_each(?))",
             (_json(keys),),
         )
-        return {row[0]: Sent(*row[:-2], *map(bool, row[-2:])) for row in rows}
+        return {row[0]: SentDocument(*row[:-2], *map(bool, row[-2:])) for row in rows}
 
     def stamps(self, after: str, until: str | None) -> dict[str, str]:
         """Return the stamps by path, between two paths; "" where the document was not sent completely."""
@@ -210,7 +210,7 @@ class Ledger:
                 "INSERT INTO terms VALUES (?, 0, ?) ON CONFLICT DO UPDATE SET sent = excluded.sent", frequencies
             )
 
-    def begin(self, entries: Sequence[Entry], removed: Collection[str]) -> None:
+    def begin(self, entries: Sequence[QueuedDocument], removed: Collection[str]) -> None:
         """Note what is about to be sent, and what about to be removed, by key."""
         before = self.documents([*(entry.key for entry in entries), *removed])
         with self._connection:
@@ -302,8 +302,8 @@ class Ledger:
     def _save(self) -> None:
         self._connection.execute("UPDATE state SET value = ?", (msgspec.json.encode(self.state).decode(),))
 
-    def _read_state(self) -> State:
-        return msgspec.json.decode(str(self._connection.execute("SELECT value FROM state").get), type=State)
+    def _read_state(self) -> PublishedState:
+        return msgspec.json.decode(str(self._connection.execute("SELECT value FROM state").get), type=PublishedState)
 
     def _open(self) -> apsw.Connection:
         """Open the file; renew one that cannot be used."""
@@ -326,10 +326,12 @@ class Ledger:
             if version == 0:
                 with connection:
                     connection.execute(_SCHEMA)
-                    connection.execute("INSERT INTO state VALUES (?)", (msgspec.json.encode(State()).decode(),))
+                    connection.execute(
+                        "INSERT INTO state VALUES (?)", (msgspec.json.encode(PublishedState()).decode(),)
+                    )
             elif version != _VERSION:
                 raise apsw.CorruptError("it has another version")
-            msgspec.json.decode(str(connection.execute("SELECT value FROM state").get), type=State)
+            msgspec.json.decode(str(connection.execute("SELECT value FROM state").get), type=PublishedState)
         except BaseException:
             connection.close()
             raise

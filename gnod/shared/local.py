@@ -11,21 +11,21 @@ from gnod.ingest.text.canonical import embed_hash
 from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import (
-    Piece,
+    PublishedPiece,
     SharedDocument,
     key_of,
 )
-from gnod.shared.weights import Counts, counts_of, weights_of
+from gnod.shared.weights import TermCounts, counts_of, weights_of
 from gnod.store.connection import Connection
 from gnod.store.links.link_names import ALIAS, PATH, names_of
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
-from gnod.store.tables.records import Chunk, Definition, Link, Prepared
+from gnod.store.tables.documents import DocumentRow
+from gnod.store.tables.records import Chunk, Link, PreparedDocument, StoredDefinition
 
 Row = TypeVar("Row")
 
 
-def prepared_of(connection: Connection, document: Document) -> Prepared:
+def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocument:
     """Return a document of the index as it was stored; without its scans."""
     mirror = document.mirror_hash
     title, markdown = connection.execute("SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)).get
@@ -33,7 +33,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     if stat.mtime_ns < 0:  # the file must be read again
         stat = msgspec.structs.replace(stat, mtime_ns=int(document.dated * 1e9))
     aliases, labels = _names(connection, document)
-    return Prepared(
+    return PreparedDocument(
         source_hash=document.source_hash,
         stat=stat,
         mime=document.mime,
@@ -57,7 +57,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
         terms=terms_of(document.language, document.path, document.title, markdown),
         definitions=_rows(
             connection,
-            Definition,
+            StoredDefinition,
             'SELECT start, "end", first_line, line, end_line, kind, name, path FROM definitions WHERE document_id = ?'
             " ORDER BY seq",
             document.id,
@@ -74,7 +74,7 @@ def prepared_of(connection: Connection, document: Document) -> Prepared:
     )
 
 
-def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tuple[Piece, ...]:
+def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tuple[PublishedPiece, ...]:
     """Return the pieces of a document that have vectors of the model, in order."""
     rows = connection.execute(
         'SELECT k.seq, v.start, v."end", v.line, v.last_line, v.embedding FROM chunks k'
@@ -83,12 +83,12 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tupl
         " ORDER BY k.seq, v.start",
         (mirror_hash, uri),
     )
-    return tuple(Piece(*row) for row in rows)
+    return tuple(PublishedPiece(*row) for row in rows)
 
 
 def shared_document(
-    connection: Connection, document: Document, uri: str | None, average: float
-) -> tuple[SharedDocument, Counts]:
+    connection: Connection, document: DocumentRow, uri: str | None, average: float
+) -> tuple[SharedDocument, TermCounts]:
     """Return a document as it is published, and how often its terms occur."""
     prepared = prepared_of(connection, document)
     counts = counts_of(prepared.terms)
@@ -112,7 +112,7 @@ def shared_document(
     return msgspec.structs.replace(shared, version=_version(shared, counts)), counts
 
 
-def _version(document: SharedDocument, counts: Counts) -> str:
+def _version(document: SharedDocument, counts: TermCounts) -> str:
     """Return a hash of everything. The weights depend on other documents, so they are represented by the counts."""
     fields = msgspec.structs.asdict(document) | {"weights": [counts.ids.tobytes(), counts.columns.tobytes()]}
     return hashlib.sha256(msgspec.msgpack.encode(fields)).hexdigest()[:16]
@@ -122,7 +122,7 @@ def _rows(connection: Connection, kind: type[Row], select: str, of: object) -> l
     return [kind(*row) for row in connection.execute(select, (of,))]
 
 
-def _names(connection: Connection, document: Document) -> tuple[list[str], list[str]]:
+def _names(connection: Connection, document: DocumentRow) -> tuple[list[str], list[str]]:
     """Return the aliases and the labels of a document, in the form in which names are compared."""
     rows = connection.execute("SELECT name, rank FROM names WHERE document_id = ? ORDER BY name", (document.id,))
     found = list(rows)

@@ -10,11 +10,11 @@ import os
 import re
 from collections.abc import Mapping
 
-from gnod.config.shared_addresses import Address, in_brackets
+from gnod.config.shared_addresses import SharedAddress, in_brackets
 from gnod.egress import Egress, Gate, Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, Place
+from gnod.models.remote.addresses import Addresses, EndpointAddress
 from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect, TokenRefused
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.relay import Relay
@@ -24,7 +24,7 @@ SERVICE = "gnod-shared"
 
 
 async def open_engine(
-    address: Address, gate: Gate, purpose: Purpose, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
+    address: SharedAddress, gate: Gate, purpose: Purpose, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
 ) -> MilvusEngine:
     """Return an engine that answered. It sends what the gate lets through at that moment. Raises EgressForbidden,
     DependencyMissing, Unreachable and EngineFailed."""
@@ -41,17 +41,17 @@ async def open_engine(
         return await _opened(Connect(address, relay_to(address, place, gate, purpose), found, timeout_s))
 
 
-def relay_to(address: Address, place: Place, gate: Gate, purpose: Purpose) -> Relay:
+def relay_to(address: SharedAddress, place: EndpointAddress, gate: Gate, purpose: Purpose) -> Relay:
     """Return the way to an engine, at one of its IP addresses that is within the scope now. Raises EgressForbidden."""
     host, scope = _within(address, place, gate.within(str(address), purpose))
 
     def check() -> None:
-        _within(address, Place([(host, scope)], scope), gate.within(str(address), purpose))
+        _within(address, EndpointAddress([(host, scope)], scope), gate.within(str(address), purpose))
 
     return Relay(host, address.port, gate, str(address), purpose, check)
 
 
-async def place_of(address: Address, addresses: Addresses) -> Place:
+async def place_of(address: SharedAddress, addresses: Addresses) -> EndpointAddress:
     """Raises Unreachable for a name without an address."""
     try:
         return await addresses.locate(address.host, address.port)
@@ -60,7 +60,7 @@ async def place_of(address: Address, addresses: Addresses) -> Place:
         raise Unreachable(f"the name {address.host} of {address} has no address", details) from None
 
 
-def variable(address: Address) -> str:
+def variable(address: SharedAddress) -> str:
     """Return the environment variable for the token of a host.
 
     >>> variable(Address("milvus.example.com", 19530, "team", "handbook", True))
@@ -69,16 +69,16 @@ def variable(address: Address) -> str:
     return "GNO_TOKEN_" + re.sub(r"[^A-Z0-9]+", "_", address.host.upper()).strip("_")
 
 
-def account(address: Address) -> str:
+def account(address: SharedAddress) -> str:
     """Return the name of a token in the keyring."""
     return f"{in_brackets(address.host)}:{address.port}"
 
 
-def token_from_environment(address: Address, environment: Mapping[str, str] = os.environ) -> str:
+def token_from_environment(address: SharedAddress, environment: Mapping[str, str] = os.environ) -> str:
     return environment.get(variable(address), "").strip()
 
 
-def remedy(address: Address) -> str:
+def remedy(address: SharedAddress) -> str:
     """Return how to store the token."""
     return (
         f"store it with `keyring set {SERVICE} {account(address)}`, or in {variable(address)} of the daemon;"
@@ -96,7 +96,7 @@ async def _opened(connect: Connect) -> MilvusEngine:
     return engine
 
 
-def _within(address: Address, place: Place, egress: Egress) -> tuple[str, Scope]:
+def _within(address: SharedAddress, place: EndpointAddress, egress: Egress) -> tuple[str, Scope]:
     """Return the IP address to connect to, and where it is. Raises EgressForbidden for an engine beyond the scope, or
     not encrypted where it must be."""
     allowed = [(ip, scope) for ip, scope in place.addresses if egress.allows(scope)]

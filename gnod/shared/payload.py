@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from gnod.errors import EngineFailed
-from gnod.store.tables.records import Chunk, Definition, FileStat, Link, Prepared, Terms
+from gnod.store.tables.records import Chunk, FileStat, Link, PreparedDocument, StoredDefinition, Terms
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdDecompressor, ZstdError, compress
@@ -33,7 +33,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """`prepared` has no terms. `path` is relative to the collection, `container` as in `writing.put`."""
 
     path: str
-    prepared: Prepared
+    prepared: PreparedDocument
     container: str | None = None
 
 
@@ -72,7 +72,7 @@ def _check(payload: Payload) -> None:
     end = len(prepared.markdown)
     if not all(_SHA256.fullmatch(each) for each in (prepared.mirror_hash, *(c.embed_hash for c in prepared.chunks))):
         raise ValueError("a hash is not one of SHA-256")
-    spans: list[Chunk | Definition | Link] = [*prepared.chunks, *prepared.definitions, *prepared.links]
+    spans: list[Chunk | StoredDefinition | Link] = [*prepared.chunks, *prepared.definitions, *prepared.links]
     if any(not 0 <= span.start <= span.end <= end for span in spans):
         raise ValueError("a range is not within its text")
 

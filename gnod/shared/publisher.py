@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeVar
 
 from gnod.config import edit
 from gnod.config import shared_addresses as addresses_of
-from gnod.config.shared_addresses import Address
+from gnod.config.shared_addresses import SharedAddress
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.embedding_models import EmbeddingService
@@ -32,7 +32,7 @@ from gnod.errors import AlreadyPublished, EngineFailed, GnoError, NotPublished
 from gnod.models.remote.addresses import Addresses
 from gnod.shared import models as shared_models
 from gnod.shared import opening
-from gnod.shared.engine import Header
+from gnod.shared.engine import CollectionHeader
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.models import Model
@@ -111,7 +111,7 @@ class PublishingService:
         known = self._invalid | {name: each.state for name, each in self._publications.items()}
         return [known[name] for name in sorted(known)]
 
-    async def look(self, name: str, written: str) -> tuple[Address, Header | None]:
+    async def look(self, name: str, written: str) -> tuple[SharedAddress, CollectionHeader | None]:
         """Return where a collection would be published, and what is there. Changes nothing.
 
         Raises InvalidAddress, EgressForbidden, DependencyMissing, Unreachable, EngineFailed and AlreadyPublished."""
@@ -123,7 +123,7 @@ class PublishingService:
             finally:
                 await asyncio.to_thread(engine.close)
 
-    async def publish(self, name: str, written: str, *, take_over: bool = False) -> Address:
+    async def publish(self, name: str, written: str, *, take_over: bool = False) -> SharedAddress:
         """Publish a collection from now on. Raises as `look` does."""
         address = self._free_address(name, written)
         async with self._lock:
@@ -196,9 +196,9 @@ class PublishingService:
             for publication in self._publications.values():
                 publication.wake()  # the model may have changed
 
-    def _wanted(self) -> dict[str, Address]:
+    def _wanted(self) -> dict[str, SharedAddress]:
         """Return the addresses of the config; invalid ones are kept for `states`."""
-        wanted: dict[str, Address] = {}
+        wanted: dict[str, SharedAddress] = {}
         self._invalid.clear()
         for collection in self._configuration.current.collections:
             if collection.publish is not None:
@@ -211,7 +211,7 @@ class PublishingService:
                     self._invalid[collection.name] = state
         return wanted
 
-    def _free_address(self, name: str, written: str) -> Address:
+    def _free_address(self, name: str, written: str) -> SharedAddress:
         address = addresses_of.parse(written, name)
         self._configuration.collection(name)
         for other, taken in self._wanted().items():
@@ -222,7 +222,7 @@ class PublishingService:
                 raise AlreadyPublished(message, {"address": str(taken)})
         return address
 
-    def _made(self, name: str, address: Address) -> _Publication:
+    def _made(self, name: str, address: SharedAddress) -> _Publication:
         return _Publication(
             name,
             address,
@@ -234,7 +234,7 @@ class PublishingService:
             self.changed,
         )
 
-    async def _open(self, name: str, address: Address) -> MilvusEngine:
+    async def _open(self, name: str, address: SharedAddress) -> MilvusEngine:
         purpose = Purpose("publish", collections=(name,), users=(name,))
         return await opening.open_engine(address, self._egress, purpose, self._addresses, _TIMEOUT_S)
 
@@ -245,7 +245,7 @@ class PublishingService:
         uri = self._embedding.served().get(name)
         return await asyncio.to_thread(shared_models.published, self._models, uri) if uri else None
 
-    async def _drop(self, name: str, address: Address) -> Removed:
+    async def _drop(self, name: str, address: SharedAddress) -> Removed:
         engine = await self._open(name, address)
         try:
             return await asyncio.to_thread(_dropped, engine, address, self._ledger_path(address))
@@ -256,7 +256,7 @@ class PublishingService:
         if publication := self._publications.pop(name, None):
             await publication.close()
 
-    def _ledger_path(self, address: Address) -> Path:
+    def _ledger_path(self, address: SharedAddress) -> Path:
         """Return a path that depends on the address: a collection that was renamed is still the same publication."""
         digest = hashlib.sha256(str(address).encode()).hexdigest()[:12]
         return self._folder / f"{self._database.path.stem.replace('index', 'published', 1)}-{digest}.sqlite"
@@ -272,7 +272,7 @@ class _Publication:
     def __init__(
         self,
         name: str,
-        address: Address,
+        address: SharedAddress,
         egress: Scope,
         ledger: Path,
         database: Database,
@@ -440,7 +440,7 @@ class _Publication:
             self._ledger = None
 
 
-def _dropped(engine: MilvusEngine, address: Address, path: Path) -> Removed:
+def _dropped(engine: MilvusEngine, address: SharedAddress, path: Path) -> Removed:
     """Remove a publication, in a thread."""
     ledger = Ledger(path)
     try:

@@ -18,8 +18,8 @@ import msgspec
 
 from gnod.analysis.terms import VERSION
 from gnod.errors import AlreadyPublished, EngineFailed
-from gnod.shared.engine import FORMAT, Former, Header, SharedDocument, WritableEngine, key_of
-from gnod.shared.ledger import Entry, Ledger, Sent
+from gnod.shared.engine import FORMAT, CollectionHeader, Former, SharedDocument, WritableEngine, key_of
+from gnod.shared.ledger import Ledger, QueuedDocument, SentDocument
 from gnod.shared.local import shared_document
 from gnod.shared.models import Model
 from gnod.shared.weights import WEIGHING
@@ -43,12 +43,12 @@ _HEARTBEAT_S = 55.0
 _DRIFT = 0.05
 
 
-class _Batch(NamedTuple):
+class _PublishedBatch(NamedTuple):
     """`paths`: all that were looked at. `sent`: documents to be sent, with what the ledger notes; `reweighed`: those of
     which only the weights are; `removed`: keys; `restamped`: (key, stamp) of those that are as they were."""
 
     paths: list[str]
-    sent: list[tuple[SharedDocument, Entry]]
+    sent: list[tuple[SharedDocument, QueuedDocument]]
     reweighed: list[SharedDocument]
     removed: list[str]
     restamped: list[tuple[str, str]]
@@ -84,7 +84,7 @@ class Publisher:
         self._take_weighing()
         self._engine.create(self._header(connection))
 
-    def _start_over(self, connection: Connection, header: Header | None) -> None:
+    def _start_over(self, connection: Connection, header: CollectionHeader | None) -> None:
         """Take the engine as it is: whatever it has is compared with the collection."""
         self._ledger.reset()
         state = self._ledger.state
@@ -213,10 +213,10 @@ class Publisher:
 
     # Sending
 
-    def _read(self, connection: Connection, paths: Sequence[str]) -> _Batch:
+    def _read(self, connection: Connection, paths: Sequence[str]) -> _PublishedBatch:
         state = self._ledger.state
         known = self._ledger.documents([key_of(path) for path in paths])
-        batch = _Batch([], [], [], [], [])
+        batch = _PublishedBatch([], [], [], [], [])
         characters = 0
         for path in paths:
             if characters > _CHARACTERS:
@@ -235,13 +235,13 @@ class Publisher:
                 batch.restamped.append((key, stamp))
                 batch.reweighed.extend([shared] if before.average != state.average else [])
                 continue
-            entry = Entry(
+            entry = QueuedDocument(
                 key, path, shared.version, stamp, counts.length, len(shared.pieces), found.language, counts.ids
             )
             batch.sent.append((shared, entry))
         return batch
 
-    def _send(self, batch: _Batch) -> None:
+    def _send(self, batch: _PublishedBatch) -> None:
         self._check_lease()
         ledger = self._ledger
         entries = [entry for _, entry in batch.sent]
@@ -263,7 +263,7 @@ class Publisher:
         sent = [entry.key for entry in entries if entry.path not in failed]
         ledger.confirm(sent, batch.removed, batch.paths, failed)
 
-    def _former(self, known: Sent | None) -> Former:
+    def _former(self, known: SentDocument | None) -> Former:
         """Return what the engine has of a document."""
         if known is not None:
             return "whole" if known.is_sent and known.is_ours else "any"
@@ -328,11 +328,11 @@ class Publisher:
 
     # The header
 
-    def _header(self, connection: Connection) -> Header:
+    def _header(self, connection: Connection) -> CollectionHeader:
         state = self._ledger.state
         model = vector_rows.model(connection, state.model) if state.model else None
         has_vectors = model is not None and model.dimensions is not None
-        return Header(
+        return CollectionHeader(
             format=FORMAT,
             analysis=VERSION,
             model=self._model.name if self._model and has_vectors else None,
@@ -361,7 +361,7 @@ class Publisher:
         return sum(lengths) / max(len(lengths), 1)
 
 
-def refused(header: Header) -> AlreadyPublished:
+def refused(header: CollectionHeader) -> AlreadyPublished:
     """Return the error for a collection that another daemon publishes."""
     ago = max(time.time() - header.published_at, 0)
     return AlreadyPublished(

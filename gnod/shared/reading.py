@@ -22,14 +22,14 @@ from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import candidate_documents, nearest_documents
 from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.nearest_documents import Surveyed
+from gnod.search.meaning.nearest_documents import SurveyedVectors
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.shared.engine import Engine, Found, Header, Key, Restriction, SharedDocument, Vector
+from gnod.shared.engine import CollectionHeader, Key, Restriction, ScoredDocument, SharedDocument, SharedEngine, Vector
 from gnod.shared.replica import Replica
-from gnod.shared.sample import Sample
+from gnod.shared.sample import DocumentSample
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.keyword_index.postings import current_view
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
@@ -46,14 +46,20 @@ class Shared:
     reader has their model. `sample`: None until it is there."""
 
     def __init__(
-        self, engine: Engine, replica: Replica, header: Header, *, reads_words: bool = True, uri: str | None = None
+        self,
+        engine: SharedEngine,
+        replica: Replica,
+        header: CollectionHeader,
+        *,
+        reads_words: bool = True,
+        uri: str | None = None,
     ) -> None:
         self.engine = engine
         self.replica = replica
         self.header = header
         self.reads_words = reads_words
         self.uri = uri
-        self.sample: Sample | None = None
+        self.sample: DocumentSample | None = None
         self._lock = Lock()
         self._frequencies: tuple[int, Cache[str, int]] = (header.change, Cache())
 
@@ -70,7 +76,7 @@ class Shared:
             found |= {term: known.keep(term, counted.get(term, 0)) for term in unknown}
         return found
 
-    def bring(self, found: Sequence[Found], until: float = math.inf) -> dict[Key, int]:
+    def bring(self, found: Sequence[ScoredDocument], until: float = math.inf) -> dict[Key, int]:
         """Get those of the documents that the replica does not have in this version, in their order: the first few,
         and more until `until`. Returns their ids in it."""
         keys = [each.key for each in found]
@@ -104,7 +110,7 @@ class _Asked(NamedTuple):
     terms: Sequence[Weighed]
 
 
-class Reading:
+class SharedRequest:
     """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched; `is_cut` tells
     whether some are missing for that."""
 
@@ -116,14 +122,14 @@ class Reading:
         self._within = _restriction(filters)
         self._asked: list[_Asked] = []
 
-    def count(self, terms: Sequence[Term]) -> Counted:
+    def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts:
         """A phrase of several terms is counted as its rarest one."""
         phrases = {phrase: _terms_of(phrase) for term in terms for phrase in term.phrases}
         known = self._shared.frequencies({term for found in phrases.values() for term in found})
         counted = {
             phrase: max(min(known.get(term, 0) for term in found), 0) for phrase, found in phrases.items() if found
         }
-        return Counted(self._shared.header.documents, counted)
+        return PhraseDocumentCounts(self._shared.header.documents, counted)
 
     def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
         found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
@@ -156,12 +162,12 @@ class Reading:
             ]
         return Meant(surveys, [self._part(*each, ids.values()).scores for each in self._asked])
 
-    def _bring(self, found: Sequence[Found]) -> dict[Key, int]:
+    def _bring(self, found: Sequence[ScoredDocument]) -> dict[Key, int]:
         ids = self._shared.bring(found, self.until)
         self.is_cut |= len(ids) < len(found) and time.monotonic() > self.until
         return ids
 
-    def _find(self, terms: Sequence[Weighed], limit: int) -> list[Found]:
+    def _find(self, terms: Sequence[Weighed], limit: int) -> list[ScoredDocument]:
         weights: dict[int, float] = {}
         for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
             of_phrase = _terms_of(phrase)
@@ -169,7 +175,7 @@ class Reading:
                 weights[id_] = weights.get(id_, 0.0) + weight / len(of_phrase)
         return self._shared.engine.by_words(weights, self._within, limit)[:limit] if weights else []
 
-    def _nearest(self, query: Vector | None, pool: int) -> list[Found]:
+    def _nearest(self, query: Vector | None, pool: int) -> list[ScoredDocument]:
         return [] if query is None else self._shared.engine.nearest(query, self._within, pool)[:pool]
 
     def _part(self, wanted: Expression, terms: Sequence[Weighed], ids: Collection[int]) -> lexical.Part:
@@ -196,15 +202,15 @@ class Reading:
                 weights[id_] = weights.get(id_, 0.0) + weight
         return sample.sums(weights, found, self._shared.header.documents - len(found))
 
-    def _surveyed(self, connection: Connection, query: Vector | None, ids: Collection[int]) -> Surveyed:
+    def _surveyed(self, connection: Connection, query: Vector | None, ids: Collection[int]) -> SurveyedVectors:
         uri = self._shared.uri
         model = vector_rows.model(connection, uri) if uri else None
         if query is None or uri is None or model is None or not ids:
-            return Surveyed([], None)
+            return SurveyedVectors([], None)
         ranking = candidate_documents.of_documents(connection, model.id, query, ids)
         ranked: list[RankedDocument] = candidate_documents.these(connection, ranking, self._among(ids), ids)
         spread = self._spread(query)
-        return Surveyed(ranked, nearest_documents.prominence(spread, ranked), {uri: spread} if spread else {})
+        return SurveyedVectors(ranked, nearest_documents.prominence(spread, ranked), {uri: spread} if spread else {})
 
     def _spread(self, query: Vector) -> Spread | None:
         sample = self._shared.sample

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from gnod.egress import Gate, Passage, Purpose
+from gnod.egress import EgressPass, Gate, Purpose
 from gnod.errors import EgressForbidden
 
 _CONNECT_S = 5.0
@@ -97,7 +97,7 @@ class Relay:
             self._drop(client, server)
 
     def _send(self, client: socket.socket, server: socket.socket) -> None:
-        passage = Passage(self._gate, self._address, self._purpose, requests=0)
+        passage = EgressPass(self._gate, self._address, self._purpose, requests=0)
         while chunk := client.recv(_CHUNK_BYTES):
             self.check()
             passage.note(len(chunk))

@@ -28,7 +28,7 @@ from gnod.store.connection import ID_BITS, Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
-from gnod.store.tables.records import Prepared, Terms
+from gnod.store.tables.records import PreparedDocument, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 
@@ -149,7 +149,7 @@ class Replica:
             self._path.with_name(self._path.name + end).unlink(missing_ok=True)
 
     def _store(
-        self, made: Sequence[tuple[SharedDocument, Payload, Prepared]], uri: str | None, connection: Connection
+        self, made: Sequence[tuple[SharedDocument, Payload, PreparedDocument]], uri: str | None, connection: Connection
     ) -> None:
         collection_id, terms = collections.id_of(connection, self.name), dict[int, Terms]()
         for shared, sent, prepared in made:
@@ -188,7 +188,7 @@ class Replica:
                 self._used.pop(str(key), None)
 
 
-def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, Prepared]:
+def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, PreparedDocument]:
     """Return what a document holds, with its terms, after checks."""
     sent = payload.decode(shared.payload)
     if sent.path != shared.path or shared.key != key_of(sent.path):
@@ -209,10 +209,12 @@ def _is_sound(embedding: bytes, dimensions: int | None) -> bool:
     return bool(np.isfinite(vector).all() and vector.any())
 
 
-def _pieces(shared: SharedDocument, prepared: Prepared) -> Mapping[str, Sequence[vectors.Piece]]:
-    found: dict[str, dict[int, vectors.Piece]] = {}
+def _pieces(shared: SharedDocument, prepared: PreparedDocument) -> Mapping[str, Sequence[vectors.StoredPiece]]:
+    found: dict[str, dict[int, vectors.StoredPiece]] = {}
     for each in shared.pieces:
-        piece = vectors.Piece(np.frombuffer(each.embedding, DTYPE), each.start, each.end, each.line, each.last_line)
+        piece = vectors.StoredPiece(
+            np.frombuffer(each.embedding, DTYPE), each.start, each.end, each.line, each.last_line
+        )
         # Chunks with the same text have the same pieces.
         found.setdefault(prepared.chunks[each.seq].embed_hash, {})[each.start] = piece
     return {embed_hash: list(pieces.values()) for embed_hash, pieces in found.items()}

@@ -23,7 +23,7 @@ _MOST_PIECES = 32
 Floats = NDArray[np.float32]
 
 
-class Sample:
+class DocumentSample:
     """`dimensions` of the vectors; None: there are none."""
 
     def __init__(self, documents: Sequence[SharedDocument], dimensions: int | None) -> None:

@@ -26,7 +26,7 @@ WEIGHING = f"{WEIGHTS} {bm25.K1} {bm25.B}"
 NO_TERM = _IDS
 
 
-class Counts(NamedTuple):
+class TermCounts(NamedTuple):
     """The terms of a document: ids, ascending; how often each occurs in path, title and body, one row for each id; and
     the number of all."""
 
@@ -40,7 +40,7 @@ def term_id(term: str) -> int:
     return _id(term.encode(errors="surrogatepass"))
 
 
-def counts_of(terms: Terms) -> Counts:
+def counts_of(terms: Terms) -> TermCounts:
     """Count the terms of a document. Terms with the same number are one."""
     streams = [tokens(stream) for stream in (terms.filepath, terms.title, terms.body)]
     rows: dict[int, list[int]] = {}
@@ -49,10 +49,10 @@ def counts_of(terms: Terms) -> Counts:
             rows.setdefault(_id(term), [0, 0, 0])[column] += n
     ids = sorted(rows)
     columns = np.array([rows[id_] for id_ in ids], np.uint32).reshape(-1, 3)
-    return Counts(np.array(ids, np.uint32), columns, sum(map(len, streams)))
+    return TermCounts(np.array(ids, np.uint32), columns, sum(map(len, streams)))
 
 
-def weights_of(counts: Counts, average: float, columns: tuple[float, float, float] = WEIGHTS) -> dict[int, float]:
+def weights_of(counts: TermCounts, average: float, columns: tuple[float, float, float] = WEIGHTS) -> dict[int, float]:
     """Return the weight of each term of a document. `average`: the mean length of all documents."""
     frequencies = counts.columns @ np.array(columns)
     weights = bm25.saturated(frequencies, counts.length / max(average, 1.0))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.search.ranking import fusion
-from gnod.search.ranking.fusion import Evidence, Trust
+from gnod.search.ranking.fusion import RetrieverResults, Trust
 
 FACTORS = (0.25, 0.5, 2.0, 4.0, 8.0)
 # Fewer questions prove nothing.
@@ -25,15 +25,15 @@ _CONFIDENCE = 0.99
 _SEED = 20_261_122
 
 
-class Asked(NamedTuple):
+class AskedQuestion(NamedTuple):
     """The results of the retrievers for a question whose answer is document `target`."""
 
     target: int
-    evidence: Sequence[Evidence]
+    evidence: Sequence[RetrieverResults]
     trust: dict[int, Trust]
 
 
-class Chosen(NamedTuple):
+class ChosenFactor(NamedTuple):
     """`factor`: 1 where no other helps. Mean discounted reciprocal ranks of each side, of their fusion `before` and
     `after`, and the confidence interval of the gain of the best other factor."""
 
@@ -46,7 +46,7 @@ class Chosen(NamedTuple):
     high: float
 
 
-def choose(asked: Sequence[Asked]) -> Chosen:
+def choose(asked: Sequence[AskedQuestion]) -> ChosenFactor:
     """Return the factor that helps most; there is at least one question."""
     before = _fused(asked, 1.0)
     gains = {factor: _fused(asked, factor) - before for factor in FACTORS}
@@ -54,7 +54,7 @@ def choose(asked: Sequence[Asked]) -> Chosen:
     helpful = [factor for factor in FACTORS if intervals[factor][0] > 0] if len(asked) >= MIN_QUESTIONS else []
     best = max(helpful or FACTORS, key=lambda factor: gains[factor].mean())
     factor = best if helpful else 1.0
-    return Chosen(
+    return ChosenFactor(
         factor,
         keyword=float(_alone(asked, "lexical").mean()),
         vector=float(_alone(asked, "vector").mean()),
@@ -65,7 +65,7 @@ def choose(asked: Sequence[Asked]) -> Chosen:
     )
 
 
-def _fused(asked: Sequence[Asked], factor: float) -> NDArray[np.float64]:
+def _fused(asked: Sequence[AskedQuestion], factor: float) -> NDArray[np.float64]:
     values = []
     for each in asked:
         known = {id_ for evidence in each.evidence for id_ in evidence.scores}
@@ -76,7 +76,7 @@ def _fused(asked: Sequence[Asked], factor: float) -> NDArray[np.float64]:
     return np.asarray(values)
 
 
-def _alone(asked: Sequence[Asked], retriever: str) -> NDArray[np.float64]:
+def _alone(asked: Sequence[AskedQuestion], retriever: str) -> NDArray[np.float64]:
     values = []
     for each in asked:
         scores = next((evidence.scores for evidence in each.evidence if evidence.retriever == retriever), {})

@@ -39,11 +39,11 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.priors import Prior
-from gnod.store.tables.records import Chunk, Prepared, Terms
+from gnod.store.tables.records import Chunk, PreparedDocument, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
-from gnod.tuning.choice import MIN_QUESTIONS, Asked, choose
-from gnod.tuning.questions import Question, questions
+from gnod.tuning.choice import MIN_QUESTIONS, AskedQuestion, choose
+from gnod.tuning.questions import TitleQuestion, questions
 
 # A larger collection is represented by this many documents, those with the lowest docids: a fixed random sample.
 MAX_DOCUMENTS = 3000
@@ -105,7 +105,7 @@ def remove_left_overs(database: Database) -> None:
 
 async def _ask(
     database: Database, collection: str, embedder: Embedder, prepare: Prepare, on_progress: OnProgress
-) -> list[Asked]:
+) -> list[AskedQuestion]:
     """Return what both retrievers find for questions about a collection; empty if there are too few questions."""
     sources = await _sources(database, collection)
     items, changed = _plan(sources)
@@ -164,10 +164,10 @@ def _chunks(connection: Connection, mirror_hash: str) -> list[Chunk]:
     return [Chunk(*row) for row in rows]
 
 
-def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, Question]]:
+def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, TitleQuestion]]:
     """Return the questions, and for each changed document the question that was removed from it."""
     items: list[_Item] = []
-    changed: dict[str, Question] = {}
+    changed: dict[str, TitleQuestion] = {}
     chunks = 0
     for number, source in enumerate(sources):
         if len(items) >= MAX_QUESTIONS or chunks >= MAX_CHUNKS:
@@ -206,18 +206,18 @@ async def _fill(
     index: Database,
     collection: str,
     sources: Sequence[_Source],
-    changed: Mapping[str, Question],
+    changed: Mapping[str, TitleQuestion],
     prepare: Prepare,
     on_progress: OnProgress,
 ) -> None:
     collection_id = await index.write(partial(_add_collection, collection))
-    batch: list[tuple[str, Prepared]] = []
+    batch: list[tuple[str, PreparedDocument]] = []
     for done, source in enumerate(sources, 1):
         question = changed.get(source.path)
         text, title = (question.markdown, question.title) if question else (source.markdown, source.own_title)
         job = TextJob(text=text, relative_path=source.path, title=title or None, language=source.language)
         outcome = await prepare(job)
-        if isinstance(outcome, Prepared):
+        if isinstance(outcome, PreparedDocument):
             # An unchanged document keeps its chunks, and so its vectors.
             batch.append((source.path, outcome if question else _as_before(outcome, source)))
         if len(batch) >= _BATCH or done == len(sources):
@@ -226,7 +226,7 @@ async def _fill(
         on_progress("reading", done, len(sources))
 
 
-def _as_before(outcome: Prepared, source: _Source) -> Prepared:
+def _as_before(outcome: PreparedDocument, source: _Source) -> PreparedDocument:
     return msgspec.structs.replace(outcome, chunks=source.chunks, own_title=source.own_title)
 
 
@@ -235,7 +235,7 @@ def _add_collection(collection: str, connection: Connection) -> int:
     return collections.id_of(connection, collection)
 
 
-def _store(collection_id: int, batch: list[tuple[str, Prepared]], connection: Connection) -> None:
+def _store(collection_id: int, batch: list[tuple[str, PreparedDocument]], connection: Connection) -> None:
     terms: dict[int, Terms] = {}
     for path, prepared in batch:
         writing.put(connection, collection_id, path, prepared, now=0.0, terms=terms)
@@ -250,16 +250,16 @@ async def _copy_vectors(database: Database, index: Database, sources: Sequence[_
         await index.write(partial(vectors.put, uri=uri, chunks=pieces))
 
 
-def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str, list[vectors.Piece]]:
+def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str, list[vectors.StoredPiece]]:
     rows = connection.execute(
         "SELECT v.embed_hash, v.embedding, v.start, v.end, v.line, v.last_line FROM json_each(?) wanted"
         " CROSS JOIN content_vectors v ON v.embed_hash = wanted.value"
         " WHERE v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
         (msgspec.json.encode(list(hashes)).decode(), uri),
     )
-    found: dict[str, list[vectors.Piece]] = {}
+    found: dict[str, list[vectors.StoredPiece]] = {}
     for embed_hash, embedding, *place in rows:
-        found.setdefault(embed_hash, []).append(vectors.Piece(np.frombuffer(embedding, DTYPE), *place))
+        found.setdefault(embed_hash, []).append(vectors.StoredPiece(np.frombuffer(embedding, DTYPE), *place))
     return found
 
 
@@ -273,10 +273,10 @@ async def _embed(index: Database, embedder: Embedder, collection: str, on_progre
 
 async def _ask_all(
     index: Database, collection: str, embedder: Embedder, items: Sequence[_Item], on_progress: OnProgress
-) -> list[Asked]:
+) -> list[AskedQuestion]:
     nearest, served = Nearest(), {collection: embedder.uri}
     ids = await index.read(lambda connection: {path: id_ for id_, _, path in documents.addresses(connection)})
-    asked: list[Asked] = []
+    asked: list[AskedQuestion] = []
     for done, item in enumerate(items, 1):
         rows = QueryVectors({embedder.uri: await embedder.texts([item.text])}, served)
         if item.path in ids:
@@ -288,9 +288,9 @@ async def _ask_all(
     return asked
 
 
-def _find(nearest: Nearest, text: str, target: int, rows: QueryVectors, connection: Connection) -> Asked:
+def _find(nearest: Nearest, text: str, target: int, rows: QueryVectors, connection: Connection) -> AskedQuestion:
     lines = text_lines(text)
     words = retrieval.survey_words(connection, lines, Filters())
     vector_lines = [line for line in lines if not line.is_lexical]
     found = retrieval.retrieve(connection, nearest, words, vector_lines, rows, Filters())
-    return Asked(target, found.evidence, found.trust)
+    return AskedQuestion(target, found.evidence, found.trust)

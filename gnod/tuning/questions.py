@@ -27,7 +27,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _UNSPACED_CHARACTERS_PER_WORD = 2
 
 
-class Question(NamedTuple):
+class TitleQuestion(NamedTuple):
     """`title` and `markdown`: the document without the text that became the question."""
 
     kind: str
@@ -36,7 +36,7 @@ class Question(NamedTuple):
     markdown: str
 
 
-def questions(title: str, markdown: str) -> list[Question]:
+def questions(title: str, markdown: str) -> list[TitleQuestion]:
     """Return the questions that a document answers, at most one of each kind: docstring, title, heading, sentence."""
     body = frontmatter.parse(markdown).body_start
     found = [*_docstring(title, markdown, body), *_title(title, markdown, body), *_heading(title, markdown, body)]
@@ -44,32 +44,32 @@ def questions(title: str, markdown: str) -> list[Question]:
     return [each for each in found if len(each.markdown) - body >= _MIN_CHARACTERS]
 
 
-def _docstring(title: str, markdown: str, body: int) -> Iterator[Question]:
+def _docstring(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
     match = _DOCSTRING.search(markdown, body)
     text = _first_sentence(match["text"]) if match else ""
     if match and _is_question(text, _MIN_WORDS):
-        yield Question("docstring", text, title, markdown[: match.start("text")] + markdown[match.end("text") :])
+        yield TitleQuestion("docstring", text, title, markdown[: match.start("text")] + markdown[match.end("text") :])
 
 
-def _title(title: str, markdown: str, body: int) -> Iterator[Question]:
+def _title(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
     if _is_question(title, _MIN_WORDS):
         same = re.compile(r"\W+".join(map(re.escape, _WORD.findall(title))), re.IGNORECASE)
-        yield Question("title", title, "", markdown[:body] + same.sub(" ", markdown[body:]))
+        yield TitleQuestion("title", title, "", markdown[:body] + same.sub(" ", markdown[body:]))
 
 
-def _heading(title: str, markdown: str, body: int) -> Iterator[Question]:
+def _heading(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
     for match in _HEADING.finditer(markdown, body):
         if match["text"] != title and _is_question(match["text"], _MIN_WORDS):
-            yield Question("heading", match["text"], title, markdown[: match.start()] + markdown[match.end() :])
+            yield TitleQuestion("heading", match["text"], title, markdown[: match.start()] + markdown[match.end() :])
             return
 
 
-def _sentence(title: str, markdown: str, body: int) -> Iterator[Question]:
+def _sentence(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
     for match in _PARAGRAPH.finditer(markdown, body):
         text = _first_sentence(match["text"])
         rest = match["text"][_length(match["text"], text) :]
         if _is_question(text, _MIN_SENTENCE_WORDS) and rest.strip():
-            yield Question(
+            yield TitleQuestion(
                 "sentence", text, title, markdown[: match.start("text")] + rest + markdown[match.end("text") :]
             )
             return

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.answers import numerals
-from gnod.answers.claims import Evidence, claims
+from gnod.answers.claims import SourceTerms, claims
 
 
 def missing(sentence: str, source: str, language: str = "en", source_language: str | None = None) -> list[str]:
     analyzer = Analyzer(language)
-    evidence = Evidence(source, source_language or language, analyzer)
+    evidence = SourceTerms(source, source_language or language, analyzer)
     return evidence.missing(claims(sentence, analyzer, evidence.capitalised))
 
 
@@ -87,7 +87,7 @@ def test_other_languages() -> None:
 @given(st.text(max_size=60))
 def test_a_text_has_all_that_it_says(text: str) -> None:
     analyzer = Analyzer("en")
-    assert Evidence(text, "en", analyzer).missing(claims(text, analyzer)) == []
+    assert SourceTerms(text, "en", analyzer).missing(claims(text, analyzer)) == []
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gnod.answers import quotes
 from gnod.answers.confidence import NOTHING_FOUND, THRESHOLD, WEIGHTS, Confidence, assess, of_components
-from gnod.answers.quotes import Scored
+from gnod.answers.quotes import ScoredUnit
 from tests.answers.test_quotes import HARBOUR, collected
 from tests.small_index import SmallIndex
 
@@ -25,7 +25,7 @@ NOTES = {
 OTHERS = {f"{n}.md": f"# Other {n}\n\nSomething about subject {n}, and nothing else.\n" for n in range(150)}
 
 
-def ranked(index: SmallIndex, question: str, cosine: float | None = None) -> tuple[list[Scored], float]:
+def ranked(index: SmallIndex, question: str, cosine: float | None = None) -> tuple[list[ScoredUnit], float]:
     """Return the units of all documents and the weight of the question. `cosine`: of the first unit; of others, 0."""
     found = collected(index, question)
     cosines = [None if cosine is None else cosine * (n == 0) for n in range(len(found.candidates))]

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.answers import evidence, packet, structure
-from gnod.answers.evidence import Evidence
-from gnod.answers.packet import Option, Packet, Source
+from gnod.answers.evidence import EvidenceList
+from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quoting import QuoteDependencies
 from gnod.answers.sources import estimated_tokens
 from gnod.answers.structure import Range
@@ -24,7 +24,7 @@ from gnod.search.query.parsing import parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 from tests.search.passages.test_sentences import PIECES
 from tests.small_index import SmallIndex
 
@@ -100,11 +100,11 @@ def test_every_passage_is_a_range_with_its_unit(text: str, max_tokens: int, is_c
 
 
 @st.composite
-def options(draw: st.DrawFn) -> tuple[list[Option], dict[int, Source]]:
+def options(draw: st.DrawFn) -> tuple[list[Option], dict[int, PacketSource]]:
     """Return passages of some texts, as `evidence` makes them, with arbitrary scores."""
     sources, found = {}, []
     for number, text in enumerate(draw(st.lists(TEXTS, min_size=1, max_size=4))):
-        sources[number] = Source(number, text, f"Title {number}")
+        sources[number] = PacketSource(number, text, f"Title {number}")
         cut = units(text)
         for at in range(len(cut)):
             words = draw(st.frozensets(st.integers(0, 2)))
@@ -121,7 +121,7 @@ def _option(document: int, place: Range, score: float, words: frozenset[int]) ->
 
 @given(options(), st.integers(1, 400), st.randoms(use_true_random=False))
 def test_a_packet_keeps_its_promises(
-    given_: tuple[list[Option], dict[int, Source]], max_tokens: int, shuffled: random.Random
+    given_: tuple[list[Option], dict[int, PacketSource]], max_tokens: int, shuffled: random.Random
 ) -> None:
     found, sources = given_
     chosen = packet.choose(found, sources, [0.5, 0.3, 0.2], max_tokens)
@@ -146,13 +146,13 @@ def test_a_packet_keeps_its_promises(
     assert packet.choose(mixed, sources, [0.5, 0.3, 0.2], max_tokens).passages == chosen.passages
 
 
-def texts_of(chosen: Packet, sources: Mapping[int, Source]) -> list[str]:
+def texts_of(chosen: Packet, sources: Mapping[int, PacketSource]) -> list[str]:
     return [sources[each.document].text[each.start : each.end] for each in chosen.passages]
 
 
 def chosen_of(*texts: str, max_tokens: int = 1000, words: Sequence[frozenset[int]] = ()) -> tuple[list[str], Packet]:
     """Choose from documents of one passage each; the first has the best score."""
-    sources = {n: Source(n, text, "") for n, text in enumerate(texts)}
+    sources = {n: PacketSource(n, text, "") for n, text in enumerate(texts)}
     found = [
         Option(n, 0, len(text), "", (0, 0), 1 - n / 100, words[n] if words else frozenset())
         for n, text in enumerate(texts)
@@ -196,7 +196,7 @@ def test_neighbours_become_one_passage_with_one_lead() -> None:
     found = units(PORTS, "en")
     rows = [n for n, unit in enumerate(found) if unit.kind == "row"]
     places = [structure.around(PORTS, found, n) for n in rows]
-    sources = {7: Source(7, PORTS, "Ports")}
+    sources = {7: PacketSource(7, PORTS, "Ports")}
     both = [Option(7, *places[n], 0.9, frozenset()) for n in (1, 0)]
     (one,) = packet.choose(both, sources, [], 1000).passages
     assert PORTS[one.start : one.end] == "| 5432 | database | Anna |\n| 6379 | cache | Bert |"
@@ -205,7 +205,7 @@ def test_neighbours_become_one_passage_with_one_lead() -> None:
     assert (PORTS[slice(*first.lead)], second.lead) == ("| Port | Service | Owner |", (0, 0))
 
 
-def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> Evidence:
+def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> EvidenceList:
     """Gather evidence from all documents of the index, by words alone."""
 
     async def read(work: Callable[[Connection], T]) -> T:
@@ -213,7 +213,7 @@ def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> Eviden
 
     ids = index.database.submit_read(lambda c: sorted(id_ for id_, _, _ in documents.addresses(c))).result()
     ranked = [RankedDocument(id_, 1.0, None, {}) for id_ in ids]
-    dependencies = QuoteDependencies(read, None, {}, Unavailable("none"), ThroughputEstimate())  # type: ignore[arg-type]
+    dependencies = QuoteDependencies(read, None, {}, UnavailableModel("none"), ThroughputEstimate())  # type: ignore[arg-type]
     found = HybridResult(parse_query("x"), ranked, len(ranked), [], None)
     return asyncio.run(evidence.gather(dependencies, question, found, max_tokens=max_tokens))
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.answers import quotes
-from gnod.answers.quotes import Collected, Quote
-from gnod.answers.sources import Floats, Question
+from gnod.answers.quotes import Collected, ScoredQuote
+from gnod.answers.sources import EmbeddedQuestion, Floats
 from gnod.store.connection import Connection
 from tests.answers.test_sources import ANSWER, manual
 from tests.search.passages.test_sentences import PIECES
@@ -28,17 +28,17 @@ HARBOUR = {
 }
 
 
-def collected(index: SmallIndex, question: str, asked: Question | None = None) -> Collected:
+def collected(index: SmallIndex, question: str, asked: EmbeddedQuestion | None = None) -> Collected:
     """Return what is preselected from all documents of the index."""
 
     def work(connection: Connection) -> Collected:
         ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
-        return quotes.collect(connection, asked or Question(question, {}, {}, {}), dict.fromkeys(ids, 1.0))
+        return quotes.collect(connection, asked or EmbeddedQuestion(question, {}, {}, {}), dict.fromkeys(ids, 1.0))
 
     return index.database.submit_read(work).result()
 
 
-def quoted(index: SmallIndex, question: str) -> list[Quote]:
+def quoted(index: SmallIndex, question: str) -> list[ScoredQuote]:
     found = collected(index, question)
     return quotes.choose(quotes.rank(found, [None] * len(found.candidates)))
 
@@ -119,7 +119,9 @@ def test_cosines_are_scaled_by_what_the_model_says_of_nonsense(small_index: Smal
     small_index.embed("file:/m.gguf")
     nonsense = np.ones((4, 8), np.float32) / np.sqrt(np.float32(8))
     vectors: Mapping[str, Floats] = {"file:/m.gguf": nonsense[0]}
-    question = Question("Which days do we deploy?", vectors, {"notes": "file:/m.gguf"}, {"file:/m.gguf": nonsense})
+    question = EmbeddedQuestion(
+        "Which days do we deploy?", vectors, {"notes": "file:/m.gguf"}, {"file:/m.gguf": nonsense}
+    )
     found = collected(small_index, question.text, question)
     assert all(each.uri == "file:/m.gguf" and each.piece is not None for each in found.candidates)
     ranked = quotes.rank(found, [found.base["file:/m.gguf"]] * len(found.candidates))

@@ -11,14 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnod.answers.sources import MAX_SOURCES, NONSENSE, Floats, Question, SourcePassage, estimated_tokens, select
+from gnod.answers.sources import (
+    MAX_SOURCES,
+    NONSENSE,
+    EmbeddedQuestion,
+    Floats,
+    SourcePassage,
+    estimated_tokens,
+    select,
+)
 from gnod.models.files import ModelFiles
 from gnod.models.profiles import EmbeddingText
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
 from gnod.store.connection import Connection
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
 
 ANSWER = "Whoever cuts himself finds bandages and iodine in the yellow cupboard behind the compass room."
@@ -62,7 +70,7 @@ def chosen(
 
     def work(connection: Connection) -> list[SourcePassage]:
         ids = [int(str(row[0])) for row in connection.execute("SELECT id FROM documents WHERE active ORDER BY id")]
-        asked = Question(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
+        asked = EmbeddedQuestion(question, vectors_of or {}, {"notes": served} if served else {}, nonsense or {})
         return select(connection, asked, dict.fromkeys(ids, 1.0), tokens=tokens)
 
     return index.database.submit_read(work).result()
@@ -113,7 +121,9 @@ async def embedded(index: SmallIndex, uri: str, queries: Sequence[str], folder: 
         # All of them would take a minute; those without vectors have their words.
         some = [chunk for n, chunk in enumerate(pending) if ANSWER in chunk.text or n % 10 == 0]
         documents = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in some])
-        made = {c.embed_hash: [Piece(*p) for p in pieces] for c, pieces in zip(some, documents.pieces, strict=True)}
+        made = {
+            c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(some, documents.pieces, strict=True)
+        }
         index.database.submit_write(lambda c: vectors.put(c, uri, made)).result()
         return np.asarray(await embedder.texts(queries))
     finally:

@@ -15,7 +15,7 @@ from gnod.background import throttling
 from gnod.background.embedding_backlog import BacklogState
 from gnod.daemon import composition
 from gnod.daemon.lifecycle import Control
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.rpc.stats import Stats
 from tests.rpc.harness import places_in
 from tests.waiting import until
@@ -155,7 +155,7 @@ async def test_the_backlog_waits_for_disk_space_and_continues_by_itself(
         await served.close()
 
 
-def _places(folder: Path, model: Path, settings: str = "") -> Places:
+def _places(folder: Path, model: Path, settings: str = "") -> IndexPaths:
     places = places_in(folder)
     notes = folder / "notes"
     notes.mkdir()

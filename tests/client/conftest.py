@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from gnoctl.__main__ import run
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from tests.client.fake_daemon import FakeDaemon
 
 
@@ -29,7 +29,7 @@ Spawn = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexPaths]:
     """Folders with short paths: a socket's path may have about a hundred bytes."""
     folder = Path(tempfile.mkdtemp(prefix="gnoctl-", dir="/tmp"))
     monkeypatch.setenv("NO_COLOR", "")  # restored at the end: --no-color sets it
@@ -44,13 +44,13 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
 
 
 @pytest.fixture
-def daemon(places: Places) -> Iterator[FakeDaemon]:
+def daemon(places: IndexPaths) -> Iterator[FakeDaemon]:
     with FakeDaemon(places).serving() as serving:
         yield serving
 
 
 @pytest.fixture
-def gnoctl(places: Places, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
+def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
     """Run a command line in this process."""
 
     def call(*words: str) -> Outcome:
@@ -62,7 +62,7 @@ def gnoctl(places: Places, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
 
 
 @pytest.fixture
-def spawn(places: Places) -> Iterator[Spawn]:
+def spawn(places: IndexPaths) -> Iterator[Spawn]:
     """Run a command line in a process of its own."""
     processes: list[subprocess.Popen[str]] = []
 

@@ -23,7 +23,7 @@ from msgspec import UnsetType
 
 from gnod import __version__
 from gnod.errors import GnoError, MethodNotFound
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import Params, ProgressParams, ProgressValue, Result
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.framing import Framer, Framing, encode
@@ -44,7 +44,7 @@ Answer = Result | GnoError | bytes | None
 
 
 class FakeDaemon:
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: IndexPaths) -> None:
         self.places = places
         self.answers: dict[str, Answer | Callable[[Params], Answer]] = {
             "daemon.status": _status(places),
@@ -139,7 +139,7 @@ class FakeDaemon:
         return DaemonShutdownResult(stopping=True)
 
 
-def _status(places: Places) -> DaemonStatusResult:
+def _status(places: IndexPaths) -> DaemonStatusResult:
     return DaemonStatusResult(
         version=__version__,
         pid=os.getpid(),

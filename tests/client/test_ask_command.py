@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnoctl.printing import text
-from gnoctl.printing.answers import Draft, render
+from gnoctl.printing.answers import DrawnDraft, render
 from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskParams, AskResult
@@ -291,7 +291,7 @@ def test_a_dumb_terminal_gets_the_checked_answer_only(daemon: FakeDaemon) -> Non
 def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    with Draft(Terminal(width=40)) as draft:
+    with DrawnDraft(Terminal(width=40)) as draft:
         for number in range(200):
             draft(ProgressValue(stage="answer", done=0, text=f"Line {number}.\n\n"))
     assert _screen(out.getvalue()) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.collections import CollectionListResult
 from tests.client.conftest import Gnoctl, Spawn
 from tests.client.fake_daemon import FakeDaemon
@@ -24,7 +24,7 @@ def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spa
 
 
 @pytest.mark.slow
-def test_completion_never_starts_a_daemon(places: Places, spawn: Spawn) -> None:
+def test_completion_never_starts_a_daemon(places: IndexPaths, spawn: Spawn) -> None:
     process = spawn(
         _GNOCTL_COMPLETE="complete_bash",
         COMP_WORDS="gnoctl collection remove n",

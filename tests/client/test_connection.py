@@ -19,7 +19,7 @@ from gnod.errors import (
     TimedOut,
     Unavailable,
 )
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.daemon import DaemonStatusResult
 from gnod.protocol.index import IndexSyncParams, IndexSyncResult
@@ -107,7 +107,7 @@ def test_a_silent_daemon_times_out_where_that_is_asked_for(daemon: FakeDaemon) -
         connection.call("search.lexical", SEARCH, SearchResult, timeout_s=0.05)
 
 
-def test_nobody_listens(places: Places) -> None:
+def test_nobody_listens(places: IndexPaths) -> None:
     with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
         connect(places)
     work = resolve("work")
@@ -126,7 +126,7 @@ def test_a_usual_path_that_cannot_be_used_is_no_obstacle(daemon: FakeDaemon, mon
                 assert connection.call("daemon.status", NoParams(), DaemonStatusResult).requests == 42
 
 
-def test_a_socket_path_that_is_too_long(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_path_that_is_too_long(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNO_SOCKET", f"/tmp/{'x' * 120}.sock")
     with pytest.raises(SocketPathTooLong):
         connect(resolve())

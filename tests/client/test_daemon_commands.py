@@ -15,7 +15,7 @@ from gnoctl.command import announce_start
 from gnod.client.connection import Connection, connect
 from gnod.client.starting import lock_is_held, start
 from gnod.errors import DaemonNotRunning, GnoError, Refused, Unavailable
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 from tests.client.conftest import Gnoctl
@@ -25,7 +25,7 @@ Launch = Callable[..., Connection]
 
 
 @pytest.fixture
-def launch(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
+def launch(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """Start the fake daemon as a process, the way gnoctl starts gnod."""
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
     monkeypatch.setenv("GNO_SOCKET", str(places.socket))
@@ -40,7 +40,7 @@ def launch(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
 
 
 def test_started_announced_and_stopped(
-    launch: Launch, gnoctl: Gnoctl, places: Places, capsys: pytest.CaptureFixture[str]
+    launch: Launch, gnoctl: Gnoctl, places: IndexPaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     launch("--slow-start", "0.1", "--slow-stop", "0.2").close()
     said = capsys.readouterr().err
@@ -106,7 +106,7 @@ def test_only_the_end_of_this_start_is_quoted(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize("words", [("search", "x"), ("daemon", "status"), ("daemon", "stop")])
-def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl, places: Places) -> None:
+def test_not_running_is_status_3(words: tuple[str, ...], gnoctl: Gnoctl, places: IndexPaths) -> None:
     outcome = gnoctl(*words)
     assert outcome.status == 3
     assert outcome.err == (
@@ -126,7 +126,7 @@ def test_another_version_is_noticed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert "gnod is version 0.0.1" in gnoctl("daemon", "status").err
 
 
-def test_the_log_is_made_readable(places: Places, gnoctl: Gnoctl) -> None:
+def test_the_log_is_made_readable(places: IndexPaths, gnoctl: Gnoctl) -> None:
     assert "has not written a log" in gnoctl("daemon", "logs").err
     places.log_file.parent.mkdir(parents=True)
     record = {"ts": "2026-11-21T10:00:00+00:00", "level": "warning", "logger": "gnod", "event": "root.gone"}
@@ -139,7 +139,7 @@ def test_the_log_is_made_readable(places: Places, gnoctl: Gnoctl) -> None:
     assert json.loads(gnoctl("daemon", "logs", "--json", "-n", "2").out.splitlines()[0])["path"] == "/x/59\x1b"
 
 
-def test_following_the_log_survives_a_rotation(places: Places, spawn: Callable[..., subprocess.Popen[str]]) -> None:
+def test_following_the_log_survives_a_rotation(places: IndexPaths, spawn: Callable[..., subprocess.Popen[str]]) -> None:
     places.log_file.parent.mkdir(parents=True)
     places.log_file.write_text("one\n")
     process = spawn("daemon", "logs", "-f")

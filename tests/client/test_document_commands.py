@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from gnod.errors import FolderNotFound, QuerySyntaxError, StorageFailed
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Freshness, Result
 from gnod.protocol.collections import (
     CollectionAddParams,
@@ -381,7 +381,7 @@ def test_doctor_has_something_to_say_without_a_daemon(gnoctl: Gnoctl) -> None:
     assert "✗ daemon: gnod is not running" in outcome.out
 
 
-def test_socket(places: Places, gnoctl: Gnoctl) -> None:
+def test_socket(places: IndexPaths, gnoctl: Gnoctl) -> None:
     assert gnoctl("socket").out == f"{places.socket}\n"
     assert gnoctl("--index", "work", "socket").out == f"{places.cache_dir}/work.sock\n"
 

@@ -106,7 +106,7 @@ def search(w: str) -> o.SearchOutput:
         snippet=w,
         modified="2026-11-21T10:00:00Z",
         definition=w,
-        more=[o.HitPassage(line=1, end_line=2, snippet=w)],
+        more=[o.PassageOutput(line=1, end_line=2, snippet=w)],
         also=[format_uri("notes", w)],
     )
     return o.SearchOutput(total=1, hits=[hit], note=w)
@@ -142,8 +142,8 @@ def links(w: str) -> o.LinksOutput:
     return o.LinksOutput(
         total=None,
         links=[
-            o.Connection(uri=uri, line=1, to=[uri, uri], target=w, passage=w),
-            o.Connection(uri=uri, line=1, state="unresolved", target=w, passage=w),
+            o.LinkOutput(uri=uri, line=1, to=[uri, uri], target=w, passage=w),
+            o.LinkOutput(uri=uri, line=1, state="unresolved", target=w, passage=w),
         ],
         documents=[o.ConnectedDocument(uri=uri, title=w)],
         note=w,
@@ -158,7 +158,7 @@ def status(w: str) -> o.StatusOutput:
         current=True,
         state=w,
         about=w,
-        failures=[o.FailedFile(file=f"notes/{w}", reason=w)],
+        failures=[o.FailedFileOutput(file=f"notes/{w}", reason=w)],
         note=w,
     )
 
@@ -178,7 +178,7 @@ def memory_hits(w: str) -> o.MemorySearchOutput:
 
 
 def memories(w: str) -> o.MemoriesOutput:
-    memory = o.Memory(
+    memory = o.MemoryOutput(
         id="m1",
         text=w,
         type="fact",

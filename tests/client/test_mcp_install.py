@@ -16,12 +16,12 @@ from gnoctl.agents.catalogue import AGENTS
 from gnoctl.agents.installing import carry_out, entry, plan
 from gnoctl.agents.jsonc import parse
 from gnod.errors import Conflict
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from tests.client.conftest import Gnoctl
 
 
 @pytest.fixture
-def home(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home; no agent's program is on the PATH."""
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
         monkeypatch.delenv(variable, raising=False)

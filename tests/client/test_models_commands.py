@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from gnoctl.printing.progress import Progress
+from gnoctl.printing.progress import CallProgress
 from gnod.errors import DownloadFailed
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.models import (
@@ -192,6 +192,6 @@ def test_bytes_are_told_in_megabytes(
     value: ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnoctl.printing.progress.LINE_EVERY_S", 0.0)
-    with Progress(quiet=False) as progress:
+    with CallProgress(quiet=False) as progress:
         progress(value)
     assert capsys.readouterr().err == f"{line}\n"

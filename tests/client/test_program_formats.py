@@ -13,7 +13,7 @@ from hypothesis import given
 
 from gnoctl.printing import records, text
 from gnoctl.printing.output import json_text
-from gnoctl.printing.records import Record, record_of
+from gnoctl.printing.records import ListedRecord, record_of
 from gnod.protocol.search import Hit
 from gnod.types import parse_uri
 from tests.client.samples import few, found, hit, hostile_hits, hostile_text
@@ -59,12 +59,12 @@ def test_lists_have_one_safe_line_for_each_document(hostile: Hit) -> None:
 @few
 @given(hostile_text)
 def test_an_address_made_safe_means_the_same(path: str) -> None:
-    address = records._uri(Record("#1", f"gno://notes/{path.replace('%', '%25')}", "", {}))
+    address = records._uri(ListedRecord("#1", f"gno://notes/{path.replace('%', '%25')}", "", {}))
     assert parse_uri(address) == ("notes", path)
 
 
 def test_markdown_links_cannot_be_broken_out_of() -> None:
-    record = Record("#1", "gno://n/a (b).md", "x](http://evil) <b>", {}, body="> quote *bold*")
+    record = ListedRecord("#1", "gno://n/a (b).md", "x](http://evil) <b>", {}, body="> quote *bold*")
     assert list(records.markdown_lines([record])) == [
         "- [x\\](http://evil) \\<b\\>](gno://n/a%20%28b%29.md) · `#1`\n",
         "  > \\> quote \\*bold\\*\n",
@@ -86,5 +86,5 @@ def test_json_for_people_is_indented() -> None:
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)"])
 def test_a_spreadsheet_sees_no_formula(cell: str) -> None:
-    written = "".join(records.csv_lines([Record("#1", "gno://n/a", cell, {})]))
+    written = "".join(records.csv_lines([ListedRecord("#1", "gno://n/a", cell, {})]))
     assert f"'{cell}" in written

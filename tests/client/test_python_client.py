@@ -14,7 +14,7 @@ import pytest
 from gnod.client import Client
 from gnod.client.shortcuts import Shortcut, Shortcuts
 from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, ProgressValue
 from gnod.protocol.framing import Framing, encode
 from gnod.protocol.index import EmbeddingStatus, IndexSyncParams, IndexSyncResult
@@ -228,7 +228,7 @@ def test_one_connection_is_enough_for_many_calls(daemon: FakeDaemon) -> None:
         assert client.sync().took_ms == 1.0
 
 
-def test_a_daemon_that_is_gone_for_good(places: Places) -> None:
+def test_a_daemon_that_is_gone_for_good(places: IndexPaths) -> None:
     with contextlib.ExitStack() as running:
         daemon = running.enter_context(FakeDaemon(places).serving())
         daemon.answers["search.lexical"] = b""
@@ -239,7 +239,7 @@ def test_a_daemon_that_is_gone_for_good(places: Places) -> None:
         client.search("deploy")
 
 
-def test_which_daemon(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_daemon(places: IndexPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeDaemon(places).serving() as daemon:
         daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=2.0)
         monkeypatch.setenv("GNO_SOCKET", str(tmp_path / "other"))

@@ -10,7 +10,7 @@ import pytest
 from gnod.client import AsyncClient
 from gnod.client.asynchronous import MAX_UNREAD
 from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, TimedOut, Unavailable, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.index import IndexSyncResult
 from tests.client.fake_daemon import FakeDaemon
@@ -231,7 +231,7 @@ async def test_answers_and_progress_that_nobody_asked_for_are_ignored(daemon: Fa
         assert (await client.search("x")).total == 7
 
 
-async def test_nobody_listens(places: Places) -> None:
+async def test_nobody_listens(places: IndexPaths) -> None:
     with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
         await AsyncClient.connect()
 

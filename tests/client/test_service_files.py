@@ -19,7 +19,7 @@ from gnoctl.service.launchd import Launchd
 from gnoctl.service.systemd import Systemd
 from gnod.daemon.notify import LAUNCHD
 from gnod.errors import Refused
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from tests.client.conftest import Gnoctl
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ _DOCUMENTED: dict[str, type] = {
 
 
 @pytest.fixture
-def home(places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = places.cache_dir.parent / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -61,7 +61,7 @@ def settings(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def test_the_units_say_what_a_good_service_says(places: Places, home: Path) -> None:
+def test_the_units_say_what_a_good_service_says(places: IndexPaths, home: Path) -> None:
     units = Systemd(places)
     service = settings(units.service_text())["Service"]
     assert service["Type"] == "notify"
@@ -77,7 +77,9 @@ def test_the_units_say_what_a_good_service_says(places: Places, home: Path) -> N
     assert socket["DirectoryMode"] == "0700"
 
 
-def test_the_service_sees_the_places_of_this_shell(places: Places, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_sees_the_places_of_this_shell(
+    places: IndexPaths, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GNO_SOCKET", str(home / "100% mine.sock"))
     monkeypatch.delenv("GNO_DATA_DIR")
     monkeypatch.setenv("XDG_DATA_HOME", str(home / 'with "quotes"'))
@@ -117,7 +119,7 @@ def test_systemd_finds_no_fault(index: str, home: Path, monkeypatch: pytest.Monk
     assert (checked.returncode, ours) == (0, []), checked.stderr
 
 
-def test_the_agent_is_a_plist_of_documented_keys(places: Places, home: Path) -> None:
+def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path) -> None:
     agent = Launchd(places)
     made: dict[str, Any] = plistlib.loads(agent.text().encode())
     for key, value in made.items():
@@ -146,7 +148,7 @@ esac
 """
 
 
-def test_an_agent_is_loaded_once_and_unloaded(places: Places, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_is_loaded_once_and_unloaded(places: IndexPaths, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "bin").mkdir()
     (home / "bin/launchctl").write_text(_LAUNCHCTL)
     (home / "bin/launchctl").chmod(0o755)

@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 
 from gnoctl.commands.memory import transcripts
 from gnoctl.commands.memory.secret_patterns import contains_secret
-from gnoctl.commands.memory.transcripts import Counts, Turn, read_turns, texts_of
+from gnoctl.commands.memory.transcripts import RecordCounts, TranscriptTurn, read_turns, texts_of
 
 TIME = "2026-05-03T10:00:00.000Z"
 ISO = "2026-05-03T10:00:00.000+00:00"
 
 
-def read(*records: object, limit: int | None = None) -> tuple[list[Turn], Counts]:
+def read(*records: object, limit: int | None = None) -> tuple[list[TranscriptTurn], RecordCounts]:
     lines = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in records]
-    counts = Counts()
+    counts = RecordCounts()
     return list(read_turns(io.BytesIO(b"\n".join(lines)), counts, limit)), counts
 
 
 @pytest.mark.parametrize(
     ("record", "turn"),
     [
-        ({"role": "user", "content": "use tabs"}, Turn("User", "use tabs", None)),
+        ({"role": "user", "content": "use tabs"}, TranscriptTurn("User", "use tabs", None)),
         (
             {"type": "user", "message": {"role": "user", "content": "use tabs"}, "timestamp": TIME, "uuid": "1"},
-            Turn("User", "use tabs", ISO),
+            TranscriptTurn("User", "use tabs", ISO),
         ),
         (
             {
@@ -45,7 +45,7 @@ def read(*records: object, limit: int | None = None) -> tuple[list[Turn], Counts
                     ],
                 },
             },
-            Turn("Assistant", "Done.\n\nAll of it.", ISO),
+            TranscriptTurn("Assistant", "Done.\n\nAll of it.", ISO),
         ),
         (
             {
@@ -53,19 +53,22 @@ def read(*records: object, limit: int | None = None) -> tuple[list[Turn], Counts
                 "type": "response_item",
                 "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
             },
-            Turn("User", "hello", ISO),
+            TranscriptTurn("User", "hello", ISO),
         ),
-        ({"role": "model", "parts": [{"text": "hello"}], "time": 1777802400}, Turn("Assistant", "hello", ISO)),
+        (
+            {"role": "model", "parts": [{"text": "hello"}], "time": 1777802400},
+            TranscriptTurn("Assistant", "hello", ISO),
+        ),
         (
             {"author": {"role": "user"}, "content": {"parts": ["hello"]}, "create_time": 1777802400.0},
-            Turn("User", "hello", ISO),
+            TranscriptTurn("User", "hello", ISO),
         ),
-        ({"speaker": "Anna", "text": "hello", "ts": 1777802400000}, Turn("Anna", "hello", ISO)),
-        ({"sender": "human", "message": "hello"}, Turn("User", "hello", None)),
-        ({"role": "user", "content": "half \ud800 of it"}, Turn("User", "half  of it", None)),
+        ({"speaker": "Anna", "text": "hello", "ts": 1777802400000}, TranscriptTurn("Anna", "hello", ISO)),
+        ({"sender": "human", "message": "hello"}, TranscriptTurn("User", "hello", None)),
+        ({"role": "user", "content": "half \ud800 of it"}, TranscriptTurn("User", "half  of it", None)),
     ],
 )
-def test_forms_of_turns(record: object, turn: Turn) -> None:
+def test_forms_of_turns(record: object, turn: TranscriptTurn) -> None:
     found, counts = read(record)
     if "\ud800" in json.dumps(record, ensure_ascii=False) and not found:
         assert counts.broken == 1  # refused as JSON
@@ -91,7 +94,7 @@ def test_forms_of_turns(record: object, turn: Turn) -> None:
     ],
 )
 def test_what_is_no_turn(record: object) -> None:
-    assert read(record) == ([], Counts(other=1))
+    assert read(record) == ([], RecordCounts(other=1))
 
 
 def test_many_turns_in_a_line_and_each_text_once() -> None:
@@ -118,12 +121,12 @@ def test_damaged_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         b"\xef\xbb\xbf" + json.dumps(good).encode(), b"{broken", b"\x00\x01\xff", b"", long, deep[:150], good
     )
     assert [turn.text for turn in turns] == ["hello"]
-    assert counts == Counts(turns=1, broken=3, too_long=1, repeated=1)
+    assert counts == RecordCounts(turns=1, broken=3, too_long=1, repeated=1)
 
 
 @given(st.binary(max_size=300))
 def test_any_file(data: bytes) -> None:
-    list(read_turns(io.BytesIO(data), Counts()))
+    list(read_turns(io.BytesIO(data), RecordCounts()))
 
 
 json_values = st.recursive(
@@ -156,7 +159,7 @@ def test_long_turns_are_split_without_loss(text: str, most: int) -> None:
 
 
 def test_a_long_turn_fits_into_memories() -> None:
-    texts = texts_of(Turn("x" * 64, "word " * 30_000, None))
+    texts = texts_of(TranscriptTurn("x" * 64, "word " * 30_000, None))
     assert len(texts) == 3
     assert all(len(each) <= 65_536 for each in texts)
     assert texts[0].startswith("x" * 64 + " (1 of 3): word")
@@ -180,7 +183,7 @@ def test_a_long_turn_fits_into_memories() -> None:
 )
 def test_secrets(text: str) -> None:
     assert contains_secret(text)
-    assert read({"role": "user", "content": text}) == ([], Counts(secret=1))
+    assert read({"role": "user", "content": text}) == ([], RecordCounts(secret=1))
 
 
 @pytest.mark.parametrize(

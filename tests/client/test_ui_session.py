@@ -12,7 +12,7 @@ import pytest
 from gnoctl.ui import session as sessions
 from gnoctl.ui.keys import KEYS, key_line
 from gnoctl.ui.narrowing import Narrowing
-from gnoctl.ui.session import Session
+from gnoctl.ui.session import UiSession
 from gnod.errors import QuerySyntaxError
 from gnod.protocol.search import Hit, SearchResult
 from tests.client.samples import found, hit
@@ -51,7 +51,7 @@ class Shown(list[tuple[str, ...]]):
 
     def __init__(self) -> None:
         self.daemon = Daemon()
-        self.session = Session(self.daemon, self.take)
+        self.session = UiSession(self.daemon, self.take)
 
     def take(self) -> None:
         result = self.session.result

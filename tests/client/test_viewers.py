@@ -10,19 +10,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnoctl.opening.viewers import PDF, Opening, System, Target, choose, choose_window, shown
+from gnoctl.opening.viewers import PDF, System, ViewerCommand, ViewerTarget, choose, choose_window, shown
 from gnod.errors import Unavailable, UsageError
 
-REPORT = Target("/d/a b.pdf", PDF, page=12)
-NOTE = Target("/d/a b.md", "text/markdown", line=7)
-BOOK = Target("/d/costs.xlsx", "application/vnd.ms-excel", row=4)
+REPORT = ViewerTarget("/d/a b.pdf", PDF, page=12)
+NOTE = ViewerTarget("/d/a b.md", "text/markdown", line=7)
+BOOK = ViewerTarget("/d/costs.xlsx", "application/vnd.ms-excel", row=4)
 
 
 def system(*programs: str, preferred: str = "", is_macos: bool = False, **environment: str) -> System:
     return System(environment, lambda name: name if name in programs else None, lambda: preferred, is_macos=is_macos)
 
 
-def words(target: Target, with_: str) -> list[str]:
+def words(target: ViewerTarget, with_: str) -> list[str]:
     return choose(target, system(), wanted=with_).words
 
 
@@ -57,7 +57,7 @@ def test_editors_get_the_line_in_their_own_syntax(program: str, expected: str) -
     ],
 )
 def test_viewers_get_the_page(program: str, expected: list[str]) -> None:
-    assert choose(REPORT, system(program)) == Opening([program, *expected], has_window=True)
+    assert choose(REPORT, system(program)) == ViewerCommand([program, *expected], has_window=True)
     assert words(REPORT, program) == [program, *expected]
 
 
@@ -80,8 +80,8 @@ def test_the_order_of_what_is_chosen() -> None:
     assert choose(NOTE, machine._replace(environment={})).words[0] == "vim"
     assert choose(NOTE, machine, configured=["kak"]).words[0] == "kak"
     assert choose(NOTE, machine, configured=["kak"], wanted="hx").words[0] == "hx"
-    assert choose(REPORT, machine) == Opening(["xdg-open", REPORT.path], has_window=True)
-    assert choose(BOOK, machine) == Opening(["xdg-open", BOOK.path], has_window=True)
+    assert choose(REPORT, machine) == ViewerCommand(["xdg-open", REPORT.path], has_window=True)
+    assert choose(BOOK, machine) == ViewerCommand(["xdg-open", BOOK.path], has_window=True)
     assert choose(BOOK, machine, configured=["sc-im", "{path}", "--row={row}"]).words[-1] == "--row=4"
 
 
@@ -108,7 +108,7 @@ HOSTILE = "/d/$(touch x) `y` 'a' \"b\"\n;{line}{page} -rf*.pdf"
 
 @pytest.mark.parametrize("program", ["vim", "zathura", "code", "firefox", "less", "xdg-open"])
 def test_a_hostile_name_stays_one_word(program: str) -> None:
-    target = Target(HOSTILE, PDF, line=3, page=3)
+    target = ViewerTarget(HOSTILE, PDF, line=3, page=3)
     made = words(target, program)
     uri = Path(HOSTILE).as_uri()
     assert sum(HOSTILE in word or uri in word for word in made) == 1

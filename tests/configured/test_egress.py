@@ -17,7 +17,7 @@ import pytest
 from keyrings.alt.file import PlaintextKeyring
 
 from gnod.daemon import composition
-from gnod.daemon.composition import Services
+from gnod.daemon.composition import ComposedServices
 from gnod.daemon.lifecycle import Control
 from gnod.errors import EndpointChanged, GnoError
 from gnod.protocol import index as index_wire
@@ -78,7 +78,7 @@ def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 class Daemon:
     """A daemon whose models are all on one server."""
 
-    def __init__(self, folder: Path, services: Services) -> None:
+    def __init__(self, folder: Path, services: ComposedServices) -> None:
         self.folder = folder
         self.services = services
 

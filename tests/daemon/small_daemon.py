@@ -13,7 +13,7 @@ from typing import Any
 from gnod.daemon.lifecycle import Control, serve
 from gnod.daemon.notify import from_environment
 from gnod.errors import ConfigInvalid, GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.rpc.dispatcher import Call
@@ -29,7 +29,7 @@ class SmallServices:
 
     shutdown_grace_s = 0.3
 
-    def __init__(self, places: Places, stats: Stats, control: Control) -> None:
+    def __init__(self, places: IndexPaths, stats: Stats, control: Control) -> None:
         self._places = places
         self._stats = stats
         self._control = control
@@ -121,7 +121,7 @@ class SmallServices:
         return DaemonShutdownResult(stopping=False)
 
 
-async def start(places: Places, stats: Stats, control: Control) -> SmallServices:
+async def start(places: IndexPaths, stats: Stats, control: Control) -> SmallServices:
     if "--bad-config" in sys.argv:
         raise ConfigInvalid("the config file is no YAML")
     if "--slow-start" in sys.argv:

@@ -12,11 +12,11 @@ import pytest
 from gnod.daemon.lock import index_lock
 from gnod.errors import ConfigInvalid, IndexLocked, StorageFailed
 from gnod.holder import Holder, holder_of, last_failure
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from tests.rpc.harness import places_in, short_folder
 
 
-def is_locked(places: Places) -> bool:
+def is_locked(places: IndexPaths) -> bool:
     try:
         with index_lock(places):
             return False

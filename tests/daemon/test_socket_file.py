@@ -11,7 +11,7 @@ import pytest
 
 from gnod.daemon.listening import listening_socket
 from gnod.errors import IndexLocked, Refused, SocketPathTooLong, StorageFailed, UsageError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from tests.rpc.harness import places_in, short_folder
 
 
@@ -27,7 +27,7 @@ def live_socket(path: Path) -> socket.socket:
     return listener
 
 
-def refused(places: Places, error: type[Exception]) -> str:
+def refused(places: IndexPaths, error: type[Exception]) -> str:
     with pytest.raises(error) as caught, listening_socket(places):
         pass
     return str(caught.value)

@@ -48,7 +48,7 @@ def test_models() -> None:
         assert run == ("yes" if known.has_run else "only its shape" if known.shape else "no"), uri
 
 
-def _in_order(found: list[list[str]]) -> list[tuple[str, catalogue.Known]]:
+def _in_order(found: list[list[str]]) -> list[tuple[str, catalogue.CatalogueModel]]:
     """Return the models in the order of the table's rows."""
     names = [re.findall(r"`([^`]+)`", row[1])[0] for row in found]
     return [next((uri, known) for uri, known in catalogue.MODELS.items() if name in uri) for name in names]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import apsw
 
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.store.backup import backup, restore
 from gnod.store.backup.restore_moves import Move
 from gnod.store.database import Database
@@ -28,8 +28,8 @@ _EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.chmod", "os.rmdir"}
 _OLD, _NEW = 1, 2
 
 
-def places_in(folder: Path) -> Places:
-    return Places(
+def places_in(folder: Path) -> IndexPaths:
+    return IndexPaths(
         index="default",
         config_dir=folder / "config",
         data_dir=folder / "data",
@@ -38,7 +38,7 @@ def places_in(folder: Path) -> Places:
     )
 
 
-def fill(places: Places, many: int) -> tuple[SmallIndex, Database]:
+def fill(places: IndexPaths, many: int) -> tuple[SmallIndex, Database]:
     """Make an index, memories and a config that are `many`. They stay open."""
     places.data_dir.mkdir(parents=True)
     places.config_dir.mkdir()
@@ -62,7 +62,7 @@ def prepared(world: Path, template: Path) -> list[Move]:
     memories.close()
     shutil.rmtree(world)
     index, memories = fill(places, _OLD)
-    wishes = restore.RestoreOptions(config=True, memories=True, keep_index=True)
+    wishes = restore.RestoreChoices(config=True, memories=True, keep_index=True)
     moves = restore.prepare(places, file, wishes, now=datetime.now(UTC), on_progress=lambda *_: None).moves
     shutil.copytree(world, template)
     index.close()
@@ -70,7 +70,7 @@ def prepared(world: Path, template: Path) -> list[Move]:
     return moves
 
 
-def swapped(places: Places, moves: list[Move], fails_at: int, ends_at: int) -> bool:
+def swapped(places: IndexPaths, moves: list[Move], fails_at: int, ends_at: int) -> bool:
     """Swap in a process of its own, and return False when it never came so far."""
     child = os.fork()
     if child:
@@ -97,7 +97,7 @@ def swapped(places: Places, moves: list[Move], fails_at: int, ends_at: int) -> b
     os._exit(7 if max(fails_at, ends_at) <= number else 0)
 
 
-def found(places: Places) -> dict[str, object]:
+def found(places: IndexPaths) -> dict[str, object]:
     counts = [_OLD if f"# {_OLD}" in places.config_file.read_text() else _NEW]
     for path, table in ((places.memory_database, "memories"), (places.database, "documents")):
         counts.append(rows(path, table))

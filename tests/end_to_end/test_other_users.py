@@ -16,7 +16,7 @@ import pytest
 from gnoctl.web import session
 from gnod.client import AsyncClient, Client
 from gnod.errors import ForeignSocket
-from gnod.paths import Places, resolve
+from gnod.paths import IndexPaths, resolve
 from tests.end_to_end.remembered import NO_KEYRING, give_keyring, piped
 from tests.end_to_end.stranger import OTHER_UID, UID, as_stranger, needs_root, strange_daemon
 from tests.end_to_end.test_mcp_server import agent, refused
@@ -141,7 +141,7 @@ def test_nothing_of_a_session_can_be_read_or_changed(
         assert not any(SECRET.encode() in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids)
 
 
-def _places(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Places:
+def _places(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> IndexPaths:
     for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"):
         monkeypatch.delenv(name, raising=False)
     for name in ("HOME", "XDG_DATA_HOME"):

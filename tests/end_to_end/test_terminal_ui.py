@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from gnoctl.ui.app import UserInterface
-from gnoctl.ui.lines import Lines
-from gnoctl.ui.links import Links
+from gnoctl.ui.lines import ShownLines
+from gnoctl.ui.links import LinkPane
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.styles import is_match
 from gnod.paths import resolve
@@ -147,8 +147,8 @@ async def test_filters_count_and_narrow(shared: Machine) -> None:
     async with driven(query="heron") as (interface, pilot):
         await until(lambda: len(titles(interface)) == 4)
         await pilot.press("f2")
-        await until(lambda: "[ ] air" in drawn(interface.screen.query_one(Lines)))
-        lines = drawn(interface.screen.query_one(Lines)).splitlines()
+        await until(lambda: "[ ] air" in drawn(interface.screen.query_one(ShownLines)))
+        lines = drawn(interface.screen.query_one(ShownLines)).splitlines()
         counts = {line.split()[-2]: line.split()[-1] for line in lines if "[ ]" in line}
         assert (counts["notes"], counts["water"], counts["air"]) == ("4", "2", "1")
         rows = [line for line in lines if "[ ]" in line]
@@ -178,7 +178,7 @@ async def test_copying_and_asking(shared: Machine) -> None:
         interface.input.value = "where does a heron stand"
         await until(lambda: interface.session.query.endswith("stand"))
         await pilot.press("ctrl+a")
-        await until(lambda: "At the end a heron stands." in drawn(interface.screen.query_one(Lines)))
+        await until(lambda: "At the end a heron stands." in drawn(interface.screen.query_one(ShownLines)))
         await pilot.press("escape")
 
 
@@ -192,7 +192,7 @@ async def test_links_are_followed_there_and_back(shared: Machine) -> None:
         await until(lambda: titles(interface) == ["The hub"])
         await pilot.press("ctrl+l")
         links = interface.screen
-        assert isinstance(links, Links)
+        assert isinstance(links, LinkPane)
         await until(lambda: "Related" in drawn(links.lines))
         shown = drawn(links.lines)
         for expected in (
@@ -257,7 +257,7 @@ async def test_an_empty_index_a_daemon_that_hangs_and_one_that_crashes(
         os.kill(stopped, signal.SIGCONT)
         await until(lambda: interface.session.result and interface.session.result.query == "heron [/x]")
         await pilot.press("ctrl+a")
-        await until(lambda: "heron [/x]" in drawn(interface.screen.query_one(Lines)))
+        await until(lambda: "heron [/x]" in drawn(interface.screen.query_one(ShownLines)))
         await pilot.press("escape")
         machine.kill()
         await until(lambda: "does not answer, trying again" in bar(interface, "status"))

@@ -10,14 +10,14 @@ import pytest
 from gnoctl.commands import bench
 from gnod.config.model import Config
 from gnod.errors import UsageError
-from gnod.evaluate.choice import Choice, choose
+from gnod.evaluate.choice import ModelsForModes, choose
 from gnod.evaluate.modes import MODES, VARIANTS
 from gnod.models.files import ModelFiles
 
 EMBEDS, RERANKS = "file:/models/embeds.gguf", "file:/models/reranks.gguf"
 
 
-def _choose(folder: Path, named: Sequence[str] = (), *, ablation: bool = False, **given: str) -> Choice:
+def _choose(folder: Path, named: Sequence[str] = (), *, ablation: bool = False, **given: str) -> ModelsForModes:
     models = {role: given.get(role) for role in ("embed", "expand", "rerank")}
     return choose(named, models, Config(), ModelFiles(folder), ablation=ablation)
 
@@ -37,7 +37,7 @@ def test_what_is_named_is_taken(tmp_path: Path) -> None:
 
 
 def test_models_that_no_mode_uses_are_not_loaded(tmp_path: Path) -> None:
-    assert _choose(tmp_path, ["lexical"], embed=EMBEDS, rerank=RERANKS) == Choice(["lexical"], {}, [])
+    assert _choose(tmp_path, ["lexical"], embed=EMBEDS, rerank=RERANKS) == ModelsForModes(["lexical"], {}, [])
     assert _choose(tmp_path, ["vector"], embed=EMBEDS, rerank=RERANKS).models == {"embed": EMBEDS}
     without = _choose(tmp_path, ["hybrid-no-rerank"], embed=EMBEDS, rerank=RERANKS)
     assert without.models == {"embed": EMBEDS}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gnod.freshness.events.factory import open_source
-from gnod.freshness.events.source import Events, Source
+from gnod.freshness.events.source import EventSource, FileEvents
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 
@@ -25,7 +25,7 @@ class Heard:
         self.paths: set[str] = set()
         self.lost: list[str] = []
 
-    def __call__(self, events: Events) -> None:
+    def __call__(self, events: FileEvents) -> None:
         self.paths |= events.paths
         self.lost += [events.lost] if events.lost else []
 
@@ -37,7 +37,7 @@ class Heard:
 
 
 @asynccontextmanager
-async def watched(root: Path) -> AsyncIterator[tuple[Source, Heard]]:
+async def watched(root: Path) -> AsyncIterator[tuple[EventSource, Heard]]:
     heard = Heard()
     source = open_source(str(root), heard)
     for folder, _, _ in os.walk(root):

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gnod.freshness.events.portable import PortableSource
-from gnod.freshness.events.source import Events
+from gnod.freshness.events.source import FileEvents
 
 pytestmark = pytest.mark.slow
 
 
 async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
-    heard: list[Events] = []
+    heard: list[FileEvents] = []
     source = PortableSource(str(tmp_path), heard.append)
     for number in range(600):  # it says nothing when it begins to watch
         (tmp_path / f"d{number}").mkdir()
@@ -31,7 +31,7 @@ async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
 
 
 async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
-    heard: list[Events] = []
+    heard: list[FileEvents] = []
     source = PortableSource(str(tmp_path / "gone"), heard.append)
     await asyncio.sleep(0.2)
     assert source.fault is None

@@ -11,7 +11,7 @@ import pytest
 
 from gnod.configured.configuration import Configuration
 from gnod.freshness.events.factory import open_source
-from gnod.freshness.events.source import NotWatchable, OnEvents, Source
+from gnod.freshness.events.source import EventSource, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import OpenSource
 from gnod.freshness.scheduler import Clocks, SyncScheduler
 from gnod.freshness.timings import SyncTimings
@@ -19,7 +19,7 @@ from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from tests.waiting import until
 
 QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
@@ -65,7 +65,7 @@ class SyncedFolder:
     def titles(self) -> list[str]:
         return [document.title for document in self._documents()]
 
-    def _documents(self) -> list[Document]:
+    def _documents(self) -> list[DocumentRow]:
         return list(self.database.submit_read(lambda c: documents.under(c, "notes", "", 1000, 0)).result())
 
 
@@ -94,7 +94,7 @@ def test_clocks_go_on() -> None:
     assert second.always >= first.always
 
 
-def no_events(root: str, on_events: OnEvents) -> Source:
+def no_events(root: str, on_events: OnEvents) -> EventSource:
     raise NotWatchable(f"{root} is of type nfs4")
 
 

@@ -20,7 +20,7 @@ from gnod.search.query.parsing import parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, shown
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from tests.hits import wire_hits
 from tests.search.hybrid_bench import bench, embed_all, made
@@ -195,7 +195,7 @@ def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_re
     assert found["short", False] == found["long", False]
 
 
-def _document(path: str, connection: Connection) -> Document:
+def _document(path: str, connection: Connection) -> DocumentRow:
     found = documents.by_path(connection, "notes", path)
     assert found
     return found

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.text.canonical import canonicalise
-from gnod.ingest.text.chunking import MAX_CHARACTERS, Passage, cut
+from gnod.ingest.text.chunking import MAX_CHARACTERS, ChunkText, cut
 from gnod.ingest.text.outline import Markup, outline, title_heading
 
 WORDS = st.sampled_from(
@@ -30,7 +30,7 @@ WORDS = st.sampled_from(
 )
 
 
-def passages(text: str) -> list[Passage]:
+def passages(text: str) -> list[ChunkText]:
     return cut(text, outline(text))
 
 
@@ -49,7 +49,7 @@ def test_passages_cover_the_text_within_the_limit(text: str) -> None:
 
 
 def test_a_short_document_is_one_passage() -> None:
-    assert passages("# A\n\ntext\n") == [Passage(0, 9, 1, 3, "A")]
+    assert passages("# A\n\ntext\n") == [ChunkText(0, 9, 1, 3, "A")]
 
 
 def test_an_empty_document_has_none() -> None:

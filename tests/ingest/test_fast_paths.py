@@ -14,7 +14,7 @@ from gnod.ingest.formats import convert
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.text import canonical, chunking, outline
 from gnod.ingest.text.canonical import canonicalise
-from gnod.ingest.text.chunking import Passage, cut
+from gnod.ingest.text.chunking import ChunkText, cut
 
 _PIECES = st.sampled_from(
     [
@@ -130,7 +130,7 @@ def test_a_short_text_is_one_passage(text: str) -> None:
     text = canonicalise(text)
     boundaries = chunking.Boundaries(text, [[], []], [], chunking.PROSE)
     placed = chunking.placed(text, [(*span, "") for span in chunking.spans(text, 0, len(text), boundaries)])
-    plain: list[Passage] = cut(text, outline.outline(text, "plain"))
+    plain: list[ChunkText] = cut(text, outline.outline(text, "plain"))
     assert plain == placed
 
 

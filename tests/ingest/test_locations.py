@@ -18,20 +18,20 @@ from gnod.ingest.formats import convert
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed
-from gnod.locations import Location, Locations, decoded, encoded
-from gnod.store.tables.records import Prepared
+from gnod.locations import Locations, SourceLocation, decoded, encoded
+from gnod.store.tables.records import PreparedDocument
 from tests.pdf_files import page_of_text, pdf
 
 # Each is alone on its page, slide, sheet, …
 WORDS = [f"zqx{number:03}" for number in range(1, 8)]
 
 
-def indexed(data: bytes, name: str) -> Prepared:
+def indexed(data: bytes, name: str) -> PreparedDocument:
     converted = convert(data, name, max_characters=1_000_000)
     return prepare(converted, relative_path=name, source_hash="0" * 64, stat=None)
 
 
-def location(document: Prepared, word: str) -> Location | None:
+def location(document: PreparedDocument, word: str) -> SourceLocation | None:
     assert document.markdown.count(word) == 1
     line = document.markdown[: document.markdown.index(word)].count("\n") + 1
     stored = decoded(encoded(document.locations))
@@ -81,7 +81,7 @@ def test_each_word_is_where_it_was_written(name: str, kind: str, made: Callable[
     document = indexed(made(tmp_path), name)
     for number, word in enumerate(WORDS, start=1):
         if word in document.markdown:
-            assert location(document, word) == Location(kind, number), word  # type: ignore[arg-type]
+            assert location(document, word) == SourceLocation(kind, number), word  # type: ignore[arg-type]
     assert sum(word in document.markdown for word in WORDS) >= 6
 
 
@@ -112,7 +112,7 @@ def test_rows_of_a_sheet() -> None:
     buffer = io.BytesIO()
     book.save(buffer)
     document = indexed(buffer.getvalue(), "a.xlsx")
-    rows = [(location(document, word) or Location("sheet", "")).row for word in WORDS[:5]]
+    rows = [(location(document, word) or SourceLocation("sheet", "")).row for word in WORDS[:5]]
     assert rows == [2, 3, 9, 10, 4]
     assert document.locations is not None
     assert document.locations.described == "sheets Sheet, Other | sheet"
@@ -124,14 +124,14 @@ def test_rows_of_a_sheet() -> None:
 def test_rows_of_a_table() -> None:
     rows = ["name,price", f"{WORDS[0]},1", "", f'"two\nlines",{WORDS[1]}', f"{WORDS[2]},3"]
     document = indexed("\n".join(rows).encode(), "a.csv")
-    assert [location(document, word) for word in WORDS[:3]] == [Location("row", row) for row in (2, 4, 5)]
+    assert [location(document, word) for word in WORDS[:3]] == [SourceLocation("row", row) for row in (2, 4, 5)]
     found = document.locations
     assert found is not None
-    assert (found.at(1), found.described) == (Location("row", 1), "rows from 1")
+    assert (found.at(1), found.described) == (SourceLocation("row", 1), "rows from 1")
     assert [found.lines(str(row)) for row in (1, 2, 3, 4, 5)] == [(1, 1), (3, 3), (3, 3), (4, 4), (5, 5)]
     assert found.lines("0") is None
     assert found.lines("x") is None
-    assert (Location("row", 4).label, Location("row", 4).fragment) == ("row 4", "row=4")
+    assert (SourceLocation("row", 4).label, SourceLocation("row", 4).fragment) == ("row 4", "row=4")
 
 
 def book(*chapters: str, spine: str = "") -> bytes:
@@ -169,7 +169,7 @@ def test_chapters_of_a_book() -> None:
         f"<h2>Notes</h2><p>{WORDS[3]}</p>",
     )
     document = indexed(data, "a.epub")
-    chapters = [(location(document, word) or Location("file", "")).value for word in WORDS[:4]]
+    chapters = [(location(document, word) or SourceLocation("file", "")).value for word in WORDS[:4]]
     assert chapters == ["Begin & end", "2", "Notes", "Notes (5)"]
     assert document.markdown.startswith("**Title:** A book\n\n# Begin")
 
@@ -198,7 +198,7 @@ def test_a_line_belongs_to_the_part_that_it_came_from(texts: list[str]) -> None:
     moved = type(converted)(markdown=text, converter="pdf/2", locations=Locations("page", starts))
     document = prepare(moved, relative_path="a.pdf", source_hash="0" * 64, stat=None)
     for number in range(1, len(texts) + 1):
-        assert location(document, f"word{number}x") == Location("page", number)
+        assert location(document, f"word{number}x") == SourceLocation("page", number)
 
 
 def test_what_a_reference_says() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gnod.ingest.formats import convert
 from gnod.ingest.prepare import prepare
-from gnod.store.tables.records import Prepared
+from gnod.store.tables.records import PreparedDocument
 from gnod.types import source_line
 
 RST = r"""
@@ -208,7 +208,7 @@ def test_hits_name_lines_of_the_file(name: str) -> None:
     if name == "a.tex":
         text = text.replace("\\end{document}", "")
     converted = convert(text.encode(), name, max_characters=1_000_000)
-    document: Prepared = prepare(converted, relative_path=name, source_hash="", stat=None)
+    document: PreparedDocument = prepare(converted, relative_path=name, source_hash="", stat=None)
     line = document.markdown[: document.markdown.index("zqx45")].count("\n") + 1
     assert source_line(document.line_map, line) == len(source) + 5
     assert document.title in ("A title", "A *title*")

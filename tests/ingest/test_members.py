@@ -16,7 +16,7 @@ from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.documents.collections import Folder, mirror
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from tests.small_index import SmallIndex
 
 FOLDER = str(Path(__file__).parent)  # of bad_converter
@@ -54,7 +54,7 @@ def test_a_file_that_ends_the_worker_is_named(
     assert (report.added, report.failed) == (1, 0)
     found = small_index.database.submit_read(lambda c: documents.under(c, "notes", "", 10, 0)).result()
     (document,) = found
-    assert isinstance(document, Document)
+    assert isinstance(document, DocumentRow)
     assert document.path == "a.zip"
     assert [each.name for each in document.unread] == ["note.md", "bad.deed"]
     assert document.unread[0].message.startswith(

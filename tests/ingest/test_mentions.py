@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.links import markdown
-from gnod.ingest.links.mentions import Finder, names
+from gnod.ingest.links.mentions import NameFinder, names
 
 
 def found(text: str, *known: str) -> list[str]:
     links = [(link.start, link.end) for link in markdown.find(text)]
-    return [text[each.start : each.end] for each in Finder(known).find(text, links, is_markdown=True)]
+    return [text[each.start : each.end] for each in NameFinder(known).find(text, links, is_markdown=True)]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_what_is_a_name() -> None:
 def test_any_name_in_any_text(text: str, name: str) -> None:
     text = text.replace("\0", "")
     for known in names(name, name, [name]):
-        found = list(Finder([known]).find(f"{text} {known} {text}", [], is_markdown=False))
+        found = list(NameFinder([known]).find(f"{text} {known} {text}", [], is_markdown=False))
         assert found
         assert {each.name for each in found} == {known}

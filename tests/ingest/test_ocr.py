@@ -14,7 +14,7 @@ from PIL import Image
 from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.text_layer import is_garbage
 from gnod.ingest.ocr import layout, readers
-from gnod.ingest.ocr.layout import Line
+from gnod.ingest.ocr.layout import RecognisedLine
 from gnod.ingest.ocr.page import recognise
 from gnod.ingest.ocr.readers import Reader
 from gnod.ingest.reading import pictures
@@ -37,8 +37,8 @@ def scans_of(data: bytes, name: str, **known: str) -> tuple[Scans, str]:
     return scans, convert(data, name, max_characters=10**6, scans=scans).markdown
 
 
-def at(text: str, left: float, top: float, width: float = 300) -> Line:
-    return Line(text, 1.0, [(left, top), (left + width, top), (left + width, top + 20), (left, top + 20)])
+def at(text: str, left: float, top: float, width: float = 300) -> RecognisedLine:
+    return RecognisedLine(text, 1.0, [(left, top), (left + width, top), (left + width, top + 20), (left, top + 20)])
 
 
 def png_header(width: int, height: int) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.hostile_samples import zipped
 from gnod.ingest.formats import ConversionFailed, Converted, convert
-from gnod.locations import Location
+from gnod.locations import SourceLocation
 
 _NAMES = "office text table style presentation meta"
 _OPEN = "".join(
@@ -85,8 +85,8 @@ def test_workbook() -> None:
         "## Dates\n\n| 2025-01-02 |\n| --- |"
     )
     assert result.locations is not None
-    assert result.locations.at(5) == Location("sheet", "Costs", 8)
-    assert result.locations.at(9) == Location("sheet", "Dates", 1)
+    assert result.locations.at(5) == SourceLocation("sheet", "Costs", 8)
+    assert result.locations.at(9) == SourceLocation("sheet", "Dates", 1)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_slides_and_pages(kind: str, name: str, location: str) -> None:
     result = converted(opendocument(kind, page.format(1, "say this") + page.format(2, "")), name)
     assert result.markdown == "# Title 1\n\nzqx1\n\n### Notes:\n\nsay this\n\n# Title 2\n\nzqx2"
     assert result.locations is not None
-    assert result.locations.at(11) == Location(location, 2)  # type: ignore[arg-type]
+    assert result.locations.at(11) == SourceLocation(location, 2)  # type: ignore[arg-type]
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]>'

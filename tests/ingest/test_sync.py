@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.ingest import sync as sync_module
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.plan import Comparison
+from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Listing
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
@@ -345,14 +345,14 @@ def failed(kind: str, *, last_at: float = 0.0, times: int = 1) -> FailedFile:
     ],
 )
 def test_which_failures_are_tried_again(failure: FailedFile, now: float, is_read: bool) -> None:
-    found = Comparison()
+    found = FolderComparison()
     found.add({"a": STAT}, [], {"a": failure}, now)
     assert (list(found.read), found.again) == (["a"], 1) if is_read else ([], 0)
     assert dict(found.failing) == ({} if is_read else {failure.kind: 1})
 
 
 def test_a_file_that_is_known_twice_is_still_there() -> None:
-    found = Comparison()
+    found = FolderComparison()
     found.add({"a": STAT}, [("a", STAT), ("a", STAT)], {}, 0.0)
     plan = found.plan(Listing({}, 0, {}, {}))
     assert (plan.read, plan.remove, found.unchanged) == ([], [], 1)
@@ -368,7 +368,7 @@ def test_the_index_has_the_order_of_paths_that_a_walk_has(small_index: SmallInde
 
 def test_nothing_is_removed_below_a_folder_that_cannot_be_listed() -> None:
     known = [(path, STAT) for path in ("x/a", "x/b/c", "y/a")]
-    found = Comparison()
+    found = FolderComparison()
     found.add({}, known, {}, 0.0)
     assert found.plan(Listing({}, 0, {"x": "denied"}, {})).remove == ["y/a"]
     assert found.plan(Listing({}, 0, {"": "denied"}, {})).remove == []

@@ -12,7 +12,7 @@ import pytest
 
 from gnod.ingest.workers.jobs import Container, Failure, FileJob, Outcome
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.store.tables.records import SKIP_KINDS, Prepared
+from gnod.store.tables.records import SKIP_KINDS, PreparedDocument
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 FAULTS = {
@@ -68,10 +68,10 @@ def check(outcomes: dict[Path, Outcome]) -> Counter[str]:
     return kinds
 
 
-def whole_text(outcome: Prepared | Container) -> str:
-    if isinstance(outcome, Prepared):
+def whole_text(outcome: PreparedDocument | Container) -> str:
+    if isinstance(outcome, PreparedDocument):
         return outcome.markdown
-    documents = [outcome.document, *(each for _, each in outcome.members if isinstance(each, Prepared))]
+    documents = [outcome.document, *(each for _, each in outcome.members if isinstance(each, PreparedDocument))]
     return "\n".join(each.markdown for each in documents)
 
 
@@ -82,7 +82,7 @@ def test_expected_text_of_markitdown() -> None:
     missing: list[tuple[str, str]] = []
     for case in cases:
         outcome = outcomes[folder / case["path"]]
-        assert isinstance(outcome, Prepared | Container), (case["path"], outcome)
+        assert isinstance(outcome, PreparedDocument | Container), (case["path"], outcome)
         text_of_all = whole_text(outcome)
         # Two cases ask for whole images as data URIs, which is an option of markitdown that gnod never sets.
         whole_images = any("base64," in text for text in case["must_include"])

@@ -17,7 +17,7 @@ import pytest
 
 from gnod.ingest.workers.jobs import Failure, FileJob, Outcome
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.store.tables.records import Prepared
+from gnod.store.tables.records import PreparedDocument
 from tests.child.sandboxed import has_landlock
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ class Collection:
         good = self.notes / "good.md"
         good.write_text("# Good\n")
         after = await self.read(good)
-        assert isinstance(after, Prepared)
+        assert isinstance(after, PreparedDocument)
         assert after.title == "Good"
         assert set(self.outside.iterdir()) == before
         assert self.secret.read_text() == "zqx17"
@@ -157,10 +157,10 @@ async def test_it_writes_temporary_files(collection: Collection) -> None:
     """Gone before the next file comes: `does` looks. The worker stays."""
     async with collection.served():
         outcome = await collection.does("write_temporary")
-        assert isinstance(outcome, Prepared)
+        assert isinstance(outcome, PreparedDocument)
         assert f"wrote {collection.scratch}" in outcome.markdown
         before = collection.pool.statuses()[0].pid
-        assert isinstance(await collection.does("write_temporary"), Prepared)
+        assert isinstance(await collection.does("write_temporary"), PreparedDocument)
         assert collection.pool.statuses()[0].pid == before
 
 
@@ -178,7 +178,7 @@ async def test_it_reads_elsewhere(collection: Collection) -> None:
         at_home = min(files, default=collection.secret)
         for path in (collection.secret, at_home, f"/proc/{os.getpid()}/environ"):
             fails(await collection.does("read", path), "refused", str(path))
-        assert isinstance(await collection.does("read", collection.notes / "good.md"), Prepared)
+        assert isinstance(await collection.does("read", collection.notes / "good.md"), PreparedDocument)
 
 
 async def test_it_finds_no_secret_in_its_environment(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ async def test_it_finds_no_secret_in_its_environment(collection: Collection, mon
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "zqx17")
     async with collection.served():
         told = await collection.does("tell_environment")
-    assert isinstance(told, Prepared)
+    assert isinstance(told, PreparedDocument)
     assert "TMPDIR=" in told.markdown
     assert "zqx17" not in told.markdown
 
@@ -250,7 +250,7 @@ async def test_a_root_that_is_another_folder_now(collection: Collection) -> None
         shutil.rmtree(collection.notes)
         collection.outside.rename(collection.notes)
         read = await collection.read(collection.notes / "secret")
-        assert isinstance(read, Prepared)
+        assert isinstance(read, PreparedDocument)
         assert read.markdown == "zqx17\n"
         collection.notes.rename(collection.outside)
         collection.notes.mkdir()
@@ -261,8 +261,8 @@ async def test_a_collection_that_is_added(collection: Collection) -> None:
         await collection.does("write_temporary")
         collection.roots.append(str(collection.outside))
         read = await collection.read(collection.secret)
-        assert isinstance(read, Prepared)
-        assert isinstance(await collection.does("read", collection.secret), Prepared)
+        assert isinstance(read, PreparedDocument)
+        assert isinstance(await collection.does("read", collection.secret), PreparedDocument)
 
 
 async def test_left_overs_of_a_daemon_that_was_killed(collection: Collection) -> None:
@@ -277,4 +277,4 @@ async def test_a_disk_that_is_full_does_not_keep_files_from_being_read(collectio
     async with collection.served():
         good = collection.notes / "good.md"
         good.write_text("# Good\n")
-        assert isinstance(await collection.read(good), Prepared)
+        assert isinstance(await collection.read(good), PreparedDocument)

@@ -16,14 +16,14 @@ JOBS: list[Job] = [
     TextJob(text="# 日本語\n" * 50, relative_path="b.md", language="ja"),
 ]
 REPLIES: list[messages.Reply] = [
-    messages.Ready(),
+    messages.ReaderReady(),
     messages.Taken(stat=FileStat(1, 2, 3)),
-    messages.Done(outcome=Unchanged(source_hash="ab", stat=FileStat(1, 2, 3)), heavy=False),
-    messages.Done(
+    messages.ReadDone(outcome=Unchanged(source_hash="ab", stat=FileStat(1, 2, 3)), heavy=False),
+    messages.ReadDone(
         outcome=PageRead(source_hash="ab", width=1.5, height=2.0, text="é", boxes=bytes(16)),
         heavy=False,
     ),
-    messages.Done(outcome=Failure(stage="read", kind="vanished", message="x"), heavy=True),
+    messages.ReadDone(outcome=Failure(stage="read", kind="vanished", message="x"), heavy=True),
 ]
 
 

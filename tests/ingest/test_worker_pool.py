@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest.workers.jobs import Failure, FileJob, PageJob, PageRead, TextJob
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.store.tables.records import Prepared
+from gnod.store.tables.records import PreparedDocument
 from tests.pdf_files import pdf
 from tests.waiting import until
 
@@ -78,7 +78,7 @@ def test_jobs_share_warm_workers() -> None:
     async def test() -> None:
         async with pool_of(2) as pool:
             outcomes = await asyncio.gather(*(pool.run(NOTE) for _ in range(20)))
-            assert all(isinstance(outcome, Prepared) for outcome in outcomes)
+            assert all(isinstance(outcome, PreparedDocument) for outcome in outcomes)
             workers = pool.statuses()
             assert len(workers) == 2
             assert sum(worker.jobs for worker in workers) == 20
@@ -102,7 +102,7 @@ def test_a_small_file_does_not_wait_long_for_a_slow_one(tmp_path: Path) -> None:
         async with pool_of(2, starts_waited=1) as pool:
             slow = asyncio.create_task(pool.run(file_job(slow_file(tmp_path))))
             await reading(pool)
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
             assert not slow.done()
             slow.cancel()
             await asyncio.wait([slow])
@@ -156,7 +156,7 @@ def test_a_worker_killed_while_idle_is_replaced() -> None:
             await pool.run(NOTE)
             before = pids(pool)
             os.kill(before[0], signal.SIGKILL)
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
             assert pids(pool) != before
 
     run(test)
@@ -175,7 +175,7 @@ def test_a_worker_killed_at_work_is_a_crash_of_that_file_only(tmp_path: Path) ->
             assert "SIGSEGV" in outcome.message
             assert outcome.stat is not None
             assert outcome.stat.inode == path.stat().st_ino
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
 
     run(test)
 
@@ -191,7 +191,7 @@ def test_a_job_that_takes_too_long_is_ended(tmp_path: Path) -> None:
             assert outcome.kind == "timeout"
             assert outcome.message == "The file took longer than 3 s."
             await until(lambda: gone(worker))
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
 
     run(test)
 
@@ -223,7 +223,7 @@ def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None:
             assert isinstance(outcome, Failure)
             assert outcome.kind == "memory"
             assert outcome.stat is not None
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
             assert pids(pool) == before
 
     run(test)
@@ -257,7 +257,7 @@ def test_cancelling_ends_the_worker_and_spares_the_others(tmp_path: Path) -> Non
             with pytest.raises(asyncio.CancelledError):
                 await first
             outcomes = await asyncio.gather(*waiting[1:])
-            assert all(isinstance(outcome, Prepared) and outcome.title == "Note" for outcome in outcomes)
+            assert all(isinstance(outcome, PreparedDocument) and outcome.title == "Note" for outcome in outcomes)
             await until(lambda: gone(worker))
 
     run(test)
@@ -272,7 +272,7 @@ def test_cancelling_at_any_moment_never_mixes_up_answers() -> None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 outcome = await pool.run(TextJob(text=f"# Kept {step}", relative_path="x.md"))
-                assert isinstance(outcome, Prepared)
+                assert isinstance(outcome, PreparedDocument)
                 assert outcome.title == f"Kept {step}"
 
     run(test)
@@ -298,9 +298,9 @@ def test_a_heavy_worker_is_ended_when_idle(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with pool_of(1, idle_s=0.3) as pool:
-            assert isinstance(await pool.run(file_job(path)), Prepared)
+            assert isinstance(await pool.run(file_job(path)), PreparedDocument)
             await until(lambda: pids(pool) == [])
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
 
     run(test)
 
@@ -352,7 +352,7 @@ def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
     async def test() -> None:
         async with pool_of(1) as pool:
             outcome = await pool.run(file_job(Path(os.fsdecode(path))))
-            assert isinstance(outcome, Prepared)
+            assert isinstance(outcome, PreparedDocument)
             assert outcome.title == "zqx90"
 
     run(test)
@@ -385,7 +385,7 @@ def test_a_worker_ignores_ctrl_c() -> None:
             await pool.run(NOTE)
             before = pids(pool)
             os.kill(before[0], signal.SIGINT)
-            assert isinstance(await pool.run(NOTE), Prepared)
+            assert isinstance(await pool.run(NOTE), PreparedDocument)
             assert pids(pool) == before
 
     run(test)
@@ -396,7 +396,7 @@ def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None
         async with pool_of(1) as pool:
             path = tmp_path / "table.html"
             path.write_text("<table>" + "<tr><td>x</td></tr>" * 8_000 + "</table>")
-            for kills, expected in ((1, Prepared), (2, Failure)):
+            for kills, expected in ((1, PreparedDocument), (2, Failure)):
                 task = asyncio.create_task(pool.run(file_job(path)))
                 for _ in range(kills):
                     await reading(pool)
@@ -418,6 +418,6 @@ def test_a_worker_killed_while_it_starts_is_replaced() -> None:
             while [worker.state for worker in pool.statuses()] != ["starting"]:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             os.kill(pids(pool)[0], signal.SIGKILL)
-            assert isinstance(await task, Prepared)
+            assert isinstance(await task, PreparedDocument)
 
     run(test)

@@ -12,7 +12,7 @@ import pytest
 
 from gnod.ingest.workers.jobs import Failure, FileJob, Outcome, TextJob, Unchanged
 from gnod.ingest.workers.worker import ReadFailed, perform, read_source
-from gnod.store.tables.records import Prepared
+from gnod.store.tables.records import PreparedDocument
 
 
 def job(path: Path | str, known: str | None = None, max_bytes: int = 1000, max_characters: int = 10_000) -> FileJob:
@@ -34,7 +34,7 @@ def test_a_file_is_prepared_with_its_hash_and_stat(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"# Title\r\n\r\ntext\r\n")
     outcome = perform(job(path))
-    assert isinstance(outcome, Prepared)
+    assert isinstance(outcome, PreparedDocument)
     assert outcome.markdown == "# Title\n\ntext\n"
     assert outcome.source_hash == hashlib.sha256(path.read_bytes()).hexdigest()
     found = path.stat()
@@ -52,7 +52,7 @@ def test_a_known_hash_is_unchanged(tmp_path: Path) -> None:
 
 def test_text_jobs_are_prepared() -> None:
     outcome = perform(TextJob(text="body text", relative_path="d/1.md", title="Given"))
-    assert isinstance(outcome, Prepared)
+    assert isinstance(outcome, PreparedDocument)
     assert outcome.title == "Given"
     assert outcome.stat is None
     assert outcome.source_hash == hashlib.sha256(b"d/1.md\0body text").hexdigest()
@@ -90,7 +90,7 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_symlinks_are_followed(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("text")
     (tmp_path / "link.md").symlink_to("a.md")
-    assert isinstance(perform(job(tmp_path / "link.md")), Prepared)
+    assert isinstance(perform(job(tmp_path / "link.md")), PreparedDocument)
 
 
 def test_large_files_are_not_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from gnod.ingest.formats import convert
 from gnod.ingest.workers.jobs import Container, FileJob
 from gnod.ingest.workers.members import prepared
 from gnod.ingest.workers.worker import _failure
-from gnod.store.tables.records import FileStat, Prepared
+from gnod.store.tables.records import FileStat, PreparedDocument
 
 _LIMIT = 50_000_000
 
@@ -30,6 +30,6 @@ def unpacked(data: bytes, name: str = "a.zip", **limits: float) -> Unpacked:
     converted = convert(data, name, max_characters=job.max_characters)
     outcome = prepared(converted, job, "", FileStat(len(data), 1, 1), partial(_failure, "convert"))
     document, members = (outcome.document, outcome.members) if isinstance(outcome, Container) else (outcome, [])
-    made = {path: each for path, each in [(name, document), *members] if isinstance(each, Prepared)}
+    made = {path: each for path, each in [(name, document), *members] if isinstance(each, PreparedDocument)}
     unread = {f"{path}!/{each.name}": each.message for path, document in made.items() for each in document.unread}
     return Unpacked({path: each.markdown for path, each in made.items()}, unread)

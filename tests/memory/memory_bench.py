@@ -20,7 +20,7 @@ from gnod.memory.key.sealing import Sealer
 from gnod.memory.memories import Memories
 from gnod.memory.records import Vector
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Embedded
+from gnod.memory.transactions import EmbeddedTexts
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.run.inference import Inference
 from gnod.store.database import Database
@@ -49,7 +49,7 @@ class Words:
         self.gate: asyncio.Event | None = None
         self.asked: list[str] = []
 
-    async def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Embedded | None:  # noqa: ARG002
+    async def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> EmbeddedTexts | None:  # noqa: ARG002
         self.asked += texts
         if self.gate is not None:
             await self.gate.wait()
@@ -57,7 +57,7 @@ class Words:
             return None
         # A line is a piece.
         pieces = [[vector_of(line, self.dimensions) for line in text.splitlines()] for text in texts]
-        return Embedded(uri, pieces)
+        return EmbeddedTexts(uri, pieces)
 
 
 class Kept:

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from gnod.analysis.terms import Analyzer
-from gnod.memory.recalling.keyword_index import KeywordIndex, Matches
+from gnod.memory.recalling.keyword_index import KeywordIndex, MemoryMatches
 from gnod.memory.records import Memory
 from gnod.search.keyword import expression
 from gnod.search.query.parsing import parse_clauses
@@ -27,7 +27,7 @@ def indexed(*memories: Memory) -> KeywordIndex:
     return index
 
 
-def best(found: Matches) -> list[int]:
+def best(found: MemoryMatches) -> list[int]:
     ranked = sorted(zip(-found.scores, found.ids.tolist(), strict=True))
     return [id_ for score, id_ in ranked if score < 0]
 

@@ -10,12 +10,12 @@ import pytest
 from gnod.errors import InvalidParams, MemoryNotFound
 from gnod.memory.memories import Memories
 from gnod.memory.recalling.recall import topic_weights
-from gnod.memory.transactions import Change, Draft
+from gnod.memory.transactions import MemoryChange, MemoryDraft
 from tests.memory.memory_bench import Kept, snapshot
 
 
 async def stored(memories: Memories, text: str, *supersedes: str, **more: object) -> str:
-    (found,) = await memories.store([Draft(text, "fact", supersedes=supersedes, **more)])  # type: ignore[arg-type]
+    (found,) = await memories.store([MemoryDraft(text, "fact", supersedes=supersedes, **more)])  # type: ignore[arg-type]
     return found.memory.name
 
 
@@ -60,8 +60,8 @@ async def test_a_type_without_done_removes_the_link(kept: Kept) -> None:
     memories = await kept.opened()
     first = await stored(memories, "tides are 1")
     await stored(memories, "tides are 2", first)
-    assert (await memories.update(first, Change(topics=["sea"]))).superseded_by
-    assert (await memories.update(first, Change(type="fact"))).superseded_by is None
+    assert (await memories.update(first, MemoryChange(topics=["sea"]))).superseded_by
+    assert (await memories.update(first, MemoryChange(type="fact"))).superseded_by is None
     assert snapshot(await kept.opened()) == snapshot(memories)
 
 
@@ -74,7 +74,7 @@ async def test_what_is_refused_changes_nothing(kept: Kept) -> None:
     with pytest.raises(InvalidParams, match="itself"):
         await stored(memories, "tides are 1", first)
     with pytest.raises(InvalidParams, match="no topic boat"):
-        await memories.update(first, Change(removed_topics=["boat"]))
+        await memories.update(first, MemoryChange(removed_topics=["boat"]))
     assert snapshot(memories) == before
     assert snapshot(await kept.opened()) == before
 
@@ -99,7 +99,7 @@ async def test_random_changes_make_no_circle(kept: Kept) -> None:
             gone = names.pop(chance.randrange(len(names)))
             await memories.forget([gone])
         elif names and chance.random() < 0.4:
-            change = Change(type=chance.choice(["fact", None]), supersedes=older)
+            change = MemoryChange(type=chance.choice(["fact", None]), supersedes=older)
             with suppress(InvalidParams):  # itself
                 await memories.update(chance.choice(names), change)
         else:
@@ -120,7 +120,7 @@ async def test_proposals_name_the_older_value_and_change_nothing(kept: Kept) -> 
     older = await stored(memories, "The Pro plan costs 20 euros")
     await stored(memories, "The Pro plan includes 12 seats")
     await stored(memories, "The Pro plan costs 20 euros", namespace="team")
-    (new,) = await memories.store([Draft("The Pro plan costs 25 euros now", "fact")])
+    (new,) = await memories.store([MemoryDraft("The Pro plan costs 25 euros now", "fact")])
     before = snapshot(memories)
     (proposal,) = await memories.proposals(new.memory)
     assert (proposal.memory.name, proposal.reason) == (
@@ -128,9 +128,9 @@ async def test_proposals_name_the_older_value_and_change_nothing(kept: Kept) -> 
         'the same about "Pro plan costs euros", but 25 instead of 20',
     )
     assert snapshot(memories) == before
-    await memories.update(new.memory.name, Change(supersedes=[older]))
+    await memories.update(new.memory.name, MemoryChange(supersedes=[older]))
     assert await memories.proposals(new.memory) == []
-    earlier = Draft("The Pro plan costs 10 euros", "fact", when_ms=-1000)
+    earlier = MemoryDraft("The Pro plan costs 10 euros", "fact", when_ms=-1000)
     assert await memories.proposals((await memories.store([earlier]))[0].memory) == []
 
 
@@ -138,7 +138,7 @@ async def test_proposals_without_a_model_are_found_by_topic(kept: Kept) -> None:
     kept.words.is_here = False
     memories = await kept.opened()
     older = await stored(memories, "The zeppelin costs 20 euros")
-    (new,) = await memories.store([Draft("The zeppelin costs 25 euros", "fact")])
+    (new,) = await memories.store([MemoryDraft("The zeppelin costs 25 euros", "fact")])
     assert [each.memory.name for each in await memories.proposals(new.memory)] == [older]
 
 
@@ -147,12 +147,12 @@ async def test_removed_suggestions_stay_removed(kept: Kept) -> None:
     name = await stored(memories, "Ask Heron about the zeppelin", topics=["Airships"])
     (memory,) = await memories.retrieve([name])
     assert (memory.topics, memory.suggested) == (["Airships"], ["Heron", "zeppelin"])
-    memory = await memories.update(name, Change(removed_topics=["ZEPPELIN", "airships"]))
+    memory = await memories.update(name, MemoryChange(removed_topics=["ZEPPELIN", "airships"]))
     assert (memory.topics, memory.suggested) == ([], ["Heron"])
     assert await stored(memories, "Ask Heron about the zeppelin") == name
-    memory = await memories.update(name, Change(text="Ask Heron and Otter about the zeppelin"))
+    memory = await memories.update(name, MemoryChange(text="Ask Heron and Otter about the zeppelin"))
     assert memory.suggested == ["Heron", "Otter"]
-    memory = await memories.update(name, Change(topics=["heron"]))
+    memory = await memories.update(name, MemoryChange(topics=["heron"]))
     assert (memory.topics, memory.suggested) == (["heron"], ["Otter"])
     assert snapshot(await kept.opened()) == snapshot(memories)
 
@@ -173,5 +173,5 @@ async def test_when_is_sealed_and_can_be_removed(kept: Kept) -> None:
     assert memory.when_ms == -123_456_789
     assert -123_456_789 not in [value for row in kept.rows("SELECT * FROM memories") for value in row]
     assert await stored(memories, "born in Oslo") == name
-    assert (await memories.update(name, Change(type="task"))).when_ms == -123_456_789
-    assert (await memories.update(name, Change(removes_when=True))).when_ms is None
+    assert (await memories.update(name, MemoryChange(type="task"))).when_ms == -123_456_789
+    assert (await memories.update(name, MemoryChange(removes_when=True))).when_ms is None

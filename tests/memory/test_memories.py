@@ -18,7 +18,7 @@ from gnod.errors import (
     StorageFailed,
 )
 from gnod.memory.memories import Memories
-from gnod.memory.transactions import Change, Draft
+from gnod.memory.transactions import MemoryChange, MemoryDraft
 from tests.memory.memory_bench import URI, Kept, snapshot, vector_of
 
 OTHER = "file:/models/others.gguf"
@@ -30,14 +30,14 @@ def nearest(memories: Memories, text: str, length: int = 48) -> list[str]:
 
 
 async def stored(memories: Memories, *texts: str, **more: object) -> list[str]:
-    found = await memories.store([Draft(text, "fact", **more) for text in texts])  # type: ignore[arg-type]
+    found = await memories.store([MemoryDraft(text, "fact", **more) for text in texts])  # type: ignore[arg-type]
     return [each.memory.name for each in found]
 
 
 class TestStoring:
     async def test_a_memory_is_read_back_unchanged(self, kept: Kept) -> None:
         memories = await kept.opened()
-        (found,) = await memories.store([Draft(" We use PostgreSQL 16.\n", "Decision", ["db", "DB", "postgres"])])
+        (found,) = await memories.store([MemoryDraft(" We use PostgreSQL 16.\n", "Decision", ["db", "DB", "postgres"])])
         memory = found.memory
         assert (memory.text, memory.type, memory.topics) == ("We use PostgreSQL 16.", "decision", ["db", "postgres"])
         assert (memory.namespace, found.existed) == ("personal", False)
@@ -50,20 +50,20 @@ class TestStoring:
 
     async def test_the_same_text_again_is_the_same_memory(self, kept: Kept) -> None:
         memories = await kept.opened()
-        (first,) = await memories.store([Draft("use tabs", "fact", ["style"])])
-        (again,) = await memories.store([Draft("use  tabs ", "preference", ["Style", "editor"])])
+        (first,) = await memories.store([MemoryDraft("use tabs", "fact", ["style"])])
+        (again,) = await memories.store([MemoryDraft("use  tabs ", "preference", ["Style", "editor"])])
         assert again.existed
         assert again.memory.name == first.memory.name
         assert (again.memory.type, again.memory.topics) == ("preference", ["style", "editor"])
         assert again.memory.created_ms == first.memory.created_ms
         assert len(memories.resident) == 1
         assert snapshot(await kept.opened()) == snapshot(memories)
-        (other,) = await memories.store([Draft("Use tabs", "fact")])
+        (other,) = await memories.store([MemoryDraft("Use tabs", "fact")])
         assert not other.existed, "another case says something else"
 
     async def test_twice_in_one_call(self, kept: Kept) -> None:
         memories = await kept.opened()
-        one, other = await memories.store([Draft("same", "fact", ["a"]), Draft("same", "fact", ["b"])])
+        one, other = await memories.store([MemoryDraft("same", "fact", ["a"]), MemoryDraft("same", "fact", ["b"])])
         assert (one.memory.name, one.existed) == (other.memory.name, False)
         assert (other.existed, other.memory.topics) == (True, ["a", "b"])
         assert snapshot(await kept.opened()) == snapshot(memories)
@@ -71,17 +71,17 @@ class TestStoring:
     async def test_all_or_none(self, kept: Kept) -> None:
         memories = await kept.opened()
         with pytest.raises(LimitExceeded):
-            await memories.store([Draft("good", "fact"), Draft("", "fact")])
+            await memories.store([MemoryDraft("good", "fact"), MemoryDraft("", "fact")])
         topics = [f"t{n}" for n in range(30)]
-        await memories.store([Draft("many", "fact", topics)])
+        await memories.store([MemoryDraft("many", "fact", topics)])
         with pytest.raises(LimitExceeded, match="at most 32"):
-            await memories.store([Draft("good", "fact"), Draft("many", "fact", ["x", "y", "z"])])
+            await memories.store([MemoryDraft("good", "fact"), MemoryDraft("many", "fact", ["x", "y", "z"])])
         assert [row.type for row in memories.resident.rows()] == ["fact"]
         assert snapshot(await kept.opened()) == snapshot(memories)
 
     async def test_times_of_an_import_are_kept(self, kept: Kept) -> None:
         memories = await kept.opened()
-        draft = Draft("old", "fact", created_ms=1000, updated_ms=2000)
+        draft = MemoryDraft("old", "fact", created_ms=1000, updated_ms=2000)
         assert (await memories.store([draft]))[0].memory.updated_ms == 2000
         again = (await memories.store([draft._replace(type="task", updated_ms=1500)]))[0]
         assert (again.existed, again.memory.type, again.memory.updated_ms) == (True, "fact", 2000)
@@ -90,9 +90,13 @@ class TestStoring:
 
     @pytest.mark.parametrize(
         "draft",
-        [Draft("x", "two words"), Draft("x", "fact", namespace="n" * 65), Draft("x", "fact", namespace="\ud800")],
+        [
+            MemoryDraft("x", "two words"),
+            MemoryDraft("x", "fact", namespace="n" * 65),
+            MemoryDraft("x", "fact", namespace="\ud800"),
+        ],
     )
-    async def test_names_that_are_none(self, kept: Kept, draft: Draft) -> None:
+    async def test_names_that_are_none(self, kept: Kept, draft: MemoryDraft) -> None:
         memories = await kept.opened()
         with pytest.raises(InvalidName):
             await memories.store([draft])
@@ -106,7 +110,9 @@ class TestStoring:
     @pytest.mark.slow
     async def test_many_topics(self, kept: Kept) -> None:
         memories = await kept.opened()
-        await memories.store([Draft(f"memory {n}", "fact", [f"topic-{n}-{m}" for m in range(25)]) for n in range(400)])
+        await memories.store(
+            [MemoryDraft(f"memory {n}", "fact", [f"topic-{n}-{m}" for m in range(25)]) for n in range(400)]
+        )
         lookup = memories.sealer.lookup("topic", "topic-399-24")
         assert len(memories.resident.topical([lookup], 48, None)) == 1
         assert snapshot(await kept.opened()) == snapshot(memories)
@@ -122,9 +128,9 @@ class TestChanging:
     async def test_update_changes_only_given_fields(self, kept: Kept) -> None:
         memories = await kept.opened()
         first, second = await stored(memories, "the tide turns", "bread is baked", topics=["sea"])
-        changed = await memories.update(first, Change(type="fact_done"))
+        changed = await memories.update(first, MemoryChange(type="fact_done"))
         assert (changed.text, changed.type, changed.topics) == ("the tide turns", "fact_done", ["sea"])
-        changed = await memories.update(first, Change(text="boats leave", topics=["harbour"]))
+        changed = await memories.update(first, MemoryChange(text="boats leave", topics=["harbour"]))
         assert (changed.text, changed.type, changed.topics) == ("boats leave", "fact_done", ["harbour"])
         assert nearest(memories, "boats leave")[0] == first
         assert nearest(memories, "the tide turns")[0] != first or len(memories.resident) == 2
@@ -135,16 +141,16 @@ class TestChanging:
         memories = await kept.opened()
         first, second = await stored(memories, "one", "two")
         with pytest.raises(MemoryExists, match=second):
-            await memories.update(first, Change(text="two"))
-        assert (await memories.update(first, Change(text=" one "))).text == "one"
+            await memories.update(first, MemoryChange(text="two"))
+        assert (await memories.update(first, MemoryChange(text=" one "))).text == "one"
         with pytest.raises(MemoryNotFound):
-            await memories.update("mnone", Change(type="fact"))
+            await memories.update("mnone", MemoryChange(type="fact"))
 
     async def test_the_vectors_of_an_old_text_do_not_answer_for_the_new_one(self, kept: Kept) -> None:
         memories = await kept.opened()
         (name,) = await stored(memories, "the tide turns")
         kept.words.is_here = False
-        await memories.update(name, Change(text="bread"))
+        await memories.update(name, MemoryChange(text="bread"))
         assert nearest(memories, "the tide turns") == []
         assert memories.resident.unembedded == 1
         kept.words.is_here = True
@@ -247,7 +253,7 @@ class TestModels:
         embedding = asyncio.create_task(memories.embed_missing())
         await asyncio.sleep(0.05)
         await memories.forget([gone])
-        updating = asyncio.create_task(memories.update(changed, Change(text="four")))
+        updating = asyncio.create_task(memories.update(changed, MemoryChange(text="four")))
         await asyncio.sleep(0.05)
         kept.words.gate.set()
         await asyncio.gather(embedding, updating)
@@ -267,7 +273,11 @@ class TestCancelling:
     async def test_what_is_resident_follows_the_database(self, kept: Kept, steps: int) -> None:
         memories = await kept.opened()
         (name,) = await stored(memories, "first")
-        for work in (stored(memories, "second"), memories.update(name, Change(text="third")), memories.forget([name])):
+        for work in (
+            stored(memories, "second"),
+            memories.update(name, MemoryChange(text="third")),
+            memories.forget([name]),
+        ):
             task = asyncio.create_task(work)
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -319,7 +329,7 @@ class TestDamage:
             await again.retrieve([good, bad])
         assert raised.value.details == {"damaged": [bad]}
         with pytest.raises(MemoryDamaged):
-            await again.update(bad, Change(type="fact"))
+            await again.update(bad, MemoryChange(type="fact"))
 
     async def test_swapped_rows_are_noticed(self, kept: Kept) -> None:
         memories = await kept.opened()
@@ -376,7 +386,7 @@ async def test_a_full_disk_loses_nothing(kept: Kept) -> None:
     (name,) = await stored(memories, "one")
     pages = kept.database.submit_maintenance(lambda c: c.execute("PRAGMA page_count").get).result()
     kept.database.submit_maintenance(lambda c: c.execute(f"PRAGMA max_page_count = {pages}").get).result()
-    for work in (stored(memories, "x" * 60_000), memories.update(name, Change(text="y" * 60_000))):
+    for work in (stored(memories, "x" * 60_000), memories.update(name, MemoryChange(text="y" * 60_000))):
         with pytest.raises(StorageFailed, match="no space left"):
             await work
     assert snapshot(await kept.opened()) == snapshot(memories)

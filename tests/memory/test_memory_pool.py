@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from gnod.memory.recalling import candidates
-from gnod.memory.recalling.candidates import Evidence
+from gnod.memory.recalling.candidates import MemorySignals
 from gnod.memory.recalling.ranking import DEEP_SEARCH, FEW, SEARCH
 from gnod.memory.recalling.time_expressions import Period
 
 
-def evidence(count: int, **columns: list[float]) -> Evidence:
+def evidence(count: int, **columns: list[float]) -> MemorySignals:
     zeros = np.zeros(count)
-    values = {name: np.asarray(columns.get(name, zeros), float) for name in Evidence._fields[1:]}
-    return Evidence(np.arange(1, count + 1), **values)
+    values = {name: np.asarray(columns.get(name, zeros), float) for name in MemorySignals._fields[1:]}
+    return MemorySignals(np.arange(1, count + 1), **values)
 
 
 def test_sizes() -> None:

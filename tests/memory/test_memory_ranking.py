@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.memory.recalling import ranking
-from gnod.memory.recalling.ranking import Ranked, boosted, finish, reranked, synthetic
+from gnod.memory.recalling.ranking import RankedMemory, boosted, finish, reranked, synthetic
 from gnod.search.hybrid.exact_match import matched_fraction
 
 few = settings(max_examples=60)
 
 
-def scores(*found: Ranked) -> dict[int, float]:
+def scores(*found: RankedMemory) -> dict[int, float]:
     return {each.id: each.score for each in finish(found)}
 
 
 def score_of(type_: str, score: float, matched: float = 0.0) -> float:
-    return scores(Ranked(1, score, type_, matched))[1]
+    return scores(RankedMemory(1, score, type_, matched))[1]
 
 
 class TestBoosts:
@@ -107,20 +107,30 @@ class TestAfterTheCrossEncoder:
         ],
     )
     def test_without_a_reranker_no_type_scores_above_the_cap(self, type_: str, score: float, final: float) -> None:
-        assert scores(Ranked(1, score, type_, 0, verified=False))[1] == pytest.approx(final)
+        assert scores(RankedMemory(1, score, type_, 0, verified=False))[1] == pytest.approx(final)
 
     def test_nothing_below_the_score_floor(self) -> None:
-        found = finish([Ranked(1, 0.03, "fact", 0), Ranked(2, 0.0299, "fact", 0), Ranked(3, 0.0299, "preference", 0)])
+        found = finish(
+            [
+                RankedMemory(1, 0.03, "fact", 0),
+                RankedMemory(2, 0.0299, "fact", 0),
+                RankedMemory(3, 0.0299, "preference", 0),
+            ]
+        )
         assert [(each.id, round(each.score, 6)) for each in found] == [(3, 0.037375), (1, 0.03)]
-        assert finish([Ranked(1, 0.049, "result", 0)]) == []  # 0.0294
-        assert finish([Ranked(1, 0.0, "fact", 0.2)])[0].score == pytest.approx(0.06)
+        assert finish([RankedMemory(1, 0.049, "result", 0)]) == []  # 0.0294
+        assert finish([RankedMemory(1, 0.0, "fact", 0.2)])[0].score == pytest.approx(0.06)
 
     def test_sorted_again_after_each_group(self) -> None:
         # Two summaries are both capped at 1, in the order they had; the penalty of one then tells them apart.
-        found = [Ranked(1, 0.80, "fact", 0), Ranked(2, 0.85, "summary_done", 0), Ranked(3, 0.79, "summary", 0)]
+        found = [
+            RankedMemory(1, 0.80, "fact", 0),
+            RankedMemory(2, 0.85, "summary_done", 0),
+            RankedMemory(3, 0.79, "summary", 0),
+        ]
         assert [(each.id, round(each.score, 6)) for each in finish(found)] == [(3, 1.0), (1, 0.8), (2, 0.7)]
         # Equal in the end: who was ahead after the group before stays ahead. 0.30 * 1.0 for both; 2 had more before.
-        found = [Ranked(1, 0.10, "fact", 1.0), Ranked(2, 0.10, "preference", 1.0)]
+        found = [RankedMemory(1, 0.10, "fact", 1.0), RankedMemory(2, 0.10, "preference", 1.0)]
         assert [each.id for each in finish(found)] == [2, 1]
 
     @few
@@ -132,7 +142,7 @@ class TestAfterTheCrossEncoder:
         )
     )
     def test_in_range_and_best_first(self, found: list[tuple[float, str, float]]) -> None:
-        done = finish([Ranked(n, *each) for n, each in enumerate(found)])
+        done = finish([RankedMemory(n, *each) for n, each in enumerate(found)])
         values = [each.score for each in done]
         assert values == sorted(values, reverse=True)
         assert all(0.03 <= value <= 1 for value in values)

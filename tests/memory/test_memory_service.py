@@ -26,14 +26,14 @@ from gnod.memory.memories import Memories
 from gnod.memory.recalling.ranking import SEARCH
 from gnod.memory.records import Memory
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Change, Draft
+from gnod.memory.transactions import MemoryChange, MemoryDraft
 from tests.memory.memory_bench import Kept, harm, serving
 from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("keyring_file")]
 
 PASSPHRASE = "correct horse, battery"
-DRAFT = Draft("The zanzibar code is quuxolotl.", "fact", ["Xylophone topic"], "Wombat team")
+DRAFT = MemoryDraft("The zanzibar code is quuxolotl.", "fact", ["Xylophone topic"], "Wombat team")
 CHANGED = "The zanzibar code is vorpalblade now."
 
 
@@ -300,7 +300,7 @@ async def test_nothing_is_left_in_clear(
             assert_nothing_in(tmp_path, secrets)
             await served.service.recall("a query about snarks", SEARCH, [], 1.0)
             assert_nothing_in(tmp_path, secrets)
-            await memories.update(stored.memory.name, Change(text=CHANGED))
+            await memories.update(stored.memory.name, MemoryChange(text=CHANGED))
             await memories.publish([stored.memory.name], "wombat herd")
             assert_nothing_in(tmp_path, secrets)
             # Errors too: of ours, and those that nobody foresaw.
@@ -347,7 +347,7 @@ async def test_what_is_forgotten_or_changed_is_overwritten(tmp_path: Path, keyri
         bodies = [sealed(name) for name in names]
         files = [path, path.with_name(path.name + "-wal")]
         assert all(any(body[-40:] in file.read_bytes() for file in files) for body in bodies)
-        await memories.update(names[3], Change(text="another one"))
+        await memories.update(names[3], MemoryChange(text="another one"))
         await memories.forget([name for n, name in enumerate(names) if n % 2 == 0])
         gone = [body for n, body in enumerate(bodies) if n % 2 == 0 or n == 3]
         content = b"".join(file.read_bytes() for file in files if file.exists())

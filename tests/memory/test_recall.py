@@ -11,21 +11,21 @@ from gnod.errors import MemoryNotFound, QuerySyntaxError
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.service import MemoryService
-from gnod.memory.transactions import Draft
+from gnod.memory.transactions import MemoryDraft
 from tests.memory.memory_bench import ENOUGH_S, harm, serving
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
 
 DRAFTS = [
-    Draft("The kitten sleeps on the sofa all day.", "fact", ["animals"]),
-    Draft("Releases go to production with a blue-green rollout.", "decision", ["deploy"]),
-    Draft("Knead flour, water and yeast; bake the loaf for an hour.", "summary", ["bread"]),
-    Draft("I would rather have tabs than spaces.", "preference", ["style"]),
-    Draft("Ask Ilse before touching it.", "fact", ["zirconium flange", "E4711"]),
-    *(Draft(f"Boat number {n} leaves the harbour before the tide.", "fact", ["boats"]) for n in range(12)),
+    MemoryDraft("The kitten sleeps on the sofa all day.", "fact", ["animals"]),
+    MemoryDraft("Releases go to production with a blue-green rollout.", "decision", ["deploy"]),
+    MemoryDraft("Knead flour, water and yeast; bake the loaf for an hour.", "summary", ["bread"]),
+    MemoryDraft("I would rather have tabs than spaces.", "preference", ["style"]),
+    MemoryDraft("Ask Ilse before touching it.", "fact", ["zirconium flange", "E4711"]),
+    *(MemoryDraft(f"Boat number {n} leaves the harbour before the tide.", "fact", ["boats"]) for n in range(12)),
 ]
-PUBLISHED = Draft("The team eats lunch at noon.", "fact", ["lunch"], "team")
+PUBLISHED = MemoryDraft("The team eats lunch at noon.", "fact", ["lunch"], "team")
 
 
 def texts(found: Recalled) -> list[str]:
@@ -76,7 +76,7 @@ async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm
         assert texts(found)[0] == PUBLISHED.text
 
         # Found at once.
-        (new,) = await memories.store([Draft("The boiler needs service in March.", "task")])
+        (new,) = await memories.store([MemoryDraft("The boiler needs service in March.", "task")])
         assert texts(await recalled(service, "when to maintain the heating"))[0] == new.memory.text
         await memories.forget([new.memory.name])
         assert new.memory.text not in texts(await recalled(service, "when to maintain the heating"))
@@ -93,7 +93,7 @@ async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path
     path = ranker.write(tmp_path / "tiny.gguf")
     async with serving(tmp_path, embed=minilm_gguf, rerank=path) as served:
         memories = await served.service.memories()
-        few = [Draft("one", "fact", ["few"]), Draft("two", "result", ["few"], "team")]
+        few = [MemoryDraft("one", "fact", ["few"]), MemoryDraft("two", "result", ["few"], "team")]
         await memories.store(few)
         query = "few boats"
         found = await recalled(served.service, query)
@@ -138,7 +138,7 @@ async def test_without_any_model(tmp_path: Path, keyring_file: Path) -> None:
 async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file: Path, minilm_gguf: Path) -> None:
     async with serving(tmp_path, embed=minilm_gguf) as served:
         memories = await served.service.memories()
-        stored = await memories.store([Draft(f"boat {n} leaves", "fact", ["boats"]) for n in range(60)])
+        stored = await memories.store([MemoryDraft(f"boat {n} leaves", "fact", ["boats"]) for n in range(60)])
 
         async def forget() -> None:
             for each in stored[:50]:

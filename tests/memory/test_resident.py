@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnod.memory.records import Vector
 from gnod.memory.resident import OwnedVector, Resident
-from gnod.store.memory.memories import Row
+from gnod.store.memory.memories import MemoryRow
 
 few = settings(max_examples=40)
 
@@ -25,7 +25,7 @@ change = st.one_of(
 
 
 class Plain(NamedTuple):
-    row: Row
+    row: MemoryRow
     topics: Sequence[bytes]
     vectors: list[tuple[int, Vector]]
 
@@ -56,7 +56,7 @@ def test_it_equals_brute_force(
         assert isinstance(found_by, list)
         assert isinstance(pieces, int)
         namespace_id = plain[id_].row.namespace_id if id_ in plain else namespace
-        row = Row(id_, f"m{id_}", namespace_id, "fact", 0, step, b"f%d" % id_)
+        row = MemoryRow(id_, f"m{id_}", namespace_id, "fact", 0, step, b"f%d" % id_)
         vectors = [(next_id + n + 1, vector(next_id + n)) for n in range(pieces)]
         next_id += pieces
         plain[id_] = Plain(row, found_by, vectors)
@@ -82,7 +82,7 @@ def test_it_equals_brute_force(
 def test_many_updates_leave_no_rows_behind() -> None:
     resident = Resident()
     for n in range(2500):
-        resident.put(Row(1, "m1", 1, "fact", 0, n, b"f"), [])
+        resident.put(MemoryRow(1, "m1", 1, "fact", 0, n, b"f"), [])
         resident.put_vectors([1], [OwnedVector(n + 1, 1, vector(n))])
     assert list(resident.nearest(vector(2499), 10, None)) == [1]
     assert resident._matrix is not None
@@ -93,14 +93,14 @@ def test_many_updates_leave_no_rows_behind() -> None:
 def test_ties_are_ordered_by_age() -> None:
     resident = Resident()
     for n in (1, 2, 3):
-        resident.put(Row(n, f"m{n}", 1, "fact", 0, 0, b"f"), [])
+        resident.put(MemoryRow(n, f"m{n}", 1, "fact", 0, 0, b"f"), [])
         resident.put_vectors([n], [OwnedVector(n, n, vector(1))])
     assert list(resident.nearest(vector(1), 2, None)) == [1, 2]
 
 
 def test_a_query_of_another_length_finds_nothing() -> None:
     resident = Resident()
-    resident.put(Row(1, "m1", 1, "fact", 0, 0, b"f"), [])
+    resident.put(MemoryRow(1, "m1", 1, "fact", 0, 0, b"f"), [])
     assert resident.nearest(vector(1), 5, None) == {}
     resident.put_vectors([1], [OwnedVector(1, 1, vector(1))])
     assert resident.nearest(vector(1)[:4], 5, None) == {}

@@ -15,8 +15,8 @@ from gguf import TokenType
 from gnod.models import gguf_keys
 from gnod.models.supply.convert import gguf_file
 from gnod.models.supply.convert.architectures import ARCHITECTURES
-from gnod.models.supply.convert.gguf_file import Value, Weights
-from gnod.models.supply.convert.repository import Plan
+from gnod.models.supply.convert.gguf_file import TensorWeights, Value
+from gnod.models.supply.convert.repository import ConversionPlan
 from tests.models import replicas
 from tests.models.replicas import Replica
 
@@ -25,7 +25,7 @@ def write(folder: Path, replica: Replica) -> Path:
     """Write the replica's file into the folder, in float32, and return it."""
     # A language model has no modules; the plan is for its tensors only.
     shaped = replica if replica.modules or "Causal" not in replica.config["architectures"][0] else _pooled(replica)
-    plan = Plan(replicas.write(folder / "model", shaped), "file:/replica")
+    plan = ConversionPlan(replicas.write(folder / "model", shaped), "file:/replica")
     tokenizer = json.loads((folder / "model" / "tokenizer.json").read_text(encoding="utf-8"))
     fields = {name: value for name, value in plan.fields.items() if name != gguf_keys.SECOND_TEXT}
     target = folder / "model.gguf"
@@ -38,7 +38,7 @@ def write(folder: Path, replica: Replica) -> Path:
                 f"{{arch}}.dense_{number}_feat_{side}": size
                 for side, size in zip(("out", "in"), matrix.shape, strict=True)
             }
-            tensors.append(Weights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
+            tensors.append(TensorWeights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
     fields |= tokenizer_fields(tokenizer, replica.tokenizer)
     gguf_file.write(target, architecture, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
     return target

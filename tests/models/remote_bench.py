@@ -10,7 +10,7 @@ from typing import TypeVar
 from gnod.egress import Purpose, Scope
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import Addresses
-from gnod.models.remote.limits import Limits
+from gnod.models.remote.limits import RequestLimits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.run.embedder import Embedder
 from gnod.models.uris import endpoint_of
@@ -20,7 +20,7 @@ LAN, WORLD = "127.0.0.2", "127.0.0.3"
 _SCOPES: dict[str, Scope] = {LAN: "lan", WORLD: "any"}
 _NAMES = {"lan.test": [LAN], "world.test": [WORLD], "both.test": [WORLD, LAN]}
 # A busy machine takes its time; what hangs is to be given up soon.
-CALM = Limits(interactive_s=20, background_s=20, silent_s=20, wait_s=0.02, answer_bytes=2**20)
+CALM = RequestLimits(interactive_s=20, background_s=20, silent_s=20, wait_s=0.02, answer_bytes=2**20)
 SOON = CALM._replace(interactive_s=1.0, background_s=1.0, silent_s=1.0)
 
 M = TypeVar("M")
@@ -41,7 +41,7 @@ ADDRESSES = Addresses(_resolve, lambda address: _SCOPES.get(address, "local"))
 
 
 class Remote:
-    def __init__(self, limits: Limits, fingerprints: FingerprintsInMemory | None = None) -> None:
+    def __init__(self, limits: RequestLimits, fingerprints: FingerprintsInMemory | None = None) -> None:
         self.fingerprints = fingerprints or FingerprintsInMemory()
         self.gate = OpenGate()
         self.models = RemoteModels(self.fingerprints, self.gate, ADDRESSES, limits)
@@ -58,7 +58,9 @@ class Remote:
 
 
 @asynccontextmanager
-async def remote(limits: Limits = CALM, fingerprints: FingerprintsInMemory | None = None) -> AsyncIterator[Remote]:
+async def remote(
+    limits: RequestLimits = CALM, fingerprints: FingerprintsInMemory | None = None
+) -> AsyncIterator[Remote]:
     made = Remote(limits, fingerprints)
     try:
         yield made

@@ -16,7 +16,7 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ModelRejected, ShuttingDown
 from gnod.models.files import ModelFiles
-from gnod.models.run.generator import Generated, Generator, Message
+from gnod.models.run.generator import GeneratedText, Generator, Message
 from gnod.models.run.inference import Inference, RequestFailed
 from gnod.models.run.messages import ModelSpec
 from tests.child.sandboxed import has_landlock
@@ -45,7 +45,7 @@ def writer(smollm_gguf: Path, tmp_path: Path) -> Callable[[Inference], Generator
     return make
 
 
-async def begins_to_speak(task: asyncio.Task[Generated], heard: list[str]) -> None:
+async def begins_to_speak(task: asyncio.Task[GeneratedText], heard: list[str]) -> None:
     await until(
         lambda: bool(heard) or task.done(),
     )
@@ -330,7 +330,7 @@ async def test_loading_continues_after_the_time_limit(
     async with inference() as served:
         generator = writer(served)
         await served.embed(spec, ["the worker has started"], interactive=True)
-        assert await generator.generate(STORY, max_tokens=5, limit_s=0.02) == Generated("", "time", 0, 0, 0.0)
+        assert await generator.generate(STORY, max_tokens=5, limit_s=0.02) == GeneratedText("", "time", 0, 0, 0.0)
         assert served.status().models == [spec.path]
         await until(lambda: generator.spec().path in served.status().models)
 

@@ -19,7 +19,7 @@ import pytest
 
 from gnod.models.files import ModelFiles
 from gnod.models.profiles import EmbeddingText
-from gnod.models.remote.limits import Limits
+from gnod.models.remote.limits import RequestLimits
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference
@@ -35,7 +35,7 @@ pytestmark = [
 
 _START_S = 120.0
 # A busy machine may take long to load a model.
-PATIENT = Limits(interactive_s=120, background_s=240)
+PATIENT = RequestLimits(interactive_s=120, background_s=240)
 
 
 @pytest.fixture(scope="module")

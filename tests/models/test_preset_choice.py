@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from gnod.models import uris
 from gnod.models.supply import catalogue, choice
-from gnod.models.supply.choice import Choice, Documents, Host, choose
+from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed, choose
 from gnod.models.supply.fetch.wheel import KNOWN
 from gnod.models.supply.speed import shapes
 from gnod.models.uris import WheelFile
 from gnod.presets import PRESETS
 
 GB = 10**9
-ENGLISH = Documents(frozenset({"en"}), tokens=100_000)
-GERMAN = Documents(frozenset({"en", "de"}), tokens=100_000)
+ENGLISH = TextsToEmbed(frozenset({"en"}), tokens=100_000)
+GERMAN = TextsToEmbed(frozenset({"en", "de"}), tokens=100_000)
 SLOW = dict.fromkeys((shapes.MINILM, shapes.E5_SMALL_Q4, shapes.GRANITE_97M), 3000.0) | {
     shapes.BGE_M3: 150.0,
     shapes.QWEN3_600M: 80.0,
@@ -34,8 +34,8 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
     [
         (ENGLISH, LAPTOP, "small", ("slim", "reranking")),
         (GERMAN, LAPTOP, "small-multilingual", ("small", "languages")),
-        (Documents(), LAPTOP, "small", ("quality", "card")),
-        (Documents(any_language=True), LAPTOP, "small-multilingual", ("small", "languages")),
+        (TextsToEmbed(), LAPTOP, "small", ("quality", "card")),
+        (TextsToEmbed(any_language=True), LAPTOP, "small-multilingual", ("small", "languages")),
         (ENGLISH, WORKSTATION, "quality", None),
         (GERMAN, WORKSTATION, "quality", None),
         (ENGLISH, WORKSTATION._replace(gpu_memory=4 * GB), "balanced", ("quality", "card")),
@@ -53,15 +53,15 @@ WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
             ("slim", "reranking"),
         ),
         # Basque is not among the languages of granite-embedding, nor was it read by e5-small.
-        (Documents(frozenset({"eu"})), WORKSTATION._replace(gpu_memory=0), "slim", ("quality", "card")),
-        (Documents(frozenset({"eu"})), LAPTOP, "multilingual", None),
-        (Documents(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
-        (Documents(scripts=frozenset({"LATIN"})), LAPTOP, "small", None),
-        (Documents(scripts=frozenset({"HEBREW"})), LAPTOP, "small-multilingual", None),
-        (Documents(scripts=frozenset({"THAANA"})), LAPTOP, None, None),
+        (TextsToEmbed(frozenset({"eu"})), WORKSTATION._replace(gpu_memory=0), "slim", ("quality", "card")),
+        (TextsToEmbed(frozenset({"eu"})), LAPTOP, "multilingual", None),
+        (TextsToEmbed(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
+        (TextsToEmbed(scripts=frozenset({"LATIN"})), LAPTOP, "small", None),
+        (TextsToEmbed(scripts=frozenset({"HEBREW"})), LAPTOP, "small-multilingual", None),
+        (TextsToEmbed(scripts=frozenset({"THAANA"})), LAPTOP, None, None),
     ],
 )
-def test_the_choice(documents: Documents, host: Host, preset: str | None, reason: tuple[str, str] | None) -> None:
+def test_the_choice(documents: TextsToEmbed, host: Host, preset: str | None, reason: tuple[str, str] | None) -> None:
     chosen = choose(documents, host)
     assert chosen.preset == preset
     assert reason is None or reason in chosen.rejected
@@ -87,7 +87,7 @@ def test_what_can_be_used_now_comes_first() -> None:
 
 def test_measured_languages_override_what_authors_state() -> None:
     granite = catalogue.embedder("small-multilingual")
-    swahili = Documents(frozenset({"sw"}))
+    swahili = TextsToEmbed(frozenset({"sw"}))
     assert choose(swahili, LAPTOP).preset == "small-multilingual"
     assert choose(swahili, LAPTOP, languages={granite: {"en", "de"}}).preset == "mini-multilingual"
 
@@ -104,7 +104,7 @@ SPEEDS = st.dictionaries(st.sampled_from(sorted(SLOW, key=str)), st.floats(1, 1e
 LANGUAGES = st.sets(st.sampled_from(["en", "de", "zh", "sw", "eu", "dv", "la", "yi"]), max_size=3)
 SCRIPTS = st.sets(st.sampled_from(["LATIN", "HAN", "HEBREW", "THAANA"]), max_size=2)
 DOCUMENTS = st.builds(
-    lambda languages, scripts, tokens, any_language: Documents(
+    lambda languages, scripts, tokens, any_language: TextsToEmbed(
         frozenset(languages), frozenset(scripts), tokens, any_language
     ),
     *(LANGUAGES, SCRIPTS, st.integers(0, 10**9), st.booleans()),
@@ -113,7 +113,7 @@ DOCUMENTS = st.builds(
 
 @given(DOCUMENTS, SPEEDS, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), URIS, st.none() | URIS)
 def test_more_memory_never_gives_a_worse_preset(
-    documents: Documents,
+    documents: TextsToEmbed,
     speeds: dict[shapes.Shape, float],
     memory: tuple[int, int],
     gpu_memory: tuple[int, int],
@@ -128,7 +128,7 @@ def test_more_memory_never_gives_a_worse_preset(
     assert worth(more) >= worth(less)
 
 
-def _worth(chosen: Choice, installed: set[str], reachable: set[str] | None) -> tuple[bool, int]:
+def _worth(chosen: PresetChoice, installed: set[str], reachable: set[str] | None) -> tuple[bool, int]:
     """Return how good a choice is: one that can be used now is better, then its grade counts."""
     if chosen.preset is None:
         return False, -1
@@ -138,7 +138,7 @@ def _worth(chosen: Choice, installed: set[str], reachable: set[str] | None) -> t
 
 @given(DOCUMENTS, SIZES, SIZES, SPEEDS, URIS, st.none() | URIS)
 def test_a_preset_that_cannot_read_the_documents_is_never_chosen(
-    documents: Documents,
+    documents: TextsToEmbed,
     memory: int,
     gpu_memory: int,
     speeds: dict[shapes.Shape, float],

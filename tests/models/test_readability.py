@@ -10,7 +10,7 @@ import pytest
 
 from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.readability import Readability, Sample, SampleVectors, samples, script_of
+from gnod.models.readability import LanguageSample, Readability, SampleVectors, samples, script_of
 
 INSTALLED = Installed("file:/m.gguf", Path("/m.gguf"), 7, "", 1.0)
 
@@ -41,7 +41,7 @@ def measured(reads: set[str]) -> Readability:
     """Measure a model that tells the texts of these languages apart, and no others."""
     chance = np.random.default_rng(1)
 
-    async def embed(sample: Sample) -> SampleVectors:
+    async def embed(sample: LanguageSample) -> SampleVectors:
         language = next(code for code, known in samples().items() if known is sample)
         statements = chance.standard_normal((12, 64)).astype(np.float32)
         statements /= np.linalg.norm(statements, axis=1, keepdims=True)

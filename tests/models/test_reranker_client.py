@@ -13,7 +13,7 @@ import pytest
 from gnod.errors import ModelNotPulled, ModelRejected
 from gnod.models.files import ModelFiles
 from gnod.models.run.inference import Inference
-from gnod.models.run.reranker import Reranker, Scores
+from gnod.models.run.reranker import Reranker, RerankScores
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ async def test_every_document_gets_its_score(tmp_path: Path) -> None:
         assert scores.values == pytest.approx(expected, abs=1e-3)
         assert scores.tokens > 40
         assert scores.took_s > 0
-        assert await reranker.score("boats", []) == Scores([], 0, 0.0)
+        assert await reranker.score("boats", []) == RerankScores([], 0, 0.0)
 
 
 async def test_at_the_limit_the_first_have_scores(tmp_path: Path) -> None:

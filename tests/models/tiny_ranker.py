@@ -20,7 +20,7 @@ from tokenizers.models import BPE
 from gnod.models.supply.convert import gguf_file
 from gnod.models.supply.convert.architecture import affine
 from gnod.models.supply.convert.bert import Bert
-from gnod.models.supply.convert.gguf_file import Value, Weights
+from gnod.models.supply.convert.gguf_file import TensorWeights, Value
 from tests.models import tiny_bert
 from tests.models.tiny_bert import Floats, Tensors
 
@@ -91,7 +91,7 @@ class CrossEncoder:
             tensors += affine("cls", "classifier.dense", wide, wide)
             tensors += affine("cls.output", "classifier.out_proj", classes, wide)
         weights = [
-            Weights(tensor.name, tensor.shape, partial(np.asarray, self.model[source]))
+            TensorWeights(tensor.name, tensor.shape, partial(np.asarray, self.model[source]))
             for tensor in tensors
             for source in tensor.sources
         ]

@@ -16,7 +16,7 @@ from gnod.errors import GnoError, ParseError
 from gnod.protocol import jsonrpc
 from gnod.protocol.framing import MAX_HEADER_BYTES, Framer, Framing, encode
 from gnod.protocol.jsonrpc import BadRequestError, encode_call
-from gnod.rpc.connection import Limits
+from gnod.rpc.connection import ConnectionLimits
 from tests.rpc.harness import Served, run, serving
 from tests.stress.mutation import mutated
 
@@ -163,7 +163,7 @@ def test_a_wrong_length_is_detected_or_harmless(data: bytes) -> None:
     assert read([data[at : at + 1] for at in range(len(data))]) == (got, fault)
 
     async def scenario() -> None:
-        async with serving(Limits(message_bytes=LIMIT)) as served:
+        async with serving(ConnectionLimits(message_bytes=LIMIT)) as served:
             answers = await served.exchange(data)
             assert answers, "every client gets a reply"
             assert all("error" in answer or "result" in answer for answer in answers)
@@ -203,7 +203,7 @@ def test_the_daemon_survives_five_hundred_broken_clients(caplog: pytest.LogCaptu
     async def scenario() -> None:
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
-        async with serving(Limits(message_bytes=4096)) as served:
+        async with serving(ConnectionLimits(message_bytes=4096)) as served:
             before = len(asyncio.all_tasks())
             for _ in range(25):
                 await asyncio.gather(*(client(served) for _ in range(20)))

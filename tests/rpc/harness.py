@@ -16,12 +16,12 @@ from msgspec import Meta
 
 from gnod.daemon.listening import listening_socket
 from gnod.errors import CollectionNotFound, GnoError
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams, Params, ProgressValue, Result
 from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import encode_call
 from gnod.protocol.methods import Method
-from gnod.rpc.connection import Limits
+from gnod.rpc.connection import ConnectionLimits
 from gnod.rpc.dispatcher import Call, Dispatcher
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
@@ -157,8 +157,8 @@ def short_folder() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def places_in(folder: Path, index: str = "default") -> Places:
-    return Places(
+def places_in(folder: Path, index: str = "default") -> IndexPaths:
+    return IndexPaths(
         index=index,
         config_dir=folder / "config",
         data_dir=folder / "data",
@@ -242,7 +242,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    limits: Limits | None = None, allowed_uid: int | None = None, flights: Flights | None = None
+    limits: ConnectionLimits | None = None, allowed_uid: int | None = None, flights: Flights | None = None
 ) -> AsyncIterator[Served]:
     """`flights`: identical requests are answered once."""
     methods = SmallMethods()

@@ -9,7 +9,7 @@ import struct
 
 from gnod.peer import peer_is_gone, peer_uid
 from gnod.protocol.jsonrpc import encode_call
-from gnod.rpc.connection import Limits
+from gnod.rpc.connection import ConnectionLimits
 from tests.rpc.harness import Client, Served, run, serving
 
 CANCELLED = -32800
@@ -196,7 +196,7 @@ def test_another_user_is_refused() -> None:
 
 def test_a_connection_may_idle_between_messages() -> None:
     async def scenario() -> None:
-        async with serving(Limits(message_timeout_s=0.02)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(message_timeout_s=0.02)) as served, await served.client() as client:
             client.call("echo")
             await client.receive()
             await asyncio.sleep(0.06)

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from gnod.protocol.jsonrpc import encode_call
-from gnod.rpc.connection import Limits
+from gnod.rpc.connection import ConnectionLimits
 from tests.rpc.harness import Client, Served, run, serving
 from tests.waiting import until
 
@@ -33,7 +33,7 @@ async def still_serves(served: Served) -> None:
 )
 def test_a_framing_fault_is_answered_and_closes_the_connection(data: bytes, code: int) -> None:
     async def scenario() -> None:
-        async with serving(Limits(message_bytes=1000)) as served:
+        async with serving(ConnectionLimits(message_bytes=1000)) as served:
             (answer,) = await served.exchange(data)
             assert (answer["id"], answer["error"]["code"]) == (None, code)
             await still_serves(served)
@@ -43,7 +43,7 @@ def test_a_framing_fault_is_answered_and_closes_the_connection(data: bytes, code
 
 def test_requests_before_a_framing_fault_are_answered() -> None:
     async def scenario() -> None:
-        async with serving(Limits(message_bytes=1000)) as served:
+        async with serving(ConnectionLimits(message_bytes=1000)) as served:
             answers = await served.exchange(encode_call("echo", request_id=1) + b"\n" + b"{" * 2000)
             assert {answer["id"] for answer in answers} == {1, None}
 
@@ -53,7 +53,7 @@ def test_requests_before_a_framing_fault_are_answered() -> None:
 def test_half_a_message_times_out() -> None:
     async def scenario() -> None:
         for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
-            async with serving(Limits(message_timeout_s=0.03)) as served, await served.client() as client:
+            async with serving(ConnectionLimits(message_timeout_s=0.03)) as served, await served.client() as client:
                 client.send(begun)
                 (answer,) = await client.receive_all()
                 assert answer["error"]["code"] == TIMED_OUT
@@ -63,7 +63,7 @@ def test_half_a_message_times_out() -> None:
 
 def test_a_message_byte_by_byte_times_out_too() -> None:
     async def scenario() -> None:
-        async with serving(Limits(message_timeout_s=0.05)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(message_timeout_s=0.05)) as served, await served.client() as client:
 
             async def drip() -> None:
                 client.send(b"{")
@@ -80,7 +80,7 @@ def test_a_message_byte_by_byte_times_out_too() -> None:
 
 def test_requests_in_flight_are_limited_and_cancelling_still_gets_through() -> None:
     async def scenario() -> None:
-        async with serving(Limits(in_flight=2)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(in_flight=2)) as served, await served.client() as client:
             for request_id in (1, 2, 3):
                 client.call("wait", request_id=request_id)
             refused = await client.receive()
@@ -95,7 +95,7 @@ def test_requests_in_flight_are_limited_and_cancelling_still_gets_through() -> N
 
 def test_a_batch_is_limited_as_a_whole() -> None:
     async def scenario() -> None:
-        async with serving(Limits(in_flight=2)) as served:
+        async with serving(ConnectionLimits(in_flight=2)) as served:
             (answer,) = await served.exchange(b"[1,1,1]")
             assert (answer["id"], answer["error"]["code"]) == (None, LIMIT_EXCEEDED)
 
@@ -104,7 +104,7 @@ def test_a_batch_is_limited_as_a_whole() -> None:
 
 def test_connections_are_limited() -> None:
     async def scenario() -> None:
-        async with serving(Limits(connections=2, reserved=0)) as served, await served.client() as first:
+        async with serving(ConnectionLimits(connections=2, reserved=0)) as served, await served.client() as first:
             async with await served.client() as second:
                 for client in (first, second):
                     client.call("echo")
@@ -121,7 +121,7 @@ def test_connections_are_limited() -> None:
 
 def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
     async def scenario() -> None:
-        limits = Limits(connections=2, reserved=2, reserved_s=0.2)
+        limits = ConnectionLimits(connections=2, reserved=2, reserved_s=0.2)
         async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
             for _ in range(2):
                 leaked = await stack.enter_async_context(await served.client())
@@ -148,7 +148,7 @@ def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
 
 def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one() -> None:
     async def scenario() -> None:
-        limits = Limits(connections=1, idle_s=0, reserved_s=0.05)
+        limits = ConnectionLimits(connections=1, idle_s=0, reserved_s=0.05)
         async with serving(limits) as served, await served.client() as idle, await served.client() as newer:
             newer.call("wait")
             await served.methods.begun.acquire()
@@ -162,7 +162,7 @@ def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one() -> 
 
 def test_the_one_that_has_idled_longest_makes_room() -> None:
     async def scenario() -> None:
-        limits = Limits(connections=4, reserved=0, idle_s=60)
+        limits = ConnectionLimits(connections=4, reserved=0, idle_s=60)
         async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
             told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
             told.call("follow")
@@ -211,7 +211,7 @@ async def send_for_ever(client: Client, data: bytes) -> None:
 
 def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
     async def scenario() -> None:
-        async with serving(Limits(write_timeout_s=0.05)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
             client.call("big", {"size": 4_000_000}, request_id=1)
             client.call("wait", request_id=2)
@@ -225,7 +225,7 @@ def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
 
 def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -> None:
     async def scenario() -> None:
-        async with serving(Limits(write_timeout_s=0.05)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
             with pytest.raises(ConnectionError):
                 await send_for_ever(client, b"{\n" * 10_000)
@@ -237,7 +237,7 @@ def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -
 
 def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None:
     async def scenario() -> None:
-        async with serving(Limits(unread_bytes=1_000_000)) as served, await served.client() as client:
+        async with serving(ConnectionLimits(unread_bytes=1_000_000)) as served, await served.client() as client:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
             for request_id in range(20):
                 client.call("big", {"size": 500_000}, request_id)
@@ -258,7 +258,7 @@ def test_output_for_a_client_that_does_not_read_is_limited_and_counted() -> None
 def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
     async def scenario() -> None:
         half = b'{"jsonrpc": "' + b"x" * 300_000
-        async with serving(Limits(held_bytes=1_000_000)) as served, contextlib.AsyncExitStack() as stack:
+        async with serving(ConnectionLimits(held_bytes=1_000_000)) as served, contextlib.AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(await served.client()) for _ in range(10)]
             for client in clients:
                 client.send(half)

@@ -14,7 +14,7 @@ from gnod.daemon import composition
 from gnod.daemon.lifecycle import Control
 from gnod.daemon.listening import listening_socket
 from gnod.rpc.call import MAX_TASKS
-from gnod.rpc.connection import Connection
+from gnod.rpc.connection import RpcConnection
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
@@ -31,7 +31,7 @@ LIMIT_EXCEEDED, COLLECTION_NOT_FOUND, SUBSCRIPTION_NOT_FOUND, INVALID_PARAMS = 3
 class Daemon:
     """The services and a transport for them, in a folder of notes."""
 
-    def __init__(self, folder: Path, served: composition.Services, transport: Transport, stats: Stats) -> None:
+    def __init__(self, folder: Path, served: composition.ComposedServices, transport: Transport, stats: Stats) -> None:
         self.notes = folder / "notes"
         self.socket = places_in(folder).socket
         self.services = served
@@ -251,7 +251,7 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(sh
 
 def unread(daemon: Daemon) -> int:
     (connection,) = daemon.transport._connections
-    assert isinstance(connection, Connection)
+    assert isinstance(connection, RpcConnection)
     return connection._writer.transport.get_write_buffer_size()
 
 

@@ -18,15 +18,15 @@ from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import stages as hybrid
 from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate
-from gnod.search.hybrid.stages import HybridResult, SearchDependencies, SearchOptions
+from gnod.search.hybrid.stages import HybridResult, HybridSettings, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_query
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
-from gnod.types import Unavailable
+from gnod.store.vectors.vectors import StoredPiece
+from gnod.types import UnavailableModel
 from tests.small_index import SmallIndex
 
 T = TypeVar("T")
@@ -49,7 +49,9 @@ async def embed_all(index: SmallIndex, model: Path) -> None:
         embedder = made(Embedder, model, inference)
         pending = index.database.submit_read(lambda c: vectors.pending(c, embedder.uri, ["notes"], 1000)).result()
         found = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in pending])
-        rows = {c.embed_hash: [Piece(*p) for p in pieces] for c, pieces in zip(pending, found.pieces, strict=True)}
+        rows = {
+            c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(pending, found.pieces, strict=True)
+        }
         index.database.submit_write(lambda c: vectors.put(c, embedder.uri, rows)).result()
     finally:
         await inference.close()
@@ -77,7 +79,7 @@ class Bench:
         )
 
     async def search(self, query: str, filters: Filters | None = None, **options: Any) -> HybridResult:
-        wanted = SearchOptions(**{"budget_s": ENOUGH_S, "limit": 40, **options})
+        wanted = HybridSettings(**{"budget_s": ENOUGH_S, "limit": 40, **options})
         return await hybrid.search(self.tools, parse_query(query), filters or Filters(), wanted)
 
     async def load(self, query: str = "boat") -> None:
@@ -97,9 +99,9 @@ class Bench:
         finally:
             os.kill(pid, signal.SIGCONT)
 
-    def _embed_with(self, model: Path | str) -> hybrid.Embed | Unavailable:
+    def _embed_with(self, model: Path | str) -> hybrid.EmbedQueries | UnavailableModel:
         if isinstance(model, str):
-            return Unavailable(model)
+            return UnavailableModel(model)
         embedder = made(Embedder, model, self.inference)
 
         async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
@@ -107,14 +109,14 @@ class Bench:
 
         return embed
 
-    def _expander(self) -> Expander | Unavailable:
-        if isinstance(self._generator, Unavailable):
+    def _expander(self) -> Expander | UnavailableModel:
+        if isinstance(self._generator, UnavailableModel):
             return self._generator
         return Expander(self._generator, self.index.database.read, self.index.database.write)
 
 
-def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | Unavailable:
-    return Unavailable(model) if isinstance(model, str) else made(kind, model, inference)
+def _or_why(kind: Callable[..., T], model: Path | str, inference: Inference) -> T | UnavailableModel:
+    return UnavailableModel(model) if isinstance(model, str) else made(kind, model, inference)
 
 
 @asynccontextmanager

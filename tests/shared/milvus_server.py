@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from gnod.config.shared_addresses import Address, parse
+from gnod.config.shared_addresses import SharedAddress, parse
 from gnod.egress import Purpose
-from gnod.models.remote.addresses import Place
+from gnod.models.remote.addresses import EndpointAddress
 from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to
@@ -52,16 +52,16 @@ class MilvusServer:
             self._process.wait()
             self._process = None
 
-    def address(self, collection: str, port: int | None = None) -> Address:
+    def address(self, collection: str, port: int | None = None) -> SharedAddress:
         return parse(f"milvus://127.0.0.1:{port or self.port}/team/{collection}")
 
     def engine(self, collection: str, timeout_s: float = 30.0) -> MilvusEngine:
         return MilvusEngine(connect_to(self.address(collection), timeout_s))
 
 
-def connect_to(address: Address, timeout_s: float = DEFAULT_TIMEOUT_S) -> Connect:
+def connect_to(address: SharedAddress, timeout_s: float = DEFAULT_TIMEOUT_S) -> Connect:
     """Return how to reach an engine on this machine."""
-    place = Place([(address.host, "local")], "local")
+    place = EndpointAddress([(address.host, "local")], "local")
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
     return Connect(address, relay_to(address, place, OpenGate(), purpose), timeout_s=timeout_s)
 

@@ -16,7 +16,7 @@ import pytest
 from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
 from gnod.search.hybrid import joint, retrieval
-from gnod.search.hybrid.retrieval import Knowledge, Retrieved
+from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical
 from gnod.search.meaning.nearest_documents import Nearest
@@ -25,7 +25,16 @@ from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import Found, Header, Key, Piece, Restriction, SharedDocument, Vector, key_of
+from gnod.shared.engine import (
+    CollectionHeader,
+    Key,
+    PublishedPiece,
+    Restriction,
+    ScoredDocument,
+    SharedDocument,
+    Vector,
+    key_of,
+)
 from gnod.shared.replica import Replica, number_of
 from gnod.store.connection import Connection, index_of
 from gnod.store.database import Database
@@ -61,18 +70,18 @@ class Engine(LocalEngine):
         self._lock = threading.Lock()
         self._documents = {document.key: document for document in super().documents(None)}
 
-    def header(self) -> Header | None:
+    def header(self) -> CollectionHeader | None:
         self.works.wait(20)
         with self._lock:
             header = super().header()
         return msgspec.structs.replace(header, **self.says) if header else None
 
-    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
         self.works.wait(20)
         with self._lock:
             return super().by_words(weights, within, limit)
 
-    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
         with self._lock:
             return super().nearest(query, within, limit)
 
@@ -90,8 +99,8 @@ class Engine(LocalEngine):
         wrong = {
             "key": {"key": "0" * 32},
             "payload": {"payload": b"nothing"},
-            "vector": {"pieces": (Piece(0, 0, None, 0, None, b"\0" * 32),)},
-            "piece": {"pieces": (Piece(99, 0, None, 0, None, np.ones(8, "<f4").tobytes()),)},
+            "vector": {"pieces": (PublishedPiece(0, 0, None, 0, None, b"\0" * 32),)},
+            "piece": {"pieces": (PublishedPiece(99, 0, None, 0, None, np.ones(8, "<f4").tobytes()),)},
         }[change]
         self._documents = {
             key: msgspec.structs.replace(each, **wrong)  # type: ignore[arg-type]
@@ -189,7 +198,7 @@ async def fused(there: Reader, query: str) -> dict[str, float]:
         words = await joint.survey_words(read, sources, lines, Filters())
         meant = [line for line in lines if not line.is_lexical]
         found = await joint.retrieve(
-            *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=Knowledge()
+            *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=RetrievalFacts()
         )
         return await read(lambda connection: best(connection, found))
 

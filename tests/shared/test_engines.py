@@ -11,7 +11,15 @@ import pytest
 
 from benchmarks.local_engine import LocalEngine
 from gnod.errors import NotPublished, Unreachable
-from gnod.shared.engine import Engine, Former, Found, Header, Restriction, SharedDocument, key_of
+from gnod.shared.engine import (
+    CollectionHeader,
+    Former,
+    Restriction,
+    ScoredDocument,
+    SharedDocument,
+    SharedEngine,
+    key_of,
+)
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.milvus.expressions import condition_of
 from gnod.shared.weights import idf, term_id
@@ -95,10 +103,10 @@ def test_searches_find_the_same(engines: tuple[LocalEngine, MilvusEngine], withi
     query = vector_of(MODEL, "query")
     query /= np.linalg.norm(query)
 
-    def words(engine: Engine) -> list[Found]:
+    def words(engine: SharedEngine) -> list[ScoredDocument]:
         return engine.by_words(weights, within, 3)
 
-    def vectors(engine: Engine) -> list[Found]:
+    def vectors(engine: SharedEngine) -> list[ScoredDocument]:
         return engine.nearest(query, within, 3)
 
     for search in (words, vectors):
@@ -172,7 +180,7 @@ def test_nothing_is_there(milvus: MilvusServer) -> None:
 
 
 def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer) -> None:
-    engine: Engine = MilvusEngine(connect_to(milvus.address("a", free_port()), timeout_s=0.5))
+    engine: SharedEngine = MilvusEngine(connect_to(milvus.address("a", free_port()), timeout_s=0.5))
     with pytest.raises(Unreachable, match="did not answer in time"):
         engine.header()
     engine.close()
@@ -193,7 +201,7 @@ def filled(milvus: MilvusServer, here: LocalEngine, name: str) -> tuple[MilvusEn
     return there, documents
 
 
-def header_of(here: LocalEngine) -> Header:
+def header_of(here: LocalEngine) -> CollectionHeader:
     header = here.header()
     assert header
     return header

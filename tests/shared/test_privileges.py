@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gnod.analysis.terms import VERSION
-from gnod.shared.engine import FORMAT, Header, Piece, Restriction, SharedDocument, key_of
+from gnod.shared.engine import FORMAT, CollectionHeader, PublishedPiece, Restriction, SharedDocument, key_of
 from gnod.shared.weights import term_id
 from tests.shared.milvus_server import MilvusServer
 
@@ -54,9 +54,9 @@ DOCUMENT = SharedDocument(
     dated=0.0,
     weights=WEIGHTS,
     payload=b"payload",
-    pieces=(Piece(0, 0, None, 0, None, VECTOR.tobytes()),),
+    pieces=(PublishedPiece(0, 0, None, 0, None, VECTOR.tobytes()),),
 )
-HEADER = Header(
+HEADER = CollectionHeader(
     format=FORMAT,
     analysis=VERSION,
     model="file:/m.gguf",

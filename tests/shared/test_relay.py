@@ -12,7 +12,7 @@ import pytest
 from gnod.config.shared_addresses import parse
 from gnod.egress import Purpose
 from gnod.errors import EgressForbidden
-from gnod.models.remote.addresses import Place
+from gnod.models.remote.addresses import EndpointAddress
 from gnod.shared.opening import relay_to
 from gnod.shared.relay import Relay
 from tests.gates import OpenGate
@@ -59,7 +59,7 @@ def sink() -> Iterator[Sink]:
 
 def relay(sink: Sink, gate: OpenGate) -> Relay:
     address = parse(f"milvus://127.0.0.1:{sink.port}/team/handbook")
-    return relay_to(address, Place([("127.0.0.1", "lan")], "lan"), gate, PURPOSE)
+    return relay_to(address, EndpointAddress([("127.0.0.1", "lan")], "lan"), gate, PURPOSE)
 
 
 def connected(to: Relay) -> socket.socket:

@@ -11,14 +11,14 @@ from pathlib import Path
 from gnod.store.documents import collections, maintenance, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import changes, failures
-from gnod.store.tables.changes import Page, Position
+from gnod.store.tables.changes import ChangePage, Position
 from gnod.store.tables.records import FileStat
 from tests.small_index import SmallIndex
 
 BEGIN = Position(0)
 
 
-def page(index: SmallIndex, position: Position = BEGIN, *names: str, limit: int = 1000) -> Page:
+def page(index: SmallIndex, position: Position = BEGIN, *names: str, limit: int = 1000) -> ChangePage:
     return index.database.submit_read(lambda c: changes.read(c, position, names, limit)).result()
 
 
@@ -26,7 +26,7 @@ def now(index: SmallIndex) -> Position:
     return index.database.submit_read(changes.present).result()
 
 
-def told(page: Page) -> list[str]:
+def told(page: ChangePage) -> list[str]:
     """Return each change as a word and an address."""
     return [
         f"{'failed' if c.kind else 'indexed' if c.docid else 'removed'} {c.collection}/{c.path}" for c in page.changes
@@ -225,7 +225,7 @@ def test_starting_over_page_by_page_ends(small_index: SmallIndex) -> None:
     small_index.remove("x.md")
     small_index.database.submit_write(maintenance.purge).result()
     position = seen
-    pages: list[Page] = []
+    pages: list[ChangePage] = []
     while not pages or pages[-1].more:
         pages.append(page(small_index, position, limit=2))
         position = pages[-1].position

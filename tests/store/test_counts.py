@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gnod.store.connection import Connection
 from gnod.store.tables import counts, failures
-from gnod.store.tables.counts import Counted
+from gnod.store.tables.counts import CollectionCounts
 from tests.small_index import SmallIndex
 
 
 def test_counts_come_from_one_index_alone(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "zebra", "b.md": "zebra", "c.md": "lion"})
     small_index.remove("c.md")
-    assert small_index.database.submit_read(counts.of_collections).result() == {"notes": Counted(2, 2, 2)}
+    assert small_index.database.submit_read(counts.of_collections).result() == {"notes": CollectionCounts(2, 2, 2)}
     plan = small_index.database.submit_read(lambda c: c.execute(f"EXPLAIN QUERY PLAN {counts.SELECT}").fetchall())
     assert "COVERING INDEX documents_counted" in str(plan.result())
 

@@ -17,7 +17,7 @@ from gnod.store.database import Database
 from gnod.store.health import damage
 from gnod.store.tables import runtime_flags
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
 
 URI = "file:/models/one.gguf"
@@ -39,7 +39,7 @@ def path(tmp_path: Path) -> Path:
     def embed(connection: Connection) -> None:
         pending = vectors.pending(connection, URI, ["notes"], DOCUMENTS)
         pieces = {
-            chunk.embed_hash: [Piece(vector(2 * i), 0, 7, 0, 0), Piece(vector(2 * i + 1), 7, None, 0, None)]
+            chunk.embed_hash: [StoredPiece(vector(2 * i), 0, 7, 0, 0), StoredPiece(vector(2 * i + 1), 7, None, 0, None)]
             for i, chunk in enumerate(pending)
         }
         vectors.put(connection, URI, pieces)

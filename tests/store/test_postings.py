@@ -26,11 +26,11 @@ from gnod.store.documents import collections, maintenance
 from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.postings import building, current_view, files, updating
-from gnod.store.keyword_index.postings.contents import MOST_DOCUMENTS, Contents, Document, build
+from gnod.store.keyword_index.postings.contents import MOST_DOCUMENTS, Contents, SegmentDocument, build
 from gnod.store.keyword_index.postings.current_view import in_one_view, view_of
 from gnod.store.keyword_index.postings.feed import Feed, take
 from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.merging import LARGER, MOST_POSTINGS, Kept, Size, merge, worth_merging
+from gnod.store.keyword_index.postings.merging import LARGER, MOST_POSTINGS, Kept, SegmentSize, merge, worth_merging
 from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.keyword_index.postings.segment import Segment, opened
 from gnod.store.keyword_index.postings.segment import encode as encode_segment
@@ -369,7 +369,7 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     assert not followed.compare("red", Filters())
 
 
-DOCUMENT = Document(1, "#00000001", 1, Terms("a md", "red", "red house red"))
+DOCUMENT = SegmentDocument(1, "#00000001", 1, Terms("a md", "red", "red house red"))
 
 
 def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
@@ -458,7 +458,7 @@ def in_file(path: Path, contents: Contents) -> Segment:
 def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> None:
     rng = random.Random(3)
     documents = [
-        Document(
+        SegmentDocument(
             id_,
             f"#{id_:08x}",
             1,
@@ -466,7 +466,7 @@ def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> N
         )
         for id_ in rng.sample(range(1000), 60)
     ]
-    others = [Document(id_, f"#{id_:08x}", 1, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
+    others = [SegmentDocument(id_, f"#{id_:08x}", 1, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
     whole = build(documents)
     parts = [
         in_file(tmp_path / f"{start}", build([*documents[start : start + 13], removed]))
@@ -491,7 +491,9 @@ def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
 def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
     words = sorted({f"{number:x}" for number in range(200)})
     documents = [
-        Document(id_, f"#{id_:08x}", 1, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0)))
+        SegmentDocument(
+            id_, f"#{id_:08x}", 1, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0))
+        )
         for id_ in range(1, 5)
     ]
     segment = in_file(tmp_path / "segment", build(documents))
@@ -522,33 +524,33 @@ def varint(number: int) -> bytes:
 
 
 def test_segments_that_lost_most_documents_and_small_ones_are_merged() -> None:
-    assert worth_merging([Size(60_000, 20_000, 9)]) == [0]
-    assert worth_merging([Size(20_000, 20_000, 9), Size(1, 1, 9)]) == []
-    assert worth_merging([Size(20_000, 20_000, 9), Size(1, 1, 9), Size(1, 1, 9)]) == [1, 2]
-    assert sorted(worth_merging([Size(4000, 4000, 9)] * 5)) == [0, 1, 2, 3, 4]
-    assert worth_merging([Size(60_000, 60_000, 9)] * 20) == []
-    assert worth_merging([Size(10, 10, MOST_POSTINGS * 2 // 3)] * 2) == []
+    assert worth_merging([SegmentSize(60_000, 20_000, 9)]) == [0]
+    assert worth_merging([SegmentSize(20_000, 20_000, 9), SegmentSize(1, 1, 9)]) == []
+    assert worth_merging([SegmentSize(20_000, 20_000, 9), SegmentSize(1, 1, 9), SegmentSize(1, 1, 9)]) == [1, 2]
+    assert sorted(worth_merging([SegmentSize(4000, 4000, 9)] * 5)) == [0, 1, 2, 3, 4]
+    assert worth_merging([SegmentSize(60_000, 60_000, 9)] * 20) == []
+    assert worth_merging([SegmentSize(10, 10, MOST_POSTINGS * 2 // 3)] * 2) == []
 
 
 @pytest.mark.parametrize("documents", [50, 500, 1600, 4000])
 def test_a_document_is_copied_a_few_times_only(documents: int) -> None:
-    sizes: list[Size] = []
+    sizes: list[SegmentSize] = []
     copied = total = 0
     while total < 300_000:
         total += documents
-        sizes.append(Size(documents, documents, 100 * documents))
+        sizes.append(SegmentSize(documents, documents, 100 * documents))
         while chosen := worth_merging(sizes):
             together = sum(sizes[number].alive for number in chosen)
             copied += together
             sizes = [size for number, size in enumerate(sizes) if number not in chosen]
-            sizes.append(Size(together, together, 100 * together))
+            sizes.append(SegmentSize(together, together, 100 * together))
     assert copied <= 8 * total
     assert len(sizes) <= total // MOST_DOCUMENTS + 12
 
 
 @given(st.lists(st.integers(1, 70_000), max_size=30))
 def test_merging_ends_with_few_segments(alive: list[int]) -> None:
-    while chosen := worth_merging([Size(each, each, each) for each in alive]):
+    while chosen := worth_merging([SegmentSize(each, each, each) for each in alive]):
         together = sum(alive[number] for number in chosen)
         alive = [*(each for number, each in enumerate(alive) if number not in chosen), together]
     small = sorted(each for each in alive if each < MOST_DOCUMENTS // (LARGER + 1))

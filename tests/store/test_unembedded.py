@@ -164,7 +164,7 @@ class Life(RuleBasedStateMachine):
                 f" WHERE m.uri = '{uri}')"
             )
             for each in self._read(lambda c, uri=uri: vectors.coverage(c, {"one": uri, "two": uri})):  # type: ignore[misc]
-                assert each.chunks == counted.get(each.collection, counts.Counted()).chunks
+                assert each.chunks == counted.get(each.collection, counts.CollectionCounts()).chunks
                 assert each.embedded == embedded.get(each.collection, (0, 0))[1]
 
     def _counted(self, where: str) -> dict[str, tuple[int, int]]:

@@ -14,7 +14,7 @@ from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance
 from gnod.store.tables.filters import Condition
 from gnod.store.vectors import knn, vector_rows, vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -96,7 +96,7 @@ def test_a_vector_that_comes_too_late_is_not_stored(index: SmallIndex) -> None:
     index.add({"a.md": "zebra"})
     (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     index.add({"a.md": "lion"})
-    late = {chunk.embed_hash: [Piece(vector_of(URI, "late"))]}
+    late = {chunk.embed_hash: [StoredPiece(vector_of(URI, "late"))]}
     assert index.database.submit_write(lambda c: vectors.put(c, URI, late)).result() == 0
     index.database.submit_write(lambda c: vectors.note_failed(c, URI, chunk.embed_hash, "too late")).result()
     assert count(index, "embedding_errors") == 0
@@ -115,7 +115,7 @@ def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> 
     index.add({"a.md": "zebra"})
     (chunk,) = index.database.submit_read(lambda c: vectors.pending(c, URI, ["notes"], 10)).result()
     with pytest.raises(InferenceFailed):
-        index.database.submit_write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [Piece(vector)]})).result()
+        index.database.submit_write(lambda c: vectors.put(c, URI, {chunk.embed_hash: [StoredPiece(vector)]})).result()
     assert count(index) == 0
 
 

@@ -25,13 +25,13 @@ from gnod.daemon import composition
 from gnod.daemon.lifecycle import Control
 from gnod.errors import GnoError, InternalError
 from gnod.globs import Glob
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, Result
 from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import encode_call
 from gnod.protocol.methods import METHODS
 from gnod.rpc.call import Call
-from gnod.rpc.connection import Connection, Limits
+from gnod.rpc.connection import ConnectionLimits, RpcConnection
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.search.query import dates, parsing
@@ -145,7 +145,7 @@ class Target:
         for name, text in DOCUMENTS.items():
             (notes / name).parent.mkdir(parents=True, exist_ok=True)
             (notes / name).write_text(text)
-        places = Places(
+        places = IndexPaths(
             index="default",
             config_dir=self._machine / "config",
             data_dir=self._machine / "data",
@@ -194,8 +194,8 @@ class Target:
     async def _exchange(self, data: bytes) -> bytes:
         ours, theirs = socket.socketpair()
         reader, writer = await asyncio.open_unix_connection(sock=theirs)
-        limits = Limits(message_bytes=1024 * 1024)
-        connection = Connection(reader, writer, self._dispatcher, self._stats, limits)
+        limits = ConnectionLimits(message_bytes=1024 * 1024)
+        connection = RpcConnection(reader, writer, self._dispatcher, self._stats, limits)
         served = asyncio.create_task(connection.run())
         answers, sender = await asyncio.open_unix_connection(sock=ours)
         sender.write(data)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from gnod.search.ranking.fusion import Evidence
-from gnod.tuning.choice import FACTORS, MIN_QUESTIONS, Asked, choose
+from gnod.search.ranking.fusion import RetrieverResults
+from gnod.tuning.choice import FACTORS, MIN_QUESTIONS, AskedQuestion, choose
 
 
-def asked(count: int, *, right: str, seed: int = 1) -> list[Asked]:
+def asked(count: int, *, right: str, seed: int = 1) -> list[AskedQuestion]:
     """Return questions of which one retriever knows the answer, while the other ranks by chance."""
     chance = random.Random(seed)
 
@@ -18,11 +18,11 @@ def asked(count: int, *, right: str, seed: int = 1) -> list[Asked]:
         return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
     return [
-        Asked(
+        AskedQuestion(
             1,
             [
-                Evidence("lexical", 2.0, ranked(right in ("lexical", "both")), 29, 4.0),
-                Evidence("vector", 2.0, ranked(right in ("vector", "both")), 29, 4.0),
+                RetrieverResults("lexical", 2.0, ranked(right in ("lexical", "both")), 29, 4.0),
+                RetrieverResults("vector", 2.0, ranked(right in ("vector", "both")), 29, 4.0),
             ],
             {},
         )

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from gnoctl.web.rendering import parts
 from gnoctl.web.rendering.document import Rendered, Rendering
-from gnoctl.web.rendering.links import Links
+from gnoctl.web.rendering.links import PageLinks
 from gnod.protocol.base import Location
 from gnod.protocol.documents import DocumentText, LocatedLine
 from gnod.protocol.links import DocumentLink
 
-LINKS = Links("notes", "sub/a.md")
+LINKS = PageLinks("notes", "sub/a.md")
 
 
 def document(text: str, path: str = "sub/a.md", converter: str = "markdown/1", **more: object) -> DocumentText:

@@ -19,10 +19,10 @@ from starlette.types import Message
 from gnoctl.web import session as sessions
 from gnoctl.web.peers import is_foreign
 from gnoctl.web.security import HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
-from gnoctl.web.session import Session
-from gnod.paths import Places
+from gnoctl.web.session import WebSession
+from gnod.paths import IndexPaths
 
-SESSION = Session(port=4663, pid=1, secret="s" * 43)
+SESSION = WebSession(port=4663, pid=1, secret="s" * 43)
 GOOD = {
     "host": "127.0.0.1:4663",
     "origin": "http://127.0.0.1:4663",
@@ -104,7 +104,7 @@ def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
         f"gno-4663={SESSION.cookie}0",
         f"gno-4663={SESSION.cookie[:-1]}",
         "gno-4663=\xff\xfe",
-        f"gno-4664={Session(port=4664, pid=1, secret=SESSION.secret).cookie}",
+        f"gno-4664={WebSession(port=4664, pid=1, secret=SESSION.secret).cookie}",
     ],
 )
 def test_browsers_without_the_cookie_are_refused(cookie: str | None) -> None:
@@ -156,8 +156,8 @@ def test_an_address_on_a_command_line_lasts_a_minute(monkeypatch: pytest.MonkeyP
     assert not SESSION.opens(token)
 
 
-def places_in(folder: Path) -> Places:
-    return Places(
+def places_in(folder: Path) -> IndexPaths:
+    return IndexPaths(
         index="default", config_dir=folder, data_dir=folder, cache_dir=folder, socket=folder / "run" / "default.sock"
     )
 

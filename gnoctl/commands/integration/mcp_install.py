@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from gnoctl.agents.catalogue import AGENTS, Agent
-from gnoctl.agents.installing import Change, Entry, carry_out, entry, plan, snippet
+from gnoctl.agents.installing import FileEdit, ServerEntry, carry_out, entry, plan, snippet
 from gnoctl.arguments.options import option
 from gnoctl.arguments.shared_options import split_commas
 from gnoctl.command import JsonOptions, command
@@ -72,7 +72,7 @@ def _chosen(names: list[str]) -> list[Agent]:
     return [agent for agent in AGENTS.values() if (agent.name in names if names else agent.is_installed())]
 
 
-def _install(agent: Agent, added: Entry, options: InstallOptions) -> Outcome:
+def _install(agent: Agent, added: ServerEntry, options: InstallOptions) -> Outcome:
     try:
         change = plan(agent, added)
         if not options.dry_run:
@@ -87,7 +87,7 @@ def _install(agent: Agent, added: Entry, options: InstallOptions) -> Outcome:
     return Outcome(agent=agent.name, file=str(change.file), action=change.action)
 
 
-def _show(agent: Agent, change: Change, added: Entry, *, dry_run: bool) -> None:
+def _show(agent: Agent, change: FileEdit, added: ServerEntry, *, dry_run: bool) -> None:
     verbs = _PLANNED if dry_run else _DONE
     print(text.line(f"{agent.title}: {verbs[change.action]} {change.file}"))
     if change.action != "unchanged":

@@ -8,7 +8,7 @@ from contextlib import suppress
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.daemon import stop_daemon
 from gnoctl.printing import text
-from gnoctl.service import State, files, service_of
+from gnoctl.service import ServiceState, files, service_of
 from gnod.errors import EXIT_NOT_RUNNING, DaemonNotRunning
 from gnod.paths import check_socket_path
 
@@ -36,7 +36,7 @@ def install(options: JsonOptions) -> None:
     options.show(state._asdict(), _installed(state, options))
 
 
-def _installed(state: State, options: JsonOptions) -> Iterator[str]:
+def _installed(state: ServiceState, options: JsonOptions) -> Iterator[str]:
     yield f"gnod is now a service of {state.manager} for index '{options.places.index}' (pid {state.pid})"
     yield from (text.line(f"  {name}") for name in state.files)
     if state.manager == "systemd":
@@ -74,7 +74,7 @@ def status(options: JsonOptions) -> int:
     return 0 if state.starts else EXIT_NOT_RUNNING
 
 
-def _describe(state: State, index: str) -> Iterator[str]:
+def _describe(state: ServiceState, index: str) -> Iterator[str]:
     of_index = f"for index '{index}'"
     if state.unavailable:
         yield text.line(state.unavailable)

@@ -45,7 +45,7 @@ end
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
-class Place(NamedTuple):
+class WidgetFile(NamedTuple):
     """Where a widget is stored.
 
     `file`: its file; `startup`: the file that must source it, None if the shell does so itself.
@@ -55,10 +55,10 @@ class Place(NamedTuple):
     startup: Path | None = None
 
 
-def place(shell: str, completion: Path, home: Path) -> Place:
+def place(shell: str, completion: Path, home: Path) -> WidgetFile:
     """Return where to store the widget, beside a completion script that is installed at `completion`."""
     if shell == "bash":
-        return Place(completion)  # the file is read at the start, and written again each time
+        return WidgetFile(completion)  # the file is read at the start, and written again each time
     if shell == "zsh":
-        return Place(completion.parent / "gnoctl-ui.zsh", home / ".zshrc")
-    return Place(completion.parent.parent / "conf.d" / "gnoctl-ui.fish")
+        return WidgetFile(completion.parent / "gnoctl-ui.zsh", home / ".zshrc")
+    return WidgetFile(completion.parent.parent / "conf.d" / "gnoctl-ui.fish")

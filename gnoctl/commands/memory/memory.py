@@ -293,13 +293,13 @@ def _confirmed(daemon: Connection, params: wire.MemoryIdsParams) -> bool:
     return confirmed("Delete permanently?")
 
 
-class PublishOptions(JsonOptions, frozen=True, kw_only=True):
+class MemoryPublishOptions(JsonOptions, frozen=True, kw_only=True):
     ids: Ids
     to: Annotated[str | None, option("--to", metavar="NAME", help="The namespace; required")] = None
 
 
-@command("memory publish", PublishOptions)
-def publish(options: PublishOptions) -> None:
+@command("memory publish", MemoryPublishOptions)
+def publish(options: MemoryPublishOptions) -> None:
     """Copy memories into a shared namespace.
 
     The namespace is created if it does not exist. The originals stay where they are.

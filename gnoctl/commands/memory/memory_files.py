@@ -123,7 +123,7 @@ def import_memories(options: ImportOptions) -> None:
         raise UsageError("--dry-run and --limit are for sessions: add --from")
     records = _read(str(options.file))
     existed = 0
-    links = _Links()
+    links = _ExportedLinks()
     with options.connect() as daemon, options.progress() as progress:
         for start in range(0, len(records), _BATCH):
             progress(ProgressValue(stage="import", done=start, total=len(records)))
@@ -138,7 +138,7 @@ def import_memories(options: ImportOptions) -> None:
     options.show({"imported": imported, "existed": existed}, f"imported {memories(imported)}{existing}")
 
 
-class _Links:
+class _ExportedLinks:
     """The links of an export, between the new ids."""
 
     def __init__(self) -> None:

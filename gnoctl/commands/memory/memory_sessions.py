@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 from msgspec import structs
 
 from gnoctl.command import JsonOptions
-from gnoctl.commands.memory.transcripts import Counts, Turn, read_turns, texts_of
+from gnoctl.commands.memory.transcripts import RecordCounts, TranscriptTurn, read_turns, texts_of
 from gnoctl.printing import text
 from gnoctl.printing.memories import memories
 from gnoctl.printing.wording import count
@@ -39,7 +39,7 @@ class SessionOptions(Protocol):
 
 def import_session(options: JsonOptions, name: str, chosen: SessionOptions) -> None:
     """Store the turns in the file, or show them. Raises UsageError for a file without turns."""
-    counts = Counts()
+    counts = RecordCounts()
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with _opened(name) as file:
         turns = list(read_turns(file, counts, chosen.limit))
@@ -80,7 +80,7 @@ def _opened(name: str) -> nullcontext[BinaryIO] | BinaryIO:
     return file
 
 
-def _refuse_other_files(name: str, counts: Counts) -> None:
+def _refuse_other_files(name: str, counts: RecordCounts) -> None:
     if counts.turns or counts.secret:
         return
     broken = counts.broken + counts.too_long
@@ -100,7 +100,7 @@ def _modified(name: str) -> str | None:
         return None
 
 
-def _records(turns: Sequence[Turn], namespace: str, otherwise: str) -> list[NewMemory]:
+def _records(turns: Sequence[TranscriptTurn], namespace: str, otherwise: str) -> list[NewMemory]:
     """Return the memories to store. Their times are those of the turns, so importing them again changes nothing."""
     return [
         NewMemory(
@@ -116,7 +116,7 @@ def _records(turns: Sequence[Turn], namespace: str, otherwise: str) -> list[NewM
     ]
 
 
-def _preview(turns: Sequence[Turn], counts: Counts) -> Iterator[str]:
+def _preview(turns: Sequence[TranscriptTurn], counts: RecordCounts) -> Iterator[str]:
     for turn in turns:
         time = turn.time[:16].replace("T", " ") if turn.time else "no time"
         yield text.line(f"{time}  {text.clip(' '.join(f'{turn.speaker}: {turn.text}'.split()), _SHOWN_CHARACTERS)}")
@@ -124,7 +124,7 @@ def _preview(turns: Sequence[Turn], counts: Counts) -> Iterator[str]:
     yield from _left_out(counts)
 
 
-def _left_out(counts: Counts) -> list[str]:
+def _left_out(counts: RecordCounts) -> list[str]:
     """Return a sentence for each reason for which something was left out."""
     reasons = (
         (counts.secret, "turn", "left out: they seem to contain a key, a token or a password"),

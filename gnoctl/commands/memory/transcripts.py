@@ -38,7 +38,7 @@ _LATEST_SECONDS = 1e11  # larger numbers are milliseconds
 _MAX_SPEAKER_CHARACTERS = 64
 
 
-class Turn(NamedTuple):
+class TranscriptTurn(NamedTuple):
     """`time`: ISO 8601, or None."""
 
     speaker: str
@@ -46,7 +46,7 @@ class Turn(NamedTuple):
     time: str | None
 
 
-class Counts(msgspec.Struct, kw_only=True):
+class RecordCounts(msgspec.Struct, kw_only=True):
     """The numbers of records of each kind. `other`: lines, or parts of them, that are not turns. `broken`: lines that
     are not JSON. `too_long`: lines. `secret`: turns that were left out. `repeated`: turns with the text of an earlier
     one."""
@@ -59,7 +59,7 @@ class Counts(msgspec.Struct, kw_only=True):
     repeated: int = 0
 
 
-def read_turns(file: BinaryIO, counts: Counts, limit: int | None = None) -> Iterator[Turn]:
+def read_turns(file: BinaryIO, counts: RecordCounts, limit: int | None = None) -> Iterator[TranscriptTurn]:
     """Yield the turns in their order, each text once, at most `limit`; count what is left out."""
     seen: set[tuple[str, str]] = set()
     for line in _lines(file, counts):
@@ -83,7 +83,7 @@ def read_turns(file: BinaryIO, counts: Counts, limit: int | None = None) -> Iter
                 yield turn
 
 
-def texts_of(turn: Turn) -> list[str]:
+def texts_of(turn: TranscriptTurn) -> list[str]:
     """Return the text of a turn with its speaker; a very long one in parts, cut between paragraphs or words.
 
     >>> texts_of(Turn("User", "Use tabs", None))
@@ -104,7 +104,7 @@ def _parts(text: str) -> list[str]:
     return [part for part in [*parts, text] if part]
 
 
-def _lines(file: BinaryIO, counts: Counts) -> Iterator[bytes]:
+def _lines(file: BinaryIO, counts: RecordCounts) -> Iterator[bytes]:
     is_first = True
     while line := file.readline(MAX_LINE_BYTES + 1):
         if len(line) > MAX_LINE_BYTES:
@@ -119,7 +119,7 @@ def _lines(file: BinaryIO, counts: Counts) -> Iterator[bytes]:
             yield line
 
 
-def _turns(record: object, time: str | None, depth: int) -> Iterator[Turn]:
+def _turns(record: object, time: str | None, depth: int) -> Iterator[TranscriptTurn]:
     if not isinstance(record, Mapping) or depth > _MAX_DEPTH or record.get("isMeta") is True:
         return
     time = next((found for name in _TIMES if (found := _time(record.get(name)))), time)
@@ -127,7 +127,7 @@ def _turns(record: object, time: str | None, depth: int) -> Iterator[Turn]:
     text = next((found for name in _CONTENTS if (found := _text(record.get(name), depth))), "").strip()
     if speaker and text:
         if not (speaker.lower() in _NOT_SPEAKERS or _MACHINE_MADE.match(text)):
-            yield Turn(_SPEAKERS.get(speaker.lower(), speaker), text, time)
+            yield TranscriptTurn(_SPEAKERS.get(speaker.lower(), speaker), text, time)
         return
     for name in _INSIDE:
         inner = record.get(name)

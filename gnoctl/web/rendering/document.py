@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gnoctl.web.rendering import code, markdown, parts, table
-from gnoctl.web.rendering.links import Links, links_of
-from gnoctl.web.rendering.parts import Part
+from gnoctl.web.rendering.links import PageLinks, links_of
+from gnoctl.web.rendering.parts import DocumentPart
 from gnoctl.web.rendering.sanitising import sanitised
 from gnod.protocol.documents import DocumentText
 from gnod.protocol.links import DocumentLink
@@ -86,10 +86,10 @@ class Rendering:
         )
 
     @cached_property
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[DocumentPart]:
         return list(parts.split(self._lines, markdown=self._is_markdown))
 
-    def _html(self, part: Part, links: Links) -> str:
+    def _html(self, part: DocumentPart, links: PageLinks) -> str:
         if self._is_markdown:
             return sanitised(self._markdown(part, links), links)
         lines, numbers = self._lines[part.start : part.end], self._numbers(part.start, part.end)
@@ -100,14 +100,14 @@ class Rendering:
             return table.render(head, lines[skip:], numbers[skip:])
         return code.numbered(self._coloured(part), numbers, self.kind)
 
-    def _coloured(self, part: Part) -> list[str]:
+    def _coloured(self, part: DocumentPart) -> list[str]:
         """Colours depend on what is above, so a text that is not too long is coloured from its beginning."""
         above = self._lines[: part.end]
         if self._lexer is not None and sum(map(len, above)) <= code.MAX_CHARACTERS:
             return code.coloured(above, self._lexer)[part.start :]
         return code.coloured(self._lines[part.start : part.end], self._lexer)
 
-    def _markdown(self, part: Part, links: Links) -> str:
+    def _markdown(self, part: DocumentPart, links: PageLinks) -> str:
         """Render what is between two locations by itself, below the name of the first."""
         out, lead = [], part.lead
         start = part.start
@@ -124,7 +124,7 @@ class Rendering:
         out.append(self._segment(start, part.end, lead, links))
         return "".join(out)
 
-    def _segment(self, start: int, end: int, lead: Sequence[str], links: Links) -> str:
+    def _segment(self, start: int, end: int, lead: Sequence[str], links: PageLinks) -> str:
         text = "\n".join([*lead, *self._lines[start:end]])
         if markdown.is_too_much(text):
             return code.numbered(

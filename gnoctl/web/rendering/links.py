@@ -22,7 +22,7 @@ _LINE = re.compile(r"L[1-9]\d{0,8}", re.ASCII)
 ANCHOR = "doc-"
 
 
-class Links(NamedTuple):
+class PageLinks(NamedTuple):
     """The links of one document.
 
     `path` is relative to the collection, with slashes. `targets`: links that are paths, by what is written, as the
@@ -76,7 +76,7 @@ class Links(NamedTuple):
         return None if path in (".", "..") or path.startswith(("../", "/")) else (self.collection, path)
 
 
-def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> Links:
+def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> PageLinks:
     """Return the links of a document, as the index resolves them."""
     targets: dict[str, DocumentLink] = {}
     names: dict[str, DocumentLink] = {}
@@ -85,7 +85,7 @@ def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> Links
             names.setdefault(link.target, link)
         else:
             targets.setdefault(_meant(link.target), link)
-    return Links(collection, path, targets, names)
+    return PageLinks(collection, path, targets, names)
 
 
 def uri_of(link: DocumentLink) -> str | None:

@@ -12,7 +12,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from gnoctl.web.rendering.code import coloured, lexer_of_language
-from gnoctl.web.rendering.links import Links, is_external, uri_of, why_nowhere
+from gnoctl.web.rendering.links import PageLinks, is_external, uri_of, why_nowhere
 
 # A longer line may take seconds: each bracket may begin a link, whose end is searched.
 _MAX_LINE = 50_000
@@ -26,7 +26,7 @@ LineOf = Callable[[int], int]
 """Maps a line of the rendered text, from 0, to the line of the source."""
 
 
-def render(text: str, line_of: LineOf, links: Links) -> str:
+def render(text: str, line_of: LineOf, links: PageLinks) -> str:
     environment = {"wikilinks": links.names}
     tokens = _parser.parse(text, environment)
     for number, token in enumerate(tokens):
@@ -47,7 +47,7 @@ def is_too_much(text: str) -> bool:
     return text.count("[") > _MAX_BRACKETS or max(map(len, text.split("\n"))) > _MAX_LINE
 
 
-def _mark(token: Token, links: Links) -> None:
+def _mark(token: Token, links: PageLinks) -> None:
     """Open a link to elsewhere in a new tab, and say why one leads nowhere."""
     address = str(token.attrGet("href"))
     known = links.known(address)

@@ -15,7 +15,7 @@ _SEPARATOR = re.compile(r"\|[\s:|-]+\|\Z")
 _HEADING = re.compile(r" {0,3}(?P<mark>#{1,6})[ \t]+(?P<title>.*?)[ \t#]*\Z")
 
 
-class Part(NamedTuple):
+class DocumentPart(NamedTuple):
     """Lines `start` to `end` (exclusive, from 0). `lead`: earlier lines that they need: an open fence, the head of a
     table."""
 
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     lead: tuple[str, ...] = ()
 
 
-class Heading(NamedTuple):
+class PartHeading(NamedTuple):
     """`line` from 0; level 1 is the highest."""
 
     line: int
@@ -51,7 +51,7 @@ class _Fences:
         return True
 
 
-def split(lines: Sequence[str], *, markdown: bool) -> Iterator[Part]:
+def split(lines: Sequence[str], *, markdown: bool) -> Iterator[DocumentPart]:
     """Yield the parts of a text, which are the same however often it is split."""
     fences = _Fences()
     start, characters = 0, 0
@@ -60,21 +60,21 @@ def split(lines: Sequence[str], *, markdown: bool) -> Iterator[Part]:
         # Before this line is taken, note the fence that is open here: a new part continues it.
         fullness = max((number - start) / PART_LINES, characters / PART_CHARACTERS)
         if fullness >= 1 and (fullness >= 2 or _is_good_end(lines, number, fences, markdown=markdown)):
-            yield Part(start, number, lead)
+            yield DocumentPart(start, number, lead)
             start, characters = number, 0
             lead = _lead(lines, number, fences) if markdown else ()
         characters += len(line) + 1
         if markdown:
             fences.take(line)
     if start < len(lines) or not lines:
-        yield Part(start, len(lines), lead)
+        yield DocumentPart(start, len(lines), lead)
 
 
-def headings(lines: Sequence[str]) -> Iterator[Heading]:
+def headings(lines: Sequence[str]) -> Iterator[PartHeading]:
     fences = _Fences()
     for number, line in enumerate(lines):
         if not fences.take(line) and line.lstrip(" ").startswith("#") and (match := _HEADING.match(line)):
-            yield Heading(number, len(match["mark"]), match["title"])
+            yield PartHeading(number, len(match["mark"]), match["title"])
 
 
 def _is_good_end(lines: Sequence[str], number: int, fences: _Fences, *, markdown: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import nh3
 
 from gnoctl.web.rendering.code import CLASSES
-from gnoctl.web.rendering.links import ANCHOR, Links
+from gnoctl.web.rendering.links import ANCHOR, PageLinks
 
 _TAG_NAMES = (
     "a abbr b blockquote br caption cite code dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i "
@@ -29,7 +29,7 @@ _NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "wid
 _CLASSES = CLASSES | {"center", "code", "line", "place", "remote", "right", "text", "unresolved"}
 
 
-def sanitised(html: str, links: Links) -> str:
+def sanitised(html: str, links: PageLinks) -> str:
     """Return `html` without all that is not allowed, its links resolved."""
 
     def kept(_tag: str, name: str, value: str) -> str | None:

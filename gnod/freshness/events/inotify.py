@@ -15,7 +15,7 @@ from collections.abc import Set
 
 from inotify_simple import INotify, flags, parse_events
 
-from gnod.freshness.events.source import Events, NotWatchable, OnEvents
+from gnod.freshness.events.source import FileEvents, NotWatchable, OnEvents
 
 _MASK = (
     flags.CREATE
@@ -126,7 +126,7 @@ class InotifySource:
                     if mask & flags.CLOSE_WRITE:
                         written.add(path)
         if paths or lost:
-            self._on_events(Events(frozenset(paths), lost, frozenset(written)))
+            self._on_events(FileEvents(frozenset(paths), lost, frozenset(written)))
 
 
 def _words(error: OSError) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Set
 
 from watchfiles import awatch
 
-from gnod.freshness.events.source import Events, OnEvents
+from gnod.freshness.events.source import FileEvents, OnEvents
 from gnod.freshness.timings import PORTABLE_LONGEST_BURST_MS, PORTABLE_STEP_MS
 
 
@@ -45,9 +45,9 @@ class PortableSource:
             ):
                 paths = {path.removeprefix(inside) for _, path in changes if path.startswith(inside)}
                 gone = any(path == self._root for _, path in changes)
-                self._on_events(Events(frozenset(paths), "the folder itself changed" if gone else None))
+                self._on_events(FileEvents(frozenset(paths), "the folder itself changed" if gone else None))
         except (OSError, RuntimeError) as error:
             self.fault = f"the system refuses to watch ({error})"
         else:
             self.fault = "watching ended"
-        self._on_events(Events(lost=self.fault))
+        self._on_events(FileEvents(lost=self.fault))

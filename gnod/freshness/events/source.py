@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from typing import NamedTuple, Protocol
 
 
-class Events(NamedTuple):
+class FileEvents(NamedTuple):
     """`paths` that have changed, relative to the folder, with slashes. `lost`: why there may be others; None: these are
     all. `written`: those that a program had open for writing and closed. Their content may have changed even if their
     times did not: the kernel does not note every write through a memory map."""
@@ -16,7 +16,7 @@ class Events(NamedTuple):
     written: frozenset[str] = frozenset()
 
 
-OnEvents = Callable[[Events], None]
+OnEvents = Callable[[FileEvents], None]
 """Called in the event loop's thread."""
 
 
@@ -24,7 +24,7 @@ class NotWatchable(Exception):
     """Some or all events are missing. The text says why and what to do."""
 
 
-class Source(Protocol):
+class EventSource(Protocol):
     """Reports changes in the folders entered, from `enter` to `close`.
 
     `fault`: why it no longer reports all changes, in words; a source with a fault cannot be used any more.

@@ -25,7 +25,7 @@ from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.memory.service import MemoryService
 from gnod.models.run.inference import Inference
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
@@ -59,7 +59,7 @@ _PACKAGES = [
 class DoctorServices(NamedTuple):
     """The checked services."""
 
-    places: Places
+    places: IndexPaths
     stats: Stats
     configuration: Configuration
     database: Database
@@ -104,7 +104,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
     return {"doctor.run": doctor_run}
 
 
-def _places(places: Places) -> list[Check]:
+def _places(places: IndexPaths) -> list[Check]:
     return [
         Check("config file", "ok", str(places.config_file)),
         _data(places.data_dir),

@@ -16,7 +16,7 @@ from gnod.search.query import references
 from gnod.store.connection import Connection
 from gnod.store.documents.collections import id_of
 from gnod.store.tables import documents, failures, scans
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.records import SKIP_KINDS, FileStat
 from gnod.types import SCHEME, format_uri, parse_uri
@@ -90,7 +90,7 @@ def _of_member(
     connection: Connection,
     collection: CollectionConfig,
     path: str,
-    document: Document | None,
+    document: DocumentRow | None,
     ignore_files: IgnoreFiles,
 ) -> tuple[str, str]:
     """Return the verdict on a file in another one. It is as current as that."""
@@ -109,7 +109,7 @@ def _of_member(
     ), f"it is not indexed: {failed.message} ({failed.kind})"
 
 
-def _unread(found: Sequence[Document]) -> str:
+def _unread(found: Sequence[DocumentRow]) -> str:
     """Say what of a file, the first document, and of those in it is not indexed; "" where all is."""
     outer = found[0].path + SEPARATOR
     shown = [
@@ -130,7 +130,7 @@ def _verdict(
     collection: CollectionConfig,
     path: str,
     full: str,
-    document: Document | None,
+    document: DocumentRow | None,
     failed: FailedFile | None,
     ignore_files: IgnoreFiles,
 ) -> tuple[str, str]:
@@ -162,7 +162,7 @@ def _verdict(
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
 
 
-def _of_scans(pages: scans.Progress) -> str:
+def _of_scans(pages: scans.ScanProgress) -> str:
     """Say what is recognised of the pages without text."""
     parts = [f"{pages.done:,} of its pages or pictures without text were read by OCR"] if pages.done else []
     if pages.pending:
@@ -182,7 +182,7 @@ def _failure(failed: Mapping[str, FailedFile], path: str) -> FailedFile | None:
     return next((failed[path] for path in above if path in failed), None)
 
 
-def _of_missing(document: Document | None) -> tuple[str, str]:
+def _of_missing(document: DocumentRow | None) -> tuple[str, str]:
     if document is None:
         return "missing", "the file does not exist, and was never indexed under this path"
     if document.active:

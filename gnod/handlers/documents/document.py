@@ -15,7 +15,7 @@ from gnod.config.model import Config, contexts_for
 from gnod.configured.configuration import Configuration
 from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.wire_types import entry, location_of, metadata
-from gnod.ingest.links.places import Places
+from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
@@ -25,7 +25,7 @@ from gnod.search.query import references
 from gnod.store.connection import Connection
 from gnod.store.database import READERS, Database
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
@@ -183,14 +183,14 @@ def _place(connection: Connection, found: references.Resolved, config: Config) -
     )
 
 
-def _file(connection: Connection, document: Document) -> Document:
+def _file(connection: Connection, document: DocumentRow) -> DocumentRow:
     """Return the file on disk that a document is, or is in."""
     if document.container is None:
         return document
     return documents.by_path(connection, document.collection, document.container) or document
 
 
-def require_source(document: Document) -> None:
+def require_source(document: DocumentRow) -> None:
     """Raise RootUnavailable or NotFound unless the file of the document is there."""
     if os.path.exists(document.source):  # noqa: PTH110
         return
@@ -209,7 +209,7 @@ def _line_of(connection: Connection, found: references.Resolved) -> int | None:
     if found.heading is None:
         return found.line
     document = found.document
-    places = Places(documents.markdown(connection, document.mirror_hash))
+    places = LinkPlaces(documents.markdown(connection, document.mirror_hash))
     if line := places.line_of(found.heading):
         return source_line(document.line_map, line)
     named = [near] if (near := places.suggestion(found.heading)) else places.headings[:_MAX_HEADINGS]
@@ -220,7 +220,7 @@ def _line_of(connection: Connection, found: references.Resolved) -> int | None:
 
 
 def _text(
-    connection: Connection, document: Document, config: Config, start_line: int, max_lines: int | None
+    connection: Connection, document: DocumentRow, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
     """Return the requested lines; "" after the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
@@ -245,7 +245,7 @@ def _text(
     )
 
 
-def _locations(document: Document) -> list[wire.LocatedLine]:
+def _locations(document: DocumentRow) -> list[wire.LocatedLine]:
     """Return where pages, sheets and so on begin. Rows are left out, because they follow each other."""
     located = document.locations
     if located is None or located.kind == "row":
@@ -266,7 +266,7 @@ def _lines(text: str, start: int, end: int) -> str:
 def _multi_get(
     connection: Connection, params: wire.DocumentMultiGetParams, config: Config
 ) -> wire.DocumentMultiGetResult:
-    found: dict[int, Document] = {}
+    found: dict[int, DocumentRow] = {}
     skipped: list[wire.SkippedReference] = []
     for ref in params.refs:
         try:
@@ -294,7 +294,7 @@ def _multi_get(
     return wire.DocumentMultiGetResult(documents=texts, skipped=skipped)
 
 
-def _left_out(document: Document, kind: str, reason: str) -> wire.SkippedReference:
+def _left_out(document: DocumentRow, kind: str, reason: str) -> wire.SkippedReference:
     return wire.SkippedReference(ref=format_uri(document.collection, document.path), kind=kind, reason=reason)
 
 
@@ -302,7 +302,7 @@ def _failed(ref: str, error: GnoError) -> wire.SkippedReference:
     return wire.SkippedReference(ref=ref, kind=error.kind, reason=error.message)
 
 
-def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Document]:
+def _documents(connection: Connection, ref: str, *, propose: bool) -> list[DocumentRow]:
     """Return the documents of a reference or a glob. A glob without matches is tried as a reference: a name may contain
     brackets."""
     if references.is_glob(ref) and (addresses := references.matching(connection, ref)):
@@ -310,7 +310,7 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
     return [references.resolve(connection, ref, propose=propose).document]
 
 
-def _is_stale(file: Document) -> bool:
+def _is_stale(file: DocumentRow) -> bool:
     try:
         found = os.stat(file.source)  # noqa: PTH116
     except OSError:

@@ -9,14 +9,14 @@ from functools import partial
 
 from gnod.configured.configuration import Configuration
 from gnod.handlers.documents import document_pages
-from gnod.handlers.documents.document_pages import Page, find_page
+from gnod.handlers.documents.document_pages import ShownPage, find_page
 from gnod.ingest.workers.jobs import PageJob, PageRead
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler
 from gnod.search.fields import reading
 from gnod.search.hits import marked
-from gnod.search.passages.boxes import Box, edges_of_lines, find_boxes
+from gnod.search.passages.boxes import WordBox, edges_of_lines, find_boxes
 from gnod.search.query.parsing import parse_query
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -37,7 +37,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         recognised = None if stale else await database.read(partial(_recognised_page, page))
         text, edges = _recognised(recognised, read) if recognised else (read.text, array("f", read.boxes))
 
-        def work(connection: Connection) -> list[Box]:
+        def work(connection: Connection) -> list[WordBox]:
             words = marked(connection, clauses)
             return find_boxes(text, edges, words.expression.query_terms(), words.analyzers)
 
@@ -54,7 +54,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
     return {"document.boxes": document_boxes}
 
 
-def _recognised_page(page: Page, connection: Connection) -> RecognisedPage | None:
+def _recognised_page(page: ShownPage, connection: Connection) -> RecognisedPage | None:
     """Return the recognised text of a page, if it has no text of its own."""
     return scans.recognised(connection, page.document.id, page.number)
 
@@ -70,7 +70,7 @@ def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[flo
     return page.text, edges_of_lines(page.text, lines)
 
 
-async def _read(pool: WorkerPool, page: Page, max_file_mb: int) -> PageRead:
+async def _read(pool: WorkerPool, page: ShownPage, max_file_mb: int) -> PageRead:
     document = page.document
     job = PageJob(
         path=document.source, relative_path=document.path, max_bytes=max_file_mb * 1024 * 1024, number=page.number
@@ -78,7 +78,7 @@ async def _read(pool: WorkerPool, page: Page, max_file_mb: int) -> PageRead:
     return await document_pages.read(pool, page, job, PageRead)
 
 
-def _wire(box: Box) -> wire.PageBox:
+def _wire(box: WordBox) -> wire.PageBox:
     left, top, right, bottom = map(_rounded, box[1:])
     return wire.PageBox(text=box.text, x0=left, y0=top, x1=right, y1=bottom)
 

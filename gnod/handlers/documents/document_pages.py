@@ -11,7 +11,7 @@ from gnod.ingest.workers.jobs import Failure, ImageJob, ImageRead, PageJob, Page
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.search.query import references
 from gnod.store.connection import Connection
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.types import format_uri
 
 T = TypeVar("T", PageRead, ImageRead)
@@ -20,8 +20,8 @@ _PDF = "application/pdf"
 _PICTURE = "image/"
 
 
-class Page(NamedTuple):
-    document: Document
+class ShownPage(NamedTuple):
+    document: DocumentRow
     number: int
 
     @property
@@ -29,7 +29,7 @@ class Page(NamedTuple):
         return format_uri(self.document.collection, self.document.path)
 
 
-def find_page(connection: Connection, ref: str) -> Page:
+def find_page(connection: Connection, ref: str) -> ShownPage:
     """Return the page that a reference names, or the first one. Raises InvalidReference if the document has no
     pages."""
     document, line, *_ = references.resolve(connection, ref)
@@ -41,10 +41,10 @@ def find_page(connection: Connection, ref: str) -> Page:
         message = f"{document.path} is inside another file: only pages of files on disk can be shown"
         raise InvalidReference(message, {"reference": ref})
     require_source(document)
-    return Page(document, number)
+    return ShownPage(document, number)
 
 
-async def read(pool: WorkerPool, page: Page, job: PageJob | ImageJob, kind: type[T]) -> T:
+async def read(pool: WorkerPool, page: ShownPage, job: PageJob | ImageJob, kind: type[T]) -> T:
     """Return the outcome of a job that reads the page. Raises Unavailable for one that cannot be read."""
     outcome = await pool.run(job, urgent=True)
     if isinstance(outcome, kind):
@@ -53,7 +53,7 @@ async def read(pool: WorkerPool, page: Page, job: PageJob | ImageJob, kind: type
     raise Unavailable(f"{page.uri}#page={page.number}: {reason}")
 
 
-def _number(document: Document, line: int) -> int | None:
+def _number(document: DocumentRow, line: int) -> int | None:
     if not (document.mime == _PDF or document.mime.startswith(_PICTURE)):
         return None
     where = document.location_of(line)

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gnod.ingest.code.structure import Definition, Structure
+from gnod.ingest.code.structure import CodeDefinition, Structure
 from gnod.ingest.text import chunking
-from gnod.ingest.text.chunking import MAX_CHARACTERS, Boundaries, Passage
+from gnod.ingest.text.chunking import MAX_CHARACTERS, Boundaries, ChunkText
 
 # A smaller definition shares its chunk with its neighbours.
 _OWN_CHUNK = 600
@@ -21,7 +21,7 @@ _OWN_CHUNK = 600
 _FEW = 200
 
 
-class _Block(NamedTuple):
+class _CodeBlock(NamedTuple):
     """`text[start:end]`, which becomes one chunk or, if it does not fit, several. `is_run`: several small things."""
 
     start: int
@@ -37,7 +37,7 @@ class _Node(NamedTuple):
     children: list[_Node]
 
 
-def cut(text: str, module: str, structure: Structure) -> list[Passage]:
+def cut(text: str, module: str, structure: Structure) -> list[ChunkText]:
     """Return the passages of a canonical text in order; they cover everything except white space. The heading of each
     is the path of what it is in: `module > class > method`."""
     nodes = _tree(structure.definitions)
@@ -54,7 +54,7 @@ def cut(text: str, module: str, structure: Structure) -> list[Passage]:
     )
 
 
-def _tree(definitions: Sequence[Definition]) -> list[_Node]:
+def _tree(definitions: Sequence[CodeDefinition]) -> list[_Node]:
     """Return the definitions as a tree. Neighbours do not overlap."""
     roots: list[_Node] = []
     around: list[_Node] = []
@@ -91,36 +91,36 @@ def _boundaries(text: str, whole: Sequence[_Node], statements: Sequence[Sequence
     return Boundaries(text, [starts, *levels], [(node.start, node.end) for node in whole], chunking.CODE)
 
 
-def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node]) -> Iterator[_Block]:
+def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node]) -> Iterator[_CodeBlock]:
     """Yield what `text[start:end]` consists of: definitions of some size, and runs of the rest."""
     at = start
     for node in nodes:
         if node.end - node.start < _OWN_CHUNK:
             continue
         if node.start > at:
-            yield _Block(at, node.start, path, is_run=True)
+            yield _CodeBlock(at, node.start, path, is_run=True)
         inner = (path[0], *node.path)
         if node.end - node.start <= MAX_CHARACTERS or not node.children:
-            yield _Block(node.start, node.end, inner, is_run=False)
+            yield _CodeBlock(node.start, node.end, inner, is_run=False)
         else:
             yield from _blocks(node.start, node.end, inner, node.children)
         at = node.end
     if at < end:
-        yield _Block(at, end, path, is_run=True)
+        yield _CodeBlock(at, end, path, is_run=True)
 
 
-def _joined(blocks: Sequence[_Block]) -> list[_Block]:
+def _joined(blocks: Sequence[_CodeBlock]) -> list[_CodeBlock]:
     """Add runs of a few characters to the next block, or else to the previous one."""
-    found: list[_Block] = []
+    found: list[_CodeBlock] = []
     for block in reversed(blocks):
         behind = found[-1] if found else None
         if behind and behind.end - block.start <= MAX_CHARACTERS and (_is_little(block) or _is_little(behind)):
             path = behind.path if _is_little(block) else block.path
-            found[-1] = _Block(block.start, behind.end, path, block.is_run and behind.is_run)
+            found[-1] = _CodeBlock(block.start, behind.end, path, block.is_run and behind.is_run)
         else:
             found.append(block)
     return found[::-1]
 
 
-def _is_little(block: _Block) -> bool:
+def _is_little(block: _CodeBlock) -> bool:
     return block.is_run and block.end - block.start < _FEW

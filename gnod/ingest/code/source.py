@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.code import chunks
 from gnod.ingest.code.languages import BY_MIME
-from gnod.ingest.text.chunking import Passage
-from gnod.store.tables.records import Definition
+from gnod.ingest.text.chunking import ChunkText
+from gnod.store.tables.records import StoredDefinition
 
 if TYPE_CHECKING:
     from gnod.ingest.code import structure
@@ -25,8 +25,8 @@ class SourceCode(NamedTuple):
     """`identity`: what else than the text decides on the passages. `prose`: comments and docstrings."""
 
     identity: str
-    passages: list[Passage]
-    definitions: list[Definition]
+    passages: list[ChunkText]
+    definitions: list[StoredDefinition]
     prose: str
 
 
@@ -56,14 +56,14 @@ def module_of(path: str) -> str:
     return file.parent.name if name in _OF_FOLDER and file.parent.name else name
 
 
-def _records(text: str, definitions: Iterable[structure.Definition]) -> list[Definition]:
+def _records(text: str, definitions: Iterable[structure.CodeDefinition]) -> list[StoredDefinition]:
     line_starts = [0, *(match.end() for match in _LINE.finditer(text))]
 
     def line_of(place: int) -> int:
         return bisect_right(line_starts, place)
 
     return [
-        Definition(
+        StoredDefinition(
             definition.start,
             definition.end,
             line_of(definition.lead),

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.code.finding import Found
+from gnod.ingest.code.finding import FoundDefinition
 from gnod.ingest.code.languages import BY_NAME, Language
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _OPEN = ("declaration", "statement")
 _STEPS = 256
 
 
-class Definition(NamedTuple):
+class CodeDefinition(NamedTuple):
     """`text[start:end]`; from `lead` on with the comments and decorators above it. `path`: the names of what it is
     in."""
 
@@ -74,7 +74,7 @@ class Structure(NamedTuple):
     """Definitions in order, outer ones first. `statements`: where those of long stretches begin, by depth. `prose`:
     comments and docstrings, if there are enough to tell the language."""
 
-    definitions: list[Definition]
+    definitions: list[CodeDefinition]
     statements: list[list[int]]
     prose: str
 
@@ -83,7 +83,7 @@ class _Nodes(NamedTuple):
     """What a walk through the tree finds. `leads`: comments and other nodes that are a part of the definition below
     them."""
 
-    definitions: list[tuple[Node, Found]]
+    definitions: list[tuple[Node, FoundDefinition]]
     leads: list[Node]
     prose: list[Node]
     errors: list[Node]
@@ -197,12 +197,12 @@ def _note(node: Node, language: Language, found: _Nodes) -> bool:
     return True
 
 
-def _definition(text: str, node: Node, found: Found, leads: Mapping[int, int]) -> Definition | None:
+def _definition(text: str, node: Node, found: FoundDefinition, leads: Mapping[int, int]) -> CodeDefinition | None:
     names = [*_names(text, found.owner), *_names(text, found.name)]
     if not names:
         return None
     start, end = _whole_lines(text, node)
-    return Definition(_with_leads(leads, start), start, end, found.kind, names[-1], tuple(names[:-1]))
+    return CodeDefinition(_with_leads(leads, start), start, end, found.kind, names[-1], tuple(names[:-1]))
 
 
 def _names(text: str, node: Node | None) -> list[str]:
@@ -241,10 +241,10 @@ def _with_leads(leads: Mapping[int, int], start: int) -> int:
     return start
 
 
-def _nested(definitions: Iterable[Definition]) -> list[Definition]:
+def _nested(definitions: Iterable[CodeDefinition]) -> list[CodeDefinition]:
     """Complete the paths of definitions, which are in order. What is nested too deeply is left out."""
-    found: list[Definition] = []
-    around: list[Definition] = []
+    found: list[CodeDefinition] = []
+    around: list[CodeDefinition] = []
     for each in definitions:
         while around and around[-1].end < each.end:
             around.pop()
@@ -259,7 +259,7 @@ def _nested(definitions: Iterable[Definition]) -> list[Definition]:
     return found
 
 
-def _errors(nodes: Iterable[Node], definitions: Iterable[Definition]) -> int:
+def _errors(nodes: Iterable[Node], definitions: Iterable[CodeDefinition]) -> int:
     """Return how many characters are in errors, without definitions in them."""
     last = 0
     outermost: list[tuple[int, int]] = []
@@ -273,7 +273,7 @@ def _errors(nodes: Iterable[Node], definitions: Iterable[Definition]) -> int:
     return max(total, 0)
 
 
-def _within(ranges: list[tuple[int, int]], definition: Definition) -> int:
+def _within(ranges: list[tuple[int, int]], definition: CodeDefinition) -> int:
     is_inside = any(start <= definition.start and definition.end <= end for start, end in ranges)
     return (definition.end - definition.start) * is_inside
 

@@ -17,7 +17,7 @@ _RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
 _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
-class Unknown(Protocol):
+class UnknownFiles(Protocol):
     """The paths that a walk could not look into: folders, and names that are not text."""
 
     @property
@@ -26,7 +26,7 @@ class Unknown(Protocol):
     def undecodable(self) -> Mapping[str, str]: ...
 
 
-class Plan(NamedTuple):
+class ReadingPlan(NamedTuple):
     """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early;
     `files`: their stats. `remove`: documents without a file. `recovered`: failures without a file."""
 
@@ -37,7 +37,7 @@ class Plan(NamedTuple):
 
 
 @dataclass
-class Comparison:
+class FolderComparison:
     """The differences between index and folder, in the parts compared so far. There may be a million unchanged files,
     so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
     by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
@@ -90,17 +90,17 @@ class Comparison:
     def _is_unchanged(self, known: FileStat, found: FileStat) -> bool:
         return known == found if self.is_steady else known.looks_like(found)
 
-    def plan(self, unknown: Unknown) -> Plan:
+    def plan(self, unknown: UnknownFiles) -> ReadingPlan:
         """Return what to do. The content of folders that could not be listed stays."""
         # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
         # most pages of a large index.
         read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
         there = (unknown.unreadable, unknown.undecodable)
         recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]
-        return Plan(read, self.read, [path for path in self._gone if not _is_below(path, unknown)], recovered)
+        return ReadingPlan(read, self.read, [path for path in self._gone if not _is_below(path, unknown)], recovered)
 
 
-def _is_below(path: str, unknown: Unknown) -> bool:
+def _is_below(path: str, unknown: UnknownFiles) -> bool:
     return any(not folder or path.startswith(f"{folder}/") for folder in unknown.unreadable)
 
 

@@ -41,7 +41,7 @@ def enter_nothing(path: str, *, is_file: bool = False) -> None:
 _Folder = tuple[str, list[IgnoreFile]]
 
 
-class Part(NamedTuple):
+class WalkedPart(NamedTuple):
     """Some files of a walk: path relative to the root, to stat. They are all the files that there are in `under`: paths
     with everything below them, or a range of paths."""
 
@@ -144,7 +144,7 @@ class Walk:
         self.folders: set[str] = set()
         self.links: set[str] = set()
 
-    def parts(self, most: int = _PART_FILES) -> Iterator[Part]:
+    def parts(self, most: int = _PART_FILES) -> Iterator[WalkedPart]:
         """Walk, and yield what should be indexed. A whole folder comes in parts of `most` files, in the order of paths
         by code points, so that no caller must keep all its files. Raises RootUnavailable when the root cannot be
         listed; then what was yielded means nothing: missing files may be on a drive that was just unmounted."""
@@ -158,21 +158,21 @@ class Walk:
             reason = f"the folder {self._path} was moved or unmounted while it was walked"
             raise RootUnavailable(reason, {"collection": self._name})
 
-    def _whole(self) -> Iterator[Part]:
+    def _whole(self) -> Iterator[WalkedPart]:
         last: str | None = None
         for _ in self._below(("", [])):
             files, self._files = self._files, {}
             before, last = last, next(reversed(files))
-            yield Part(files, Between(before, last))
-        yield Part(self._files, Between(last, None))
+            yield WalkedPart(files, Between(before, last))
+        yield WalkedPart(self._files, Between(last, None))
 
-    def _of_scope(self, paths: Set[str]) -> Iterator[Part]:
+    def _of_scope(self, paths: Set[str]) -> Iterator[WalkedPart]:
         parents = _Parents(self._root, self._rules, self._ignore_files, self.unreadable)
         for path in sorted(paths):
             for folder in self._begin(path, parents):
                 for _ in self._below(folder):
                     pass
-        yield Part(self._files, paths)
+        yield WalkedPart(self._files, paths)
 
     def _below(self, folder: _Folder) -> Iterator[None]:
         """Add the files in a folder and below it. Yields whenever there are enough for a part."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gnod.ingest.links import urls
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Addressing, Found
+from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _LINE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,}|```\w*)[ \t]*$|^//(?!/)[^\n]*$", re.M)
 _LITERAL = re.compile(r"(?<![\w`+])(?:`\+[^\n`]{1,500}\+`|\+\+\+[^\n+]{1,500}\+\+\+)")
@@ -20,7 +20,7 @@ _EXTENSION = re.compile(r"\.\w{1,10}\Z")
 _SPACES_IN_TARGET = frozenset({"include", "image"})
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _not_text(text))
     if "`+" in text or "+++" in text:
         text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
@@ -55,7 +55,7 @@ def _without_includes(text: str, start: int, end: int) -> Iterator[tuple[int, in
     yield start, end
 
 
-def _macros(text: str) -> Iterator[Found]:
+def _macros(text: str) -> Iterator[WrittenLink]:
     for match in _MACRO.finditer(text):
         name, target = match["name"], (match["passed"] or match["target"]).strip()
         if " " in target and name not in _SPACES_IN_TARGET:
@@ -66,27 +66,27 @@ def _macros(text: str) -> Iterator[Found]:
         if name == "xref":
             yield _reference(match.span(), target, "resource")
         else:
-            yield Found(*match.span(), kind, target, "url" if name == "link" else "file")
+            yield WrittenLink(*match.span(), kind, target, "url" if name == "link" else "file")
 
 
-def _cross_references(text: str) -> Iterator[Found]:
+def _cross_references(text: str) -> Iterator[WrittenLink]:
     for match in _CROSS.finditer(text):
         if "{" not in match["target"]:
             yield _reference(match.span(), match["target"].strip())
 
 
-def _reference(span: tuple[int, int], target: str, addressing: Addressing = "file") -> Found:
+def _reference(span: tuple[int, int], target: str, addressing: Addressing = "file") -> WrittenLink:
     """Read a target. Without an extension and `#`, it is a place in the same file. Before `#`, the extension may be
     left out."""
     path, sharp, place = target.partition("#")
     if not sharp and not _EXTENSION.search(path):
-        return Found(*span, "reference", f"#{path}", "file")
+        return WrittenLink(*span, "reference", f"#{path}", "file")
     if path and not _EXTENSION.search(path):
         path += ".adoc"
-    return Found(*span, "reference", f"{path}#{place}" if place else path, addressing)
+    return WrittenLink(*span, "reference", f"{path}#{place}" if place else path, addressing)
 
 
-def _addresses(text: str) -> Iterator[Found]:
+def _addresses(text: str) -> Iterator[WrittenLink]:
     for found in urls.find(text):
         # In `https://example.org[shown]`, the address ends at the bracket.
         target = found.target.partition("[")[0]

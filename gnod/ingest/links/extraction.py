@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from gnod.ingest.links import markdown, properties, urls
-from gnod.ingest.links.targets import Found, Target, target_of
+from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
 from gnod.ingest.text.frontmatter import Frontmatter
 from gnod.ingest.text.outline import Outline
 from gnod.store.links.link_names import label_key
@@ -48,7 +48,7 @@ def extract(
     return Extracted(_located(text, _links(found, path), lost), aliases, [])
 
 
-def _of_source(source: str, mime: str) -> tuple[Iterator[Found], list[str], list[str]]:
+def _of_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str], list[str]]:
     """Return the links, the aliases and the labels."""
     if mime == "text/org":
         from gnod.ingest.links import org
@@ -63,7 +63,7 @@ def _of_source(source: str, mime: str) -> tuple[Iterator[Found], list[str], list
     return asciidoc.find(source), [], []
 
 
-def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[Found]:
+def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[WrittenLink]:
     if mime in _MARKDOWN:
         yield from properties.find(text, head.metadata, head.body_start)
         yield from markdown.find(text, [(0, head.body_start), *markdown.fenced(text, structure)])
@@ -73,13 +73,13 @@ def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Itera
         yield from urls.find(text)
 
 
-def _links(found: Iterator[Found], path: str) -> list[tuple[Found, Target]]:
+def _links(found: Iterator[WrittenLink], path: str) -> list[tuple[WrittenLink, LinkTarget]]:
     """Return the links in the order of their places."""
     links = [(each, target) for each in islice(found, MOST_LINKS) if (target := target_of(each, path))]
     return sorted(links, key=itemgetter(0))
 
 
-def _located(text: str, links: list[tuple[Found, Target]], lost: LineMap) -> list[Link]:
+def _located(text: str, links: list[tuple[WrittenLink, LinkTarget]], lost: LineMap) -> list[Link]:
     located = []
     line, at = 1, 0
     for found, target in links:
@@ -89,7 +89,9 @@ def _located(text: str, links: list[tuple[Found, Target]], lost: LineMap) -> lis
     return located
 
 
-def _located_in_source(text: str, links: list[tuple[Found, Target]], source: str, lost: LineMap) -> list[Link]:
+def _located_in_source(
+    text: str, links: list[tuple[WrittenLink, LinkTarget]], source: str, lost: LineMap
+) -> list[Link]:
     """Return the links with the ranges of their lines in the canonical text; empty ones where it does not have them."""
     if not links:
         return []
@@ -104,7 +106,7 @@ def _located_in_source(text: str, links: list[tuple[Found, Target]], source: str
     return located
 
 
-def _link(found: Found, target: Target, line: int, start: int, end: int) -> Link:
+def _link(found: WrittenLink, target: LinkTarget, line: int, start: int, end: int) -> Link:
     return Link(found.kind, found.target, target.key, target.reach, target.fragment, line, start, end)
 
 

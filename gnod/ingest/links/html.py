@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import WrittenLink
 
 _TAG = re.compile(
     r"<(?P<tag>a|img)\s(?:[^<>]{0,1000}?\s)?(?:href|src)\s*=\s*"
@@ -14,9 +14,9 @@ _TAG = re.compile(
 )
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     if "<" not in text:
         return
     for match in _TAG.finditer(text):
         target = match["double"] or match["single"] or match["bare"]
-        yield Found(*match.span(), "image" if match["tag"].lower() == "img" else "html", target)
+        yield WrittenLink(*match.span(), "image" if match["tag"].lower() == "img" else "html", target)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gnod.ingest.links import html, urls, wikilinks
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.outline import Outline
 
 # A text without any of these has no link.
@@ -41,12 +41,12 @@ _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
 _MOST_OPEN = 100
 
 
-def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True) -> Iterator[Found]:
+def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True) -> Iterator[WrittenLink]:
     """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
     if not any(sign in text for sign in _SIGNS):
         return
     text = without_code(text, hidden, only=_MARKUP)
-    found: list[Found] = []
+    found: list[WrittenLink] = []
     for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
         text = masked(text, ((each.start, each.end) for each in found))
         found = list(syntax(text))
@@ -66,11 +66,11 @@ def without_code(text: str, hidden: Iterable[tuple[int, int]], only: re.Pattern[
     return masked(text, _comments(text))
 
 
-def _none(_: str) -> Iterator[Found]:
+def _none(_: str) -> Iterator[WrittenLink]:
     return iter(())
 
 
-def _bracketed(text: str) -> Iterator[Found]:
+def _bracketed(text: str) -> Iterator[WrittenLink]:
     """Yield inline links and references, in one pass over the brackets."""
     addresses, text = _definitions(text)
     if "](" not in text and not addresses:
@@ -96,7 +96,7 @@ def _bracketed(text: str) -> Iterator[Found]:
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
 
-def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, str]) -> Found | None:
+def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, str]) -> WrittenLink | None:
     """Return the link whose text is between these brackets."""
     is_image = _is_image(text, start)
     end, target, kind = closing.end(), closing["simple"], "markdown"
@@ -109,7 +109,7 @@ def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, st
         name = label[1] if label and label[1] else text[start + 1 : min(end - 1, start + 1001)]
         end = label.end() if label else end
         target, kind = addresses.get(_normalised(name)), "reference"
-    return None if target is None else Found(start - is_image, end, "image" if is_image else kind, target)
+    return None if target is None else WrittenLink(start - is_image, end, "image" if is_image else kind, target)
 
 
 def _is_image(text: str, start: int) -> bool:
@@ -132,10 +132,10 @@ def _normalised(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _autolinks(text: str) -> Iterator[Found]:
+def _autolinks(text: str) -> Iterator[WrittenLink]:
     for match in _AUTOLINK.finditer(text):
         if not text.endswith(_BEFORE_DESTINATION, 0, match.start()):
-            yield Found(*match.span(), "url", match[1])
+            yield WrittenLink(*match.span(), "url", match[1])
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ _BETWEEN = r"(?:[ \t_-]{1,3}|[ \t]*\n[ \t]*)"
 _OF_FOLDERS = frozenset({"index", "readme", "untitled", "main", "notes", "todo"})
 
 
-class Found(NamedTuple):
+class FoundName(NamedTuple):
     """A range of the text, and which of the names it is."""
 
     start: int
@@ -43,7 +43,7 @@ def names(title: str, stem: str, aliases: Iterable[str]) -> list[str]:
     return list(reversed(by_words.values()))[:MOST_NAMES]
 
 
-class Finder:
+class NameFinder:
     """Finds some names in texts. Of names that begin at one place, the longest is found."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -52,7 +52,7 @@ class Finder:
         spaced = (_BETWEEN.join(map(re.escape, name.split(" "))) for name in longest_first)
         self._pattern = re.compile("|".join(spaced), re.IGNORECASE)
 
-    def find(self, text: str, links: Iterable[tuple[int, int]], *, is_markdown: bool) -> Iterator[Found]:
+    def find(self, text: str, links: Iterable[tuple[int, int]], *, is_markdown: bool) -> Iterator[FoundName]:
         """Yield the mentions in a canonical text, in order. `links`: the ranges of links in it."""
         if self._pattern.search(text) is None:
             return
@@ -62,7 +62,7 @@ class Finder:
         for match in self._pattern.finditer(text):
             if _is_whole(text, *match.span()):
                 found = _words(match[0])
-                yield Found(*match.span(), self._names.get(found.casefold(), found))
+                yield FoundName(*match.span(), self._names.get(found.casefold(), found))
 
 
 def _words(name: str) -> str:

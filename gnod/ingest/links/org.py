@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gnod.ingest.links import urls
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import WrittenLink
 
 _EDGE = re.compile(r"^[ \t]*#\+(begin|end)_(src|example|export|comment)\b[^\n]*$", re.I | re.M)
 _HIDDEN = re.compile(
@@ -25,7 +25,7 @@ _ALIASES = re.compile(r"^[ \t]*:ROAM_ALIASES:[ \t]+(.{1,1000})$", re.I | re.M)
 _ALIAS = re.compile(r'"([^"]+)"|(\S+)')
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _blocks(text))
     text = masked(text, (match.span() for match in _HIDDEN.finditer(text)))
     for syntax in (_links, _angles, _includes, urls.find):
@@ -54,32 +54,32 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             opened = None
 
 
-def _links(text: str) -> Iterator[Found]:
+def _links(text: str) -> Iterator[WrittenLink]:
     for match in _LINK.finditer(text):
         yield _found(match.span(), match[1])
 
 
-def _angles(text: str) -> Iterator[Found]:
+def _angles(text: str) -> Iterator[WrittenLink]:
     for match in _ANGLE.finditer(text):
         yield _found(match.span(), match[1])
 
 
-def _includes(text: str) -> Iterator[Found]:
+def _includes(text: str) -> Iterator[WrittenLink]:
     for match in _INCLUDE.finditer(text):
-        yield Found(*match.span(), "include", _SEARCH.split(match[1] or match[2])[0], "file")
+        yield WrittenLink(*match.span(), "include", _SEARCH.split(match[1] or match[2])[0], "file")
 
 
-def _found(span: tuple[int, int], target: str) -> Found:
+def _found(span: tuple[int, int], target: str) -> WrittenLink:
     target = target.replace("\\", "")
     if target.startswith("id:"):
-        return Found(*span, "org", target[3:].partition("::")[0], "id")
+        return WrittenLink(*span, "org", target[3:].partition("::")[0], "id")
     if prefix := _FILE.match(target):
-        return Found(*span, "org", _with_fragment(target[prefix.end() :]), "file")
+        return WrittenLink(*span, "org", _with_fragment(target[prefix.end() :]), "file")
     if _PATH.match(target):
-        return Found(*span, "org", _with_fragment(target), "file")
+        return WrittenLink(*span, "org", _with_fragment(target), "file")
     if ":" in target.partition(" ")[0]:
-        return Found(*span, "url", target)  # it has another protocol
-    return Found(*span, "org", "#" + target.removeprefix("#"), "file")  # it is a place in the same file
+        return WrittenLink(*span, "url", target)  # it has another protocol
+    return WrittenLink(*span, "org", "#" + target.removeprefix("#"), "file")  # it is a place in the same file
 
 
 def _with_fragment(target: str) -> str:

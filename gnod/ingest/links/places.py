@@ -15,7 +15,7 @@ _LINK = re.compile(r"!?\[\[?([^\[\]\n]*)\](?:\]|\([^()\n]*\))?")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]+")
 
 
-class Places:
+class LinkPlaces:
     """The places of a Markdown text that links can name."""
 
     def __init__(self, text: str) -> None:

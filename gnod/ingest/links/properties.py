@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gnod.ingest.links import urls, wikilinks
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.frontmatter import Metadata
 
 _LINKS = frozenset({"up", "down", "parent", "related", "see-also", "prev", "previous", "next"})
@@ -13,7 +13,7 @@ _ALIASES = ("aliases", "alias", "id")
 _MOST = 1000
 
 
-def find(text: str, metadata: Metadata, end: int) -> Iterator[Found]:
+def find(text: str, metadata: Metadata, end: int) -> Iterator[WrittenLink]:
     """Yield the links of the block `text[:end]`, in its order of values."""
     at = 0
     for name, value in metadata.items():
@@ -37,7 +37,7 @@ def names(metadata: Metadata) -> list[str]:
     return list(dict.fromkeys(name for name in found if 0 < len(name) <= 300))[:_MOST]
 
 
-def _targets(value: object, *, is_link: bool) -> Iterator[Found]:
+def _targets(value: object, *, is_link: bool) -> Iterator[WrittenLink]:
     # YAML reads `up: [[Note]]` without quotation marks as a list in a list.
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
         value = f"[[{value[0][0]}]]"
@@ -50,7 +50,7 @@ def _targets(value: object, *, is_link: bool) -> Iterator[Found]:
             found_urls = list(urls.find(each))
             yield from found_urls
             if is_link and not found_urls and each.strip():
-                yield Found(0, 0, "property", each.strip(), "name")
+                yield WrittenLink(0, 0, "property", each.strip(), "name")
 
 
 def _flat(value: object) -> Iterator[object]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from gnod.ingest.links import urls
 from gnod.ingest.links.masking import masked
-from gnod.ingest.links.targets import Addressing, Found
+from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
 _WITH_TEXT = re.compile(r"[^<>]*<(?P<target>[^<>]{1,1000})>\s*\Z")
@@ -42,7 +42,7 @@ _ADDRESSINGS: dict[str, Addressing] = {"doc": "document", "ref": "label", "numre
 _TEXT_DIRECTIVES = frozenset({"include", "literalinclude"})
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     if "::" in text:
         text = masked(text, (match.span("body") for match in _CODE.finditer(text)))
     text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
@@ -70,33 +70,33 @@ def _address(match: re.Match[str]) -> str:
     return address if address and not address.endswith("_") else f"#{_name(match)}"
 
 
-def _directives(text: str) -> Iterator[Found]:
+def _directives(text: str) -> Iterator[WrittenLink]:
     for match in _DIRECTIVE.finditer(text):
         is_text = match["name"] in _TEXT_DIRECTIVES
         path = match["path"].strip()
         if path.startswith("<"):  # this is a file of the installation
             continue
         kind = "include" if is_text else "image"
-        yield Found(*match.span(), kind, path, "document" if path.startswith("/") else "file")
+        yield WrittenLink(*match.span(), kind, path, "document" if path.startswith("/") else "file")
 
 
-def _toctrees(text: str) -> Iterator[Found]:
+def _toctrees(text: str) -> Iterator[WrittenLink]:
     for tree in _TOCTREE.finditer(text) if "toctree::" in text else ():
         for entry in _ENTRY.finditer(text, *tree.span("body")):
             target = (entry["named"] or entry["path"]).strip()
             if target != "self" and "*" not in target:
-                yield Found(*entry.span(), "toctree", target, "document")
+                yield WrittenLink(*entry.span(), "toctree", target, "document")
 
 
-def _roles(text: str) -> Iterator[Found]:
+def _roles(text: str) -> Iterator[WrittenLink]:
     for match in _ROLE.finditer(text):
         content = " ".join(match["content"].split())
         named = _WITH_TEXT.match(content)
         target = named["target"] if named else content
-        yield Found(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]])
+        yield WrittenLink(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]])
 
 
-def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
+def _references(text: str, addresses: dict[str, str]) -> Iterator[WrittenLink]:
     for match in _PHRASE.finditer(text):
         if _INSIDE.match(text, max(match.start() - 1, 0), match.start()):
             continue
@@ -108,9 +108,9 @@ def _references(text: str, addresses: dict[str, str]) -> Iterator[Found]:
         else:
             target = addresses.get(content.casefold(), f"#{content}")  # it may also be a heading
         if target:
-            yield Found(*match.span(), "rst", target)
+            yield WrittenLink(*match.span(), "rst", target)
     for match in _END_OF_WORD.finditer(text) if addresses else ():
         end = match.start()
         word = _WORD.search(text, max(end - _MOST_LETTERS, 0), end)
         if word and (target := addresses.get(word[0].casefold())):
-            yield Found(word.start(), match.end(), "rst", target)
+            yield WrittenLink(word.start(), match.end(), "rst", target)

@@ -25,7 +25,7 @@ _MODULE = re.compile(r"(?P<module>(?P<component>(?:.*?/)?)modules/[^/]+/)(?:page
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
-class Found(NamedTuple):
+class WrittenLink(NamedTuple):
     """A link as it is written: `text[start:end]`. `kind`: its syntax."""
 
     start: int
@@ -35,7 +35,7 @@ class Found(NamedTuple):
     addressing: Addressing = "url"
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """`key`: the name to look for, and `reach`: the worst rank of names that counts; see `link_names`."""
 
     key: str | None
@@ -43,20 +43,20 @@ class Target(NamedTuple):
     fragment: str = ""
 
 
-def target_of(found: Found, path: str) -> Target | None:
+def target_of(found: WrittenLink, path: str) -> LinkTarget | None:
     """Return what a link in the document with that path leads to; None if its target is empty."""
     written = found.target.strip()
     if not written or len(written) > MAX_TARGET:
         return None
     if written.startswith(_MOST) or _WEB.match(written):
-        return Target(None, EXTERNAL)
+        return LinkTarget(None, EXTERNAL)
     match found.addressing:
         case "url":
             return _url(written, path)
         case "label":
-            return Target(label_key("ref", written), PATH)
+            return LinkTarget(label_key("ref", written), PATH)
         case "id":
-            return Target(label_key("id", written), PATH)
+            return LinkTarget(label_key("id", written), PATH)
         case "file":
             return _at(*_parts(written), path)
         case "resource":
@@ -64,17 +64,17 @@ def target_of(found: Found, path: str) -> Target | None:
     return _name(written, path, END if found.addressing == "document" else ALIAS)
 
 
-def _url(written: str, path: str) -> Target | None:
+def _url(written: str, path: str) -> LinkTarget | None:
     """Follow RFC 3986: the fragment is cut off before percent-encodings are decoded."""
     if "\\" in written or "&" in written:
         written = html.unescape(_ESCAPE.sub(r"\1", written))
     if _SCHEME.match(written) or written.startswith("//"):
-        return Target(None, EXTERNAL)
+        return LinkTarget(None, EXTERNAL)
     where, _, fragment = written.partition("#")
     return _at(unquote(where.partition("?")[0]), unquote(fragment), path)
 
 
-def _name(written: str, path: str, reach: int) -> Target | None:
+def _name(written: str, path: str, reach: int) -> LinkTarget | None:
     where, fragment = _parts(written)
     if reach == END:
         if not where.startswith("/"):
@@ -83,10 +83,10 @@ def _name(written: str, path: str, reach: int) -> Target | None:
     elif not where or where.startswith(("./", "../", "/")):
         return _at(where, fragment, path)
     inside = _within("", where)
-    return Target(key(inside), reach, fragment) if inside else Target(None, OUTSIDE, fragment)
+    return LinkTarget(key(inside), reach, fragment) if inside else LinkTarget(None, OUTSIDE, fragment)
 
 
-def _resource(where: str, fragment: str, path: str) -> Target | None:
+def _resource(where: str, fragment: str, path: str) -> LinkTarget | None:
     """Return the target of a resource id of Antora, `version@component:module:family$file`. Modules of a component are
     beside each other; those of another one may be in any folder. Elsewhere, a target without colons is a path."""
     own = _MODULE.match(path)
@@ -98,10 +98,10 @@ def _resource(where: str, fragment: str, path: str) -> Target | None:
     family, _, name = file.rpartition("$")
     inside = _within("", f"modules/{names[-1] or 'ROOT'}/{family or 'page'}s/{name}")
     if inside is None:
-        return Target(None, OUTSIDE, fragment)
+        return LinkTarget(None, OUTSIDE, fragment)
     if own and len(names) == 1:
-        return Target(key(own["component"] + inside), PATH, fragment)
-    return Target(key(inside), END, fragment)
+        return LinkTarget(key(own["component"] + inside), PATH, fragment)
+    return LinkTarget(key(inside), END, fragment)
 
 
 def _parts(written: str) -> tuple[str, str]:
@@ -109,17 +109,17 @@ def _parts(written: str) -> tuple[str, str]:
     return where.strip(), fragment.strip()
 
 
-def _at(where: str, fragment: str, path: str) -> Target | None:
+def _at(where: str, fragment: str, path: str) -> LinkTarget | None:
     """Return the target at a path, relative to the document, or with `/` to the root of the collection."""
     if not where:
-        return Target(key(path), PATH, fragment) if fragment else None
+        return LinkTarget(key(path), PATH, fragment) if fragment else None
     # The root of a file in an archive is the archive, so a member cannot lead out of it.
     outer, separator, inner = path.rpartition(SEPARATOR)
     folder = "" if where.startswith("/") else inner.rpartition("/")[0]
     inside = _within(folder, where)
     if inside is None or "\0" in inside:
-        return Target(None, OUTSIDE, fragment)
-    return Target(key(f"{outer}{separator}{inside}"), PATH, fragment)
+        return LinkTarget(None, OUTSIDE, fragment)
+    return LinkTarget(key(f"{outer}{separator}{inside}"), PATH, fragment)
 
 
 def _within(folder: str, where: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gnod.ingest.links.targets import MAX_TARGET, Found
+from gnod.ingest.links.targets import MAX_TARGET, WrittenLink
 
 # A pattern that begins with a literal is much faster.
 _REST = re.compile(rf"://[^\s<>\"`\0|\\^{{}}]{{1,{MAX_TARGET}}}")
@@ -14,13 +14,13 @@ _TRAILING = "?!.,:*_~'\";”’»"
 _PAIRS = {")": "(", "]": "["}
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     if "://" not in text:
         return
     for match in _REST.finditer(text):
         scheme = _SCHEME.search(text, max(match.start() - 5, 0), match.start())
         if scheme and (rest := _trimmed(match[0])) != "://":
-            yield Found(scheme.start(), match.start() + len(rest), "url", scheme[0] + rest)
+            yield WrittenLink(scheme.start(), match.start() + len(rest), "url", scheme[0] + rest)
 
 
 def _trimmed(url: str) -> str:

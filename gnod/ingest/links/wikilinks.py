@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gnod.ingest.links.targets import Found
+from gnod.ingest.links.targets import WrittenLink
 
 # In a table, the bar is written as `\|`.
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
 
 
-def find(text: str) -> Iterator[Found]:
+def find(text: str) -> Iterator[WrittenLink]:
     if "[[" not in text:
         return
     for match in _WIKILINK.finditer(text):
@@ -19,4 +19,4 @@ def find(text: str) -> Iterator[Found]:
         is_embed = text[start - 1 : start] == "!"
         start -= is_embed
         if text[start - 1 : start] != "\\":
-            yield Found(start, match.end(), "embed" if is_embed else "wikilink", match[1].strip(), "name")
+            yield WrittenLink(start, match.end(), "embed" if is_embed else "wikilink", match[1].strip(), "name")

@@ -21,7 +21,7 @@ _DIVIDED = re.compile(r"(\w+)[-\u00ad\u2010]$")
 _CONTINUED = re.compile(r"[^\W\d_A-Z]\S*")
 
 
-class Line(NamedTuple):
+class RecognisedLine(NamedTuple):
     """One recognised line. `corners` in pixels, clockwise from the upper left."""
 
     text: str
@@ -29,7 +29,7 @@ class Line(NamedTuple):
     corners: Sequence[tuple[float, float]]
 
 
-class Box(NamedTuple):
+class RecognisedBox(NamedTuple):
     left: float
     top: float
     right: float
@@ -39,11 +39,11 @@ class Box(NamedTuple):
 class _Placed(NamedTuple):
     """A line, and its box on the straightened page."""
 
-    line: Line
-    box: Box
+    line: RecognisedLine
+    box: RecognisedBox
 
 
-def arranged(lines: Sequence[Line]) -> list[list[list[Line]]]:
+def arranged(lines: Sequence[RecognisedLine]) -> list[list[list[RecognisedLine]]]:
     """Return paragraphs of rows of lines, in reading order."""
     if not lines:
         return []
@@ -52,10 +52,10 @@ def arranged(lines: Sequence[Line]) -> list[list[list[Line]]]:
     return _cut(placed, median(each.box.bottom - each.box.top for each in placed))
 
 
-def text_of(paragraphs: Sequence[Sequence[Sequence[Line]]]) -> tuple[str, list[Box]]:
+def text_of(paragraphs: Sequence[Sequence[Sequence[RecognisedLine]]]) -> tuple[str, list[RecognisedBox]]:
     """Return the text, and the box of each line that is not empty."""
     blocks: list[str] = []
-    boxes: list[Box] = []
+    boxes: list[RecognisedBox] = []
     for rows in paragraphs:
         blocks.append("\n".join(_joined([" ".join(line.text.strip() for line in row) for row in rows])))
         boxes += [_around([corner for line in row for corner in line.corners]) for row in rows]
@@ -72,7 +72,7 @@ def _joined(rows: list[str]) -> list[str]:
     return rows
 
 
-def _cut(placed: list[_Placed], height: float) -> list[list[list[Line]]]:
+def _cut(placed: list[_Placed], height: float) -> list[list[list[RecognisedLine]]]:
     for parts in (_split(placed, 1, _PARAGRAPH * height), _columns(placed, height)):
         if len(parts) > 1:
             return [paragraph for part in parts for paragraph in _cut(part, height)]
@@ -100,7 +100,7 @@ def _split(placed: list[_Placed], axis: int, gap: float) -> list[list[_Placed]]:
     return parts
 
 
-def _rows(placed: list[_Placed], height: float) -> list[list[Line]]:
+def _rows(placed: list[_Placed], height: float) -> list[list[RecognisedLine]]:
     rows: list[list[_Placed]] = []
     for each in sorted(placed, key=lambda each: each.box.top + each.box.bottom):
         middle = (each.box.top + each.box.bottom) / 2
@@ -111,7 +111,7 @@ def _rows(placed: list[_Placed], height: float) -> list[list[Line]]:
     return [[each.line for each in sorted(row, key=lambda each: each.box.left)] for row in rows]
 
 
-def _tilt(lines: Sequence[Line]) -> float:
+def _tilt(lines: Sequence[RecognisedLine]) -> float:
     """Return the angle of the page in radians, from its longer lines."""
     edges = [(line.corners[0], line.corners[1]) for line in lines]
     angles = [(math.dist(a, b), math.atan2(b[1] - a[1], b[0] - a[0])) for a, b in edges]
@@ -120,11 +120,11 @@ def _tilt(lines: Sequence[Line]) -> float:
     return angle if abs(angle) < math.pi / 8 else 0.0
 
 
-def _turned(line: Line, angle: float) -> Box:
+def _turned(line: RecognisedLine, angle: float) -> RecognisedBox:
     cos, sin = math.cos(angle), math.sin(angle)
     return _around([(x * cos - y * sin, x * sin + y * cos) for x, y in line.corners])
 
 
-def _around(corners: Sequence[tuple[float, float]]) -> Box:
+def _around(corners: Sequence[tuple[float, float]]) -> RecognisedBox:
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
-    return Box(min(xs), min(ys), max(xs), max(ys))
+    return RecognisedBox(min(xs), min(ys), max(xs), max(ys))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.office.embedded import picture as embedded_picture
 from gnod.ingest.ocr import layout, rapid, tesseract
-from gnod.ingest.ocr.layout import Box, Line
+from gnod.ingest.ocr.layout import RecognisedBox, RecognisedLine
 from gnod.ingest.ocr.readers import Reader
 from gnod.ingest.reading import pictures
 from gnod.store.tables.records import RecognisedPage
@@ -25,7 +25,7 @@ _NO_SCRIPT = "Its script cannot be read: install tesseract, which reads more lan
 def recognise(data: bytes, number: int, reader: Reader) -> RecognisedPage:
     """Return the text of a page. Raises ConversionFailed."""
     image = _picture(data, number)
-    lines, turns, is_unreadable = rapid.read(image) if reader.rapid else rapid.Reading([], 0, is_unreadable=True)
+    lines, turns, is_unreadable = rapid.read(image) if reader.rapid else rapid.PageReading([], 0, is_unreadable=True)
     if is_unreadable and reader.tesseract:
         lines, turns = tesseract.read(image, reader.tesseract), 0
     elif is_unreadable:
@@ -40,19 +40,19 @@ def _picture(data: bytes, number: int) -> Image:
     return pictures.pdf_page(data, number) if pictures.is_pdf(data) else pictures.frame(data, number)
 
 
-def _confidence(lines: Sequence[Line]) -> float:
+def _confidence(lines: Sequence[RecognisedLine]) -> float:
     """Return the mean over all characters."""
     length = sum(len(line.text) for line in lines)
     return sum(len(line.text) * line.confidence for line in lines) / length if length else 0.0
 
 
-def _packed(boxes: Sequence[Box], size: tuple[int, int], turns: int) -> bytes:
+def _packed(boxes: Sequence[RecognisedBox], size: tuple[int, int], turns: int) -> bytes:
     """Return four numbers of 16 bits for each line: left, top, right, bottom. The boxes are on the picture after
     `turns`; the numbers are for the page as it lies."""
     width, height = size
     for turned in range(turns, 0, -1):
         right = width if turned % 2 else height  # the sides of the picture before this turn
-        boxes = [Box(right - box.bottom, box.left, right - box.top, box.right) for box in boxes]
+        boxes = [RecognisedBox(right - box.bottom, box.left, right - box.top, box.right) for box in boxes]
     shares = [
         min(max(round(value * _WHOLE / side), 0), _WHOLE)
         for box in boxes

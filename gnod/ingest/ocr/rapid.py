@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gnod.ingest.ocr.layout import Line
+from gnod.ingest.ocr.layout import RecognisedLine
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,29 +27,29 @@ _OF_OWN_WIDTH = 0.85
 _NARROWEST = 0.4
 
 
-class Reading(NamedTuple):
+class PageReading(NamedTuple):
     """The lines of a page, on the picture after `turns` by 90 degrees, counterclockwise. `is_unreadable`: there are
     lines, but of a script that the models do not know."""
 
-    lines: list[Line]
+    lines: list[RecognisedLine]
     turns: int
     is_unreadable: bool = False
 
 
-def read(image: Image) -> Reading:
+def read(image: Image) -> PageReading:
     """Return the lines of a page; an empty list if it has no text. A page on its side or upside down is turned."""
     import numpy as np
 
     pixels = np.asarray(image)[:, :, ::-1]  # OpenCV expects this order
-    readings = [Reading(_read(pixels), 0)]
+    readings = [PageReading(_read(pixels), 0)]
     for turns in _turns(readings[0].lines):
-        readings.append(Reading(_read(np.rot90(pixels, turns)), turns))
+        readings.append(PageReading(_read(np.rot90(pixels, turns)), turns))
     lines, turns, _ = max(readings, key=_score)
     kept = [line for line in lines if line.confidence >= _CONFIDENCE_FLOOR]
-    return Reading(kept, turns, _is_unreadable(lines))
+    return PageReading(kept, turns, _is_unreadable(lines))
 
 
-def _turns(lines: list[Line]) -> tuple[int, ...]:
+def _turns(lines: list[RecognisedLine]) -> tuple[int, ...]:
     """Return how else to look at a page, from how it was read as it lies."""
     if sum(_height(line) > _width(line) for line in lines) > len(lines) / 2:
         return (1, 3)
@@ -57,7 +57,7 @@ def _turns(lines: list[Line]) -> tuple[int, ...]:
     return (2,) if is_doubtful else ()
 
 
-def _score(reading: Reading) -> float:
+def _score(reading: PageReading) -> float:
     """A line across is worth more than one that runs up or down."""
     return sum(
         len(line.text) * (line.confidence if _width(line) > _height(line) else line.confidence / 2)
@@ -65,7 +65,7 @@ def _score(reading: Reading) -> float:
     )
 
 
-def _is_unreadable(lines: list[Line]) -> bool:
+def _is_unreadable(lines: list[RecognisedLine]) -> bool:
     """Tell whether most long lines gave no letters, or all of them doubtful ones: their script is not one of the
     models'."""
     long = [line for line in lines if _width(line) > 6 * _height(line)]
@@ -75,12 +75,12 @@ def _is_unreadable(lines: list[Line]) -> bool:
     return bool(long) and (is_doubtful or len(empty) > 0.4 * len(long))
 
 
-def _read(pixels: Any) -> list[Line]:
+def _read(pixels: Any) -> list[RecognisedLine]:
     found = _recogniser()(pixels)
     if found.txts is None or found.boxes is None:
         return []
     rows = zip(found.txts, found.scores, found.boxes, strict=True)
-    return [Line(text, float(score), [(float(x), float(y)) for x, y in box]) for text, score, box in rows]
+    return [RecognisedLine(text, float(score), [(float(x), float(y)) for x, y in box]) for text, score, box in rows]
 
 
 @cache
@@ -128,9 +128,9 @@ def _model(part: str) -> str:
     raise FileNotFoundError(f"rapidocr has no model for {part} in {folder}")
 
 
-def _width(line: Line) -> float:
+def _width(line: RecognisedLine) -> float:
     return max(x for x, _ in line.corners) - min(x for x, _ in line.corners)
 
 
-def _height(line: Line) -> float:
+def _height(line: RecognisedLine) -> float:
     return max(max(y for _, y in line.corners) - min(y for _, y in line.corners), 1.0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from gnod.ingest.ocr.layout import Line
+from gnod.ingest.ocr.layout import RecognisedLine
 from gnod.ingest.ocr.readers import tessdata_folders
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _WORD = "5"
 _TEXT_OF_WORDS = 12  # columns of the table that it returns
 
 
-def read(image: Image, languages: Sequence[str]) -> list[Line]:
+def read(image: Image, languages: Sequence[str]) -> list[RecognisedLine]:
     """Return the words of a page in reading order. Raises OSError when the library or a language is missing."""
     api, handle = _opened("+".join(languages))
     grey = image.convert("L")
@@ -35,7 +35,7 @@ def read(image: Image, languages: Sequence[str]) -> list[Line]:
     return _lines(table)
 
 
-def _lines(table: str) -> list[Line]:
+def _lines(table: str) -> list[RecognisedLine]:
     words: dict[tuple[str, ...], list[tuple[str, float, list[int]]]] = {}
     for row in csv.reader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
         if len(row) == _TEXT_OF_WORDS and row[0] == _WORD and row[11].strip() and float(row[10]) >= _CONFIDENCE_FLOOR:
@@ -43,12 +43,12 @@ def _lines(table: str) -> list[Line]:
     return [_line(found) for found in words.values()]
 
 
-def _line(words: list[tuple[str, float, list[int]]]) -> Line:
+def _line(words: list[tuple[str, float, list[int]]]) -> RecognisedLine:
     left, top = min(box[0] for *_, box in words), min(box[1] for *_, box in words)
     right, bottom = max(box[0] + box[2] for *_, box in words), max(box[1] + box[3] for *_, box in words)
     corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
     confidence = sum(each for _, each, _ in words) / len(words) / 100
-    return Line(" ".join(text for text, *_ in words), confidence, corners)
+    return RecognisedLine(" ".join(text for text, *_ in words), confidence, corners)
 
 
 @cache

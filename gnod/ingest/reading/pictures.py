@@ -33,17 +33,17 @@ _ORIENTATION = 0x0112  # a tag of EXIF
 _ON_ITS_SIDE = range(5, 9)
 
 
-class Header(NamedTuple):
+class PictureHeader(NamedTuple):
     """`frames`: how many pages a picture has; 0: it is too small for text."""
 
     frames: int
     mime: str
 
 
-def header(data: bytes) -> Header:
+def header(data: bytes) -> PictureHeader:
     """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
-        return Header(_frames(image), _mime(image.format or ""))
+        return PictureHeader(_frames(image), _mime(image.format or ""))
 
 
 def _mime(kind: str) -> str:

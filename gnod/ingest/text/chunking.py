@@ -41,7 +41,7 @@ PROSE = (_BLANK, _SENTENCE, _LINE, _SPACE)
 CODE = (_BLANK, _LINE, _SPACE)
 
 
-class Passage(NamedTuple):
+class ChunkText(NamedTuple):
     """`text[start:end]`, its lines (from 1, inclusive) and the headings above it, joined by ` > `."""
 
     start: int
@@ -51,7 +51,7 @@ class Passage(NamedTuple):
     heading: str
 
 
-def cut(text: str, outline: Outline) -> list[Passage]:
+def cut(text: str, outline: Outline) -> list[ChunkText]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences, _ = outline
     if len(text) <= MAX_CHARACTERS:  # this is true of most texts
@@ -63,18 +63,18 @@ def cut(text: str, outline: Outline) -> list[Passage]:
     return _with_headings(passages, headings)
 
 
-def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[Passage]:
+def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[ChunkText]:
     """Return the passages with these ranges and headings, with their lines."""
     line_starts = [0, *(m.end() for m in _LINE.finditer(text))]
     return [
-        Passage(start, end, bisect_right(line_starts, start), bisect_right(line_starts, end - 1), heading)
+        ChunkText(start, end, bisect_right(line_starts, start), bisect_right(line_starts, end - 1), heading)
         for start, end, heading in spans
     ]
 
 
-def _placed_alone(text: str, start: int, end: int) -> list[Passage]:
+def _placed_alone(text: str, start: int, end: int) -> list[ChunkText]:
     first = text.count("\n", 0, start) + 1
-    return [Passage(start, end, first, first + text.count("\n", start, end - 1), "")]
+    return [ChunkText(start, end, first, first + text.count("\n", start, end - 1), "")]
 
 
 class Boundaries:
@@ -231,7 +231,7 @@ def _not_inside_character(text: str, place: int) -> int:
 _CONTINUES = re.compile("[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 
 
-def _with_headings(passages: list[Passage], headings: list[Heading]) -> list[Passage]:
+def _with_headings(passages: list[ChunkText], headings: list[Heading]) -> list[ChunkText]:
     nowhere: tuple[Heading, ...] = ()
     paths = list(accumulate(headings, _open_heading, initial=nowhere))
     starts = [heading.start for heading in headings]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gnod.child import sandbox
 from gnod.ingest.workers import scratch
-from gnod.ingest.workers.messages import Limits
+from gnod.ingest.workers.messages import WorkerLimits
 
 RECURSION_LIMIT = 3000  # markitdown recurses for each level of HTML; 20,000 levels must fail, 500 must not
 _MAX_OPEN_FILES = 256
@@ -58,7 +58,7 @@ class _Root(NamedTuple):
 class Confinement:
     """The limits of this process."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._scratch = None if limits.scratch is None else os.fsdecode(limits.scratch)
         self._roots = None if limits.roots is None else [os.fsdecode(root) for root in limits.roots]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gnod.store.tables.records import FileStat, Prepared, RecognisedPage
+from gnod.store.tables.records import FileStat, PreparedDocument, RecognisedPage
 
 
 class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +104,8 @@ class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
     """A file with other files in it. `members`: their paths in the collection, and what became of them."""
 
-    document: Prepared
-    members: list[tuple[str, Prepared | Unchanged]]
+    document: PreparedDocument
+    members: list[tuple[str, PreparedDocument | Unchanged]]
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
@@ -125,8 +125,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
     """The outcome of each job, in their order."""
 
-    outcomes: list[Prepared | Container | Unchanged | Failure]
+    outcomes: list[PreparedDocument | Container | Unchanged | Failure]
 
 
 Job = FileJob | FilesJob | PageJob | ImageJob | OcrJob | TextJob
-Outcome = Prepared | Container | Unchanged | FilesDone | PageRead | ImageRead | RecognisedPage | Failure
+Outcome = PreparedDocument | Container | Unchanged | FilesDone | PageRead | ImageRead | RecognisedPage | Failure

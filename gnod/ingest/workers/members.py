@@ -17,7 +17,7 @@ from gnod.ingest.member_names import SEPARATOR, Names
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long
 from gnod.ingest.workers.jobs import Container, Failure, FileJob, Unchanged
-from gnod.store.tables.records import FileStat, Prepared, Unread
+from gnod.store.tables.records import FileStat, PreparedDocument, Unread
 
 _MAX_LISTED = 200
 
@@ -27,16 +27,16 @@ Describe = Callable[[Exception], Failure]
 
 def prepared(
     converted: Converted, job: FileJob, source_hash: str, stat: FileStat, describe: Describe
-) -> Prepared | Container:
+) -> PreparedDocument | Container:
     """Return the document of a file, with those of the files in it, if there are any."""
-    reader = _Reader(job, stat, describe)
+    reader = _MemberReader(job, stat, describe)
     document = reader.document(converted, job.relative_path, source_hash, stat)
     return Container(document=document, members=reader.found) if reader.found else document
 
 
-class _Reader:
+class _MemberReader:
     def __init__(self, job: FileJob, stat: FileStat, describe: Describe) -> None:
-        self.found: list[tuple[str, Prepared | Unchanged]] = []
+        self.found: list[tuple[str, PreparedDocument | Unchanged]] = []
         self._job = job
         self._stat = stat
         self._describe = describe
@@ -50,7 +50,7 @@ class _Reader:
                 self._below[outer].append(known)
                 outer = outer.rpartition(SEPARATOR)[0]
 
-    def document(self, converted: Converted, path: str, source_hash: str, stat: FileStat) -> Prepared:
+    def document(self, converted: Converted, path: str, source_hash: str, stat: FileStat) -> PreparedDocument:
         document = prepare(
             converted, relative_path=path, source_hash=source_hash, stat=stat, language=self._job.language
         )

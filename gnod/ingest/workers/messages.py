@@ -10,7 +10,7 @@ from gnod.ingest.workers.jobs import Job, Outcome, SourceJob
 from gnod.store.tables.records import FileStat
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A job. `path` replaces the job's own if that is not valid Unicode: file names are bytes, and msgpack does not
     accept lone surrogates."""
 
@@ -18,7 +18,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     path: bytes | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Sent before all jobs. `time_limit_s`: CPU time for each job. `scratch`: the only folder in which files may be
     created. `roots`: files below these may be read; None: all files. Paths are bytes, as in a request."""
 
@@ -28,7 +28,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     roots: list[bytes] | None
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
+class ReaderReady(msgspec.Struct, frozen=True, tag="ready"):
     """The worker has started. `protections`: what its sandbox enforces, in words."""
 
     protections: list[str] = []
@@ -41,29 +41,29 @@ class Taken(msgspec.Struct, frozen=True, tag="taken"):
     stat: FileStat | None = None
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+class ReadDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     """`heavy`: the process has loaded large libraries and should not be kept for long."""
 
     outcome: Outcome
     heavy: bool
 
 
-Reply = Ready | Taken | Done
-LIMITS = msgspec.msgpack.Decoder(Limits)
-REQUESTS = msgspec.msgpack.Decoder(Request)
+Reply = ReaderReady | Taken | ReadDone
+LIMITS = msgspec.msgpack.Decoder(WorkerLimits)
+REQUESTS = msgspec.msgpack.Decoder(ReadRequest)
 REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
 
-def request(job: Job) -> Request:
+def request(job: Job) -> ReadRequest:
     """Wrap a job so that it can be encoded, whatever the file's name is."""
     if not isinstance(job, SourceJob) or _is_unicode(job.path + job.relative_path):
-        return Request(job=job)
+        return ReadRequest(job=job)
     shown = job.relative_path.encode("utf-8", "replace").decode()
     sent = msgspec.structs.replace(job, path="", relative_path=shown)
-    return Request(job=sent, path=os.fsencode(job.path))
+    return ReadRequest(job=sent, path=os.fsencode(job.path))
 
 
-def job_of(received: Request) -> Job:
+def job_of(received: ReadRequest) -> Job:
     """Undo `request`; the relative path keeps its replacement characters."""
     if received.path is None or not isinstance(received.job, SourceJob):
         return received.job

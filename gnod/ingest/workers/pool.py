@@ -18,7 +18,7 @@ from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
 from gnod.ingest.workers import messages, scratch
 from gnod.ingest.workers.jobs import Failure, Job, Outcome, SourceJob
-from gnod.ingest.workers.worker_process import MODULE, Ended, WorkerProcess, launch
+from gnod.ingest.workers.worker_process import MODULE, Ended, IngestProcess, launch
 from gnod.store.tables.records import FileStat
 
 JOBS_PER_WORKER = 2_000
@@ -72,11 +72,11 @@ class WorkerPool:
         self._module = module
         self._slots = asyncio.Semaphore(size)  # first come, first served
         self._urgent_slot = asyncio.Semaphore(1)
-        self._workers: list[WorkerProcess] = []
-        self._idle: list[WorkerProcess] = []
+        self._workers: list[IngestProcess] = []
+        self._idle: list[IngestProcess] = []
         self._freed = asyncio.Event()  # it is replaced each time
         self._wait_s = self._left_s = 0.0
-        self._starting: set[asyncio.Task[WorkerProcess]] = set()
+        self._starting: set[asyncio.Task[IngestProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
         self._closed = False
 
@@ -130,7 +130,7 @@ class WorkerPool:
             await asyncio.wait(under_way)
         await asyncio.to_thread(self._scratch.close)
 
-    async def _attempt(self, worker: WorkerProcess, job: Job, request: bytes) -> Outcome | None:
+    async def _attempt(self, worker: IngestProcess, job: Job, request: bytes) -> Outcome | None:
         """Give a job to a worker; None if the worker ended before it took the job. Raises _Killed."""
         self._watch_memory(worker)
         try:
@@ -151,7 +151,7 @@ class WorkerPool:
         finally:
             self._give_back(worker)
 
-    async def _cause(self, worker: WorkerProcess, end: Ended) -> tuple[str, str]:
+    async def _cause(self, worker: IngestProcess, end: Ended) -> tuple[str, str]:
         """Return the kind of failure, and the message for the owner of the file."""
         too_much = f"The file needs more than {self._memory_mb} MB of memory."
         if worker.over_memory:
@@ -179,7 +179,7 @@ class WorkerPool:
                     await self._freed.wait()
             self._left_s -= clock() - began
 
-    async def _start(self) -> WorkerProcess:
+    async def _start(self) -> IngestProcess:
         """Start a worker. If the job is cancelled meanwhile, the next job gets the worker."""
         starting = asyncio.get_running_loop().create_task(self._launch())
         self._starting.add(starting)
@@ -190,9 +190,9 @@ class WorkerPool:
             starting.add_done_callback(self._started_without_job)
             raise
 
-    async def _launch(self) -> WorkerProcess:
+    async def _launch(self) -> IngestProcess:
         folder = await asyncio.to_thread(self._scratch.make)
-        limits = messages.Limits(
+        limits = messages.WorkerLimits(
             memory_mb=self._memory_mb,
             time_limit_s=self._timeout_s,
             scratch=None if folder is None else os.fsencode(folder),
@@ -213,7 +213,7 @@ class WorkerPool:
             raise
         return worker
 
-    def _started_without_job(self, starting: asyncio.Task[WorkerProcess]) -> None:
+    def _started_without_job(self, starting: asyncio.Task[IngestProcess]) -> None:
         if starting.cancelled() or starting.exception() is not None:
             return
         worker = starting.result()
@@ -231,13 +231,13 @@ class WorkerPool:
         for worker in [worker for worker in self._idle if worker.limits.roots != roots]:
             self._discard(worker)
 
-    def _take(self) -> WorkerProcess:
+    def _take(self) -> IngestProcess:
         """Return the worker that was used last, so that the others can end."""
         worker = self._idle.pop()
         worker.stop_timer()
         return worker
 
-    def _give_back(self, worker: WorkerProcess) -> None:
+    def _give_back(self, worker: IngestProcess) -> None:
         worker.stop_timer()
         self._freed.set()
         self._freed = asyncio.Event()
@@ -249,25 +249,25 @@ class WorkerPool:
             self._left_s = self._wait_s
         worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle, worker)
 
-    def _end_idle(self, worker: WorkerProcess) -> None:
+    def _end_idle(self, worker: IngestProcess) -> None:
         """End an idle worker, unless it is the only one without large libraries."""
         worker.timer = None
         others = [other for other in self._idle if other is not worker and not other.heavy]
         if worker.heavy or others or worker.resident_bytes() > HEAVY_BYTES:
             self._discard(worker)
 
-    def _watch_memory(self, worker: WorkerProcess) -> None:
+    def _watch_memory(self, worker: IngestProcess) -> None:
         """Check regularly: macOS ignores RLIMIT_AS, and no limit covers all temporary files."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
-    def _check_memory(self, worker: WorkerProcess) -> None:
+    def _check_memory(self, worker: IngestProcess) -> None:
         worker.over_memory = worker.check_usage() > self._memory_mb << 20
         if worker.over_memory or worker.over_scratch:
             worker.kill()
         else:
             self._watch_memory(worker)
 
-    def _discard(self, worker: WorkerProcess) -> None:
+    def _discard(self, worker: IngestProcess) -> None:
         worker.kill()
         if worker not in self._workers:
             return
@@ -283,7 +283,7 @@ class WorkerPool:
             raise ShuttingDown("the daemon is shutting down")
 
 
-async def _cleared(worker: WorkerProcess) -> str:
+async def _cleared(worker: IngestProcess) -> str:
     """Wait for a worker to end, and remove its files."""
     how = await worker.ended()
     if worker.scratch is not None:

@@ -42,7 +42,7 @@ from gnod.ingest.workers.jobs import (
     TextJob,
     Unchanged,
 )
-from gnod.store.tables.records import FileStat, Prepared, ScanReport
+from gnod.store.tables.records import FileStat, PreparedDocument, ScanReport
 
 if TYPE_CHECKING:
     from gnod.ingest.reading.scans import Scans
@@ -101,7 +101,7 @@ def main(arguments: list[str]) -> int:
 def serve(channel: socket.socket, confinement: Confinement) -> None:
     """Answer jobs until the other end is closed, or until a new worker must read the files."""
     protections = confinement.begin()
-    channel.sendall(frames.encode(messages.Ready(protections=protections)))
+    channel.sendall(frames.encode(messages.ReaderReady(protections=protections)))
     silence(confinement.errors)
     while (request := frames.receive(channel, messages.REQUESTS)) is not None:
         job = messages.job_of(request)
@@ -134,12 +134,12 @@ def _glance(job: Job) -> FileStat | None:
 def _answer(outcome: Outcome) -> bytes:
     heavy = not _HEAVY_MODULES.isdisjoint(sys.modules)
     try:
-        return frames.encode(messages.Done(outcome=outcome, heavy=heavy))
+        return frames.encode(messages.ReadDone(outcome=outcome, heavy=heavy))
     except MemoryError:
         failure = Failure(stage="prepare", kind="memory", message="There was not enough memory for the text.")
     except (UnicodeEncodeError, frames.FrameError):
         failure = Failure(stage="prepare", kind="failed", message="The text cannot be stored.")
-    return frames.encode(messages.Done(outcome=failure, heavy=True))
+    return frames.encode(messages.ReadDone(outcome=failure, heavy=True))
 
 
 def perform(job: Job) -> Outcome:
@@ -158,7 +158,7 @@ def perform(job: Job) -> Outcome:
     return _perform_text(job)
 
 
-def _perform_file(job: FileJob) -> Prepared | Container | Unchanged | Failure:
+def _perform_file(job: FileJob) -> PreparedDocument | Container | Unchanged | Failure:
     stage = "read"
     found: FileStat | None = None
     try:
@@ -200,7 +200,7 @@ def _scan_report(job: FileJob, scans: Scans) -> ScanReport | None:
     return ScanReport(reader=job.reader, pending=scans.pending, used=scans.used, note=scans.note)
 
 
-def _with_scans(outcome: Prepared | Container, scans: ScanReport | None) -> Prepared | Container:
+def _with_scans(outcome: PreparedDocument | Container, scans: ScanReport | None) -> PreparedDocument | Container:
     if isinstance(outcome, Container):
         return replace(outcome, document=replace(outcome.document, scans=scans))
     return replace(outcome, scans=scans)

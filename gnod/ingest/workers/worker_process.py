@@ -40,10 +40,10 @@ class Ended(Exception):
         self.is_invalid = is_invalid
 
 
-class WorkerProcess:
+class IngestProcess:
     """One child process, with the state that the pool needs."""
 
-    def __init__(self, child: process.ChildProcess, limits: messages.Limits) -> None:
+    def __init__(self, child: process.ChildProcess, limits: messages.WorkerLimits) -> None:
         self.pid = child.pid
         self.limits = limits
         self.scratch = None if limits.scratch is None else Path(os.fsdecode(limits.scratch))
@@ -66,7 +66,7 @@ class WorkerProcess:
                 started = await self._reply(taken=False)
         except (Ended, ConnectionError, TimeoutError) as error:
             raise WorkerFailed("A converter worker did not start: see `gnoctl daemon logs`.") from error
-        if not isinstance(started, messages.Ready):
+        if not isinstance(started, messages.ReaderReady):
             raise WorkerFailed("A converter worker sent a reply before it received a job.")
         self.protections = started.protections
         self.state = "idle"
@@ -85,7 +85,7 @@ class WorkerProcess:
             raise Ended(taken=True, is_invalid=True)
         self.seen = taken.stat
         answer = await self._reply(taken=True)
-        if not isinstance(answer, messages.Done):
+        if not isinstance(answer, messages.ReadDone):
             raise Ended(taken=True, is_invalid=True)
         self.jobs += 1
         self.heavy = answer.heavy
@@ -138,7 +138,7 @@ class WorkerProcess:
             return await self._child.ended()
 
 
-async def launch(limits: messages.Limits, module: str = MODULE) -> WorkerProcess:
+async def launch(limits: messages.WorkerLimits, module: str = MODULE) -> IngestProcess:
     """Start a process, which is not ready yet. Raises WorkerFailed. Must not be cancelled: the child would leak."""
     environment = dict(_ENVIRONMENT)
     if limits.scratch is not None:
@@ -147,4 +147,4 @@ async def launch(limits: messages.Limits, module: str = MODULE) -> WorkerProcess
         child = await process.launch(module, environment=environment, inherited=_INHERITED)
     except OSError as error:
         raise WorkerFailed(f"A converter worker could not be started: {error.strerror}.") from error
-    return WorkerProcess(child, limits)
+    return IngestProcess(child, limits)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.memory.recalling.keyword_index import Matches
+from gnod.memory.recalling.keyword_index import MemoryMatches
 from gnod.memory.recalling.time_expressions import NO_DAY, Period
 
 Ids = NDArray[np.int64]
@@ -39,11 +39,11 @@ _FLOOR_PER_DECADE, _HIGHEST_FLOOR = 0.38, 1.15
 _COVERAGE_FLOOR = 0.35
 
 
-class Evidence(NamedTuple):
+class MemorySignals(NamedTuple):
     """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `topics`: how many words
     of the query are topics of the memory, against the memory with most. `nearness`: in time, in [0, 1]; NaN: the query
-    names no time. `keywords`, `coverage`, `named` and `states_time` as in `Matches`; `states_time` only if the query
-    asks when."""
+    names no time. `keywords`, `coverage`, `named` and `states_time` as in `MemoryMatches`; `states_time` only if the
+    query asks when."""
 
     ids: Ids
     cosines: Floats
@@ -68,12 +68,12 @@ def evidence(
     ids: Ids,
     times_ms: Ids,
     cosines: Floats,
-    matches: Matches | None,
+    matches: MemoryMatches | None,
     topics: Mapping[int, float],
     periods: Sequence[Period],
     *,
     asks_when: bool,
-) -> Evidence:
+) -> MemorySignals:
     """Join what was found for the memories `ids`, which ascend. `times_ms`: when each was stored."""
     count = len(ids)
     columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time")}
@@ -90,7 +90,7 @@ def evidence(
     if not asks_when:
         columns["states_time"] = np.zeros(count)
     most = max(topics.values(), default=1.0)
-    return Evidence(
+    return MemorySignals(
         ids=ids,
         cosines=cosines,
         topics=_at(ids, topics) / most,
@@ -99,7 +99,7 @@ def evidence(
     )
 
 
-def fused(found: Evidence, method: Fusion = "convex") -> Floats:
+def fused(found: MemorySignals, method: Fusion = "convex") -> Floats:
     """Return the score of each memory, the larger the better; those that nothing found have -1."""
     if method == "plain":
         nothing = np.zeros(len(found.ids))
@@ -119,7 +119,7 @@ def floor(number: int, *, has_vector: bool) -> float:
     return min(_FLOOR_PER_DECADE * log10(max(number, 1)), _HIGHEST_FLOOR)
 
 
-def _convex(found: Evidence) -> Floats:
+def _convex(found: MemorySignals) -> Floats:
     has_vector = ~np.isnan(found.cosines)
     keywords = found.keywords / best if (best := found.keywords.max(initial=0.0)) > 0 else found.keywords
     if not has_vector.any():
@@ -133,7 +133,7 @@ def _convex(found: Evidence) -> Floats:
     return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
 
 
-def _reciprocal_ranks(found: Evidence) -> Floats:
+def _reciprocal_ranks(found: MemorySignals) -> Floats:
     total = np.zeros(len(found.ids))
     for values in (found.cosines, found.keywords, found.topics, found.nearness):
         says = np.nan_to_num(values, nan=-1.0) > 0
@@ -151,7 +151,7 @@ def _nearness(days: NDArray[np.int64], periods: Sequence[Period]) -> Floats:
     return best
 
 
-def pool(found: Evidence, scores: Floats, fingerprint_of: Callable[[int], bytes], limit: int) -> list[int]:
+def pool(found: MemorySignals, scores: Floats, fingerprint_of: Callable[[int], bytes], limit: int) -> list[int]:
     """Return the rows of the best memories, the best first; of copies in several namespaces, one."""
     order = np.argsort(-scores, kind="stable")
     chosen: list[int] = []

@@ -21,7 +21,7 @@ from gnod import bm25
 from gnod.analysis.short_texts import detect_short
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
-from gnod.analysis.terms import Analyzer, Unit
+from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
 from gnod.memory.key.locked_memory import LockedArray
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
@@ -57,7 +57,7 @@ _TIME = "\0states a time"
 _SPEAKER = "\0speaker:"
 
 
-class Matches(NamedTuple):
+class MemoryMatches(NamedTuple):
     """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
     is in the memory, in [0, 1], by the weight of its words. `named`: whether a word of the query names its speaker.
     `states_time`: whether its text says when something happens. `times_ms`: when it
@@ -81,8 +81,8 @@ class KeywordIndex:
         self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
         self._used = 0
         self._slot_of: dict[int, int] = {}
-        self._sorted = _Segment.of([])
-        self._latest: list[_Segment] = []
+        self._sorted = _LockedPostings.of([])
+        self._latest: list[_LockedPostings] = []
         self._languages = {DEFAULT_LANGUAGE}
         # The analysers by stemmer
         self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}
@@ -112,7 +112,7 @@ class KeywordIndex:
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
-                self._latest.append(_Segment.of(found))
+                self._latest.append(_LockedPostings.of(found))
             if sum(map(len, self._latest)) > _MAX_LATEST:
                 self._merge()
 
@@ -129,13 +129,13 @@ class KeywordIndex:
             self._is_wiped = True  # a thread may still be about to add one
             for array in self._arrays():
                 array.wipe()
-            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _Segment.of([]), []
+            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _LockedPostings.of([]), []
             self._used = 0
             self._slot_of.clear()
             self._analyzers.clear()
             WORDS.empty()  # this cache has words of memories
 
-    def search(self, query: str, allowed: Collection[int] | None = None) -> Matches:
+    def search(self, query: str, allowed: Collection[int] | None = None) -> MemoryMatches:
         """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
         allowed memories weigh more."""
         with self._lock:
@@ -154,7 +154,7 @@ class KeywordIndex:
             chosen = np.flatnonzero(live)
             chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
             of = rows[chosen]
-        return Matches(
+        return MemoryMatches(
             ids=of["id"].copy(),
             scores=_with_neighbours(scores[chosen], of),
             coverage=coverage[chosen],
@@ -220,7 +220,7 @@ class KeywordIndex:
         return list(found.values())
 
     def _bm25(
-        self, groups: Sequence[_Group], segments: Sequence[_Segment], live: NDArray[np.bool_]
+        self, groups: Sequence[_Group], segments: Sequence[_LockedPostings], live: NDArray[np.bool_]
     ) -> tuple[Floats, Floats]:
         rows = self._rows()
         scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
@@ -240,10 +240,10 @@ class KeywordIndex:
             scores[holders] += idf * bm25.saturated(count, lengths[holders], b=_B)
         return scores, covered / weight if weight else covered
 
-    def _searchable(self) -> list[_Segment]:
+    def _searchable(self) -> list[_LockedPostings]:
         """Return the segments; those of the latest memories become one."""
         if len(self._latest) > 1:
-            merged = _Segment.of([segment.postings for segment in self._latest])
+            merged = _LockedPostings.of([segment.postings for segment in self._latest])
             for segment in self._latest:
                 segment.wipe()
             self._latest = [merged]
@@ -253,7 +253,7 @@ class KeywordIndex:
         """Put the latest memories into the sorted segment, without what was removed."""
         live = self._rows()["is_live"]
         segments = [self._sorted, *self._latest]
-        merged = _Segment.of([segment.postings.only(live[segment.postings.slots]) for segment in segments])
+        merged = _LockedPostings.of([segment.postings.only(live[segment.postings.slots]) for segment in segments])
         for segment in segments:
             segment.wipe()
         self._sorted, self._latest = merged, []
@@ -282,7 +282,7 @@ class _Postings(NamedTuple):
         return _Postings(self.terms[chosen], self.slots[chosen], self.counts[chosen])
 
 
-class _Segment:
+class _LockedPostings:
     """Postings in the order of their terms, in locked memory."""
 
     def __init__(self, arrays: list[LockedArray]) -> None:
@@ -290,7 +290,7 @@ class _Segment:
         self.postings = _Postings(*(array.values for array in arrays))
 
     @classmethod
-    def of(cls, parts: Sequence[_Postings]) -> _Segment:
+    def of(cls, parts: Sequence[_Postings]) -> _LockedPostings:
         """Sort postings into a new segment."""
         joined = _joined(parts)
         order = np.argsort(joined.terms, kind="stable")
@@ -315,7 +315,7 @@ class _Group(NamedTuple):
     speakers: list[int]
 
 
-def _forms(alike: Sequence[Unit]) -> Iterable[tuple[str, ...]]:
+def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
     """Yield the forms of each part of a word, and those of the whole."""
     for at in range(len(alike[0].parts)):
         yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
@@ -323,7 +323,7 @@ def _forms(alike: Sequence[Unit]) -> Iterable[tuple[str, ...]]:
         yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
 
 
-def _found(segments: Sequence[_Segment], terms: Sequence[int]) -> _Postings:
+def _found(segments: Sequence[_LockedPostings], terms: Sequence[int]) -> _Postings:
     """Return the postings of some terms."""
     found = []
     for postings in (segment.postings for segment in segments):

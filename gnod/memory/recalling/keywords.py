@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from gnod.analysis.stopwords import LANGUAGES, function_words
-from gnod.analysis.terms import Analyzer, Unit, visible
+from gnod.analysis.terms import Analyzer, QueryUnit, visible
 
 MAX_TOPIC_CHARACTERS = 64
 
@@ -51,7 +51,7 @@ def lookup_words(words: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(part for word in words for part in (word, *_JOINERS.split(word)) if part))
 
 
-def _words(unit: Unit) -> list[str]:
+def _words(unit: QueryUnit) -> list[str]:
     """Return the word as written; in a script without spaces, its pairs of characters."""
     return [folded(word) for word in (unit.parts if unit.unspaced else (unit.surface,))]
 

@@ -11,28 +11,28 @@ _WHOLE_BELOW_CHARACTERS = 2048
 _ELLIPSIS = "…"
 
 
-class Preview(NamedTuple):
+class MemoryPreview(NamedTuple):
     """`complete`: nothing was left out."""
 
     text: str
     complete: bool
 
 
-def preview(text: str, score: float, rank: int, whole: int) -> Preview:
+def preview(text: str, score: float, rank: int, whole: int) -> MemoryPreview:
     """Return the text to show of the memory at `rank` (from 0); the first `whole` may be shown whole.
 
     >>> preview("one two three " * 30, 0.81, 0, 3).complete, preview("one two three " * 30, 0.80, 0, 3).complete
     (True, False)
     """
     if rank < whole and score > _WHOLE_ABOVE and len(text) < _WHOLE_BELOW_CHARACTERS:
-        return Preview(text, complete=True)
+        return MemoryPreview(text, complete=True)
     if len(text) <= PREVIEW_CHARACTERS:
-        return Preview(text, complete=True)
+        return MemoryPreview(text, complete=True)
     room = PREVIEW_CHARACTERS - len(_ELLIPSIS)
     head = text[:room]
     if not text[room].isspace():
         head = _whole_words(head)
-    return Preview(head.rstrip() + _ELLIPSIS, complete=False)
+    return MemoryPreview(head.rstrip() + _ELLIPSIS, complete=False)
 
 
 def _whole_words(head: str) -> str:

@@ -49,7 +49,7 @@ DEEP_SEARCH = Depth(pool=256, results=100, whole=5, always_reranks=True, keyword
 FEW = 5
 
 
-class Ranked(NamedTuple):
+class RankedMemory(NamedTuple):
     """A memory with its score. `matched`: the fraction of the query's terms in it. `verified`: the score is that of a
     reranker."""
 
@@ -92,7 +92,7 @@ def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
     return [*scores, *(min(score, worst) for score in rest)]
 
 
-def finish(found: Sequence[Ranked]) -> list[Ranked]:
+def finish(found: Sequence[RankedMemory]) -> list[RankedMemory]:
     """Apply boosts, penalties and the keyword floor, sorting after each; return the memories best first."""
     ranked = _sorted(found)
     for group in (_boosted, _penalised, _raised):
@@ -100,18 +100,18 @@ def finish(found: Sequence[Ranked]) -> list[Ranked]:
     return [each for each in ranked if each.score >= _SCORE_FLOOR]
 
 
-def _boosted(found: Ranked) -> float:
+def _boosted(found: RankedMemory) -> float:
     return min(found.score * type_named(found.type).rerank_boost, 1.0 if found.verified else _UNVERIFIED_CAP)
 
 
-def _penalised(found: Ranked) -> float:
+def _penalised(found: RankedMemory) -> float:
     return found.score * type_named(found.type).penalty * (DONE_PENALTY if is_done(found.type) else 1.0)
 
 
-def _raised(found: Ranked) -> float:
+def _raised(found: RankedMemory) -> float:
     """An exact match counts, whatever score a model gives."""
     return max(found.score, _KEYWORD_FLOOR * found.matched)
 
 
-def _sorted(found: Sequence[Ranked]) -> list[Ranked]:
+def _sorted(found: Sequence[RankedMemory]) -> list[RankedMemory]:
     return sorted(found, key=lambda each: -each.score)

@@ -17,24 +17,24 @@ import numpy as np
 from gnod.errors import GnoError, QuerySyntaxError
 from gnod.memory.key.sealing import Sealer
 from gnod.memory.recalling import candidates, events, ranking
-from gnod.memory.recalling.candidates import Evidence, Floats, Fusion
+from gnod.memory.recalling.candidates import Floats, Fusion, MemorySignals
 from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.keywords import folded, keywords, lookup_words
-from gnod.memory.recalling.ranking import Depth, Ranked
+from gnod.memory.recalling.ranking import Depth, RankedMemory
 from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
 from gnod.memory.resident import Resident
 from gnod.models.run.reranker import Reranker
-from gnod.search.hybrid.budget import Plan, ThroughputEstimate
+from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.exact_match import matched_fraction
 from gnod.search.hybrid.reranking import Reranked, rerank_within_budget
 from gnod.search.query.question_type import AnswerType, expected
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 # Opens memories by id.
 OpenAll = Callable[[Collection[int]], Awaitable[Mapping[int, Memory]]]
 # Returns the vector of a query, or why there is none.
-Embed = Callable[[str], Awaitable[Vector | Unavailable]]
+Embed = Callable[[str], Awaitable[Vector | UnavailableModel]]
 
 # The weight of a suggested topic, relative to one that somebody gave.
 _SUGGESTED_WEIGHT = 0.5
@@ -50,13 +50,13 @@ class RecallDependencies(NamedTuple):
     open_all: OpenAll
     damage_note: Callable[[Collection[int]], str | None]
     embed: Embed
-    reranker: Reranker | Unavailable
+    reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     limit_s: float
     fusion: Fusion = "convex"
 
 
-class Hit(NamedTuple):
+class RecalledMemory(NamedTuple):
     """`score` orders the hits. `cosine`: to the query, if it has a vector. Both in [0, 1]. `folded`: others of the same
     event, best first, which have no hits of their own."""
 
@@ -70,7 +70,7 @@ class Recalled(NamedTuple):
     """`found`: candidates of both lists. `ranked`: those in the pool, of which `reranked` were reranked. `notes`: what
     was left out, and why."""
 
-    hits: list[Hit]
+    hits: list[RecalledMemory]
     found: int
     ranked: int
     reranked: int
@@ -103,12 +103,12 @@ async def recall(
     strength = _strength(found)
     unread = rows[len(reading.scores) :]
     rest = [ranking.synthetic(float(scores[row]), float(strength[row])) for row in unread]
-    is_stored = bool(reading.scores) or _is_stored(found, rows, has_vector=not isinstance(vector, Unavailable))
+    is_stored = bool(reading.scores) or _is_stored(found, rows, has_vector=not isinstance(vector, UnavailableModel))
     ordered = ranking.reranked(reading.scores, rest) if is_stored else []
     matched = await asyncio.to_thread(_matched, chosen, words)
     finished = ranking.finish(
         [
-            Ranked(memory.id, score, memory.type, fraction, verified=at < len(reading.scores))
+            RankedMemory(memory.id, score, memory.type, fraction, verified=at < len(reading.scores))
             for at, (memory, score, fraction) in enumerate(zip(chosen, ordered, matched, strict=False))
         ]
     )
@@ -117,10 +117,10 @@ async def recall(
     grouped = events.groups([memories[each.id] for each in finished], vectors)
     scored = {each.id: each.score for each in finished}
     known = {int(found.ids[row]): min(max(float(found.cosines[row]), 0.0), 1.0) for row in rows}
-    notes = [vector.reason if isinstance(vector, Unavailable) else None, reading.reason, damage]
+    notes = [vector.reason if isinstance(vector, UnavailableModel) else None, reading.reason, damage]
     return Recalled(
         hits=[
-            Hit(
+            RecalledMemory(
                 memories[each.id],
                 scored[each.id],
                 None if isnan(known[each.id]) else known[each.id],
@@ -135,13 +135,13 @@ async def recall(
     )
 
 
-def _current_first(ranked: Sequence[Ranked], memories: Mapping[int, Memory]) -> list[Ranked]:
+def _current_first(ranked: Sequence[RankedMemory], memories: Mapping[int, Memory]) -> list[RankedMemory]:
     """Return the list with each memory before those that it supersedes, with at least their score."""
     by_name = {memories[each.id].name: each for each in ranked}
-    placed: dict[int, Ranked] = {}
+    placed: dict[int, RankedMemory] = {}
     for each in ranked:
         chain = []
-        next_: Ranked | None = each
+        next_: RankedMemory | None = each
         while next_ is not None and next_.id not in placed:
             chain.append(next_._replace(score=max(next_.score, each.score)))
             next_ = by_name.get(memories[next_.id].superseded_by or "")
@@ -153,9 +153,9 @@ def _searched(
     dependencies: RecallDependencies,
     query: str,
     words: Sequence[str],
-    vector: Vector | Unavailable,
+    vector: Vector | UnavailableModel,
     namespaces: Collection[int] | None,
-) -> Evidence:
+) -> MemorySignals:
     """Return what vectors, keywords, topics and times say of each memory in the namespaces."""
     resident, index = dependencies.resident, dependencies.keyword_index
     ids, times_ms = resident.stored(namespaces)
@@ -164,7 +164,7 @@ def _searched(
     return candidates.evidence(
         ids,
         times_ms,
-        nothing if isinstance(vector, Unavailable) else resident.cosines(vector, ids),
+        nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
         index.search(query, None if namespaces is None else ids.tolist()),
         resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
         periods(query, index.languages, datetime.now(UTC), latest),
@@ -179,12 +179,12 @@ def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:
     return given | dict.fromkeys((sealer.lookup("suggested", word) for word in looked_up), _SUGGESTED_WEIGHT)
 
 
-def _strength(found: Evidence) -> Floats:
+def _strength(found: MemorySignals) -> Floats:
     """Return how much speaks for each memory; a topic that somebody gave it is enough."""
     return np.maximum(found.strength(), np.where(np.isnan(found.cosines) & (found.topics > 0), 1.0, 0.0))
 
 
-def _is_stored(found: Evidence, rows: Sequence[int], *, has_vector: bool) -> bool:
+def _is_stored(found: MemorySignals, rows: Sequence[int], *, has_vector: bool) -> bool:
     """Tell whether enough speaks for any of the candidates. What is found by topic is what somebody filed there."""
     if (found.topics[rows] >= 1.0).any():
         return True
@@ -202,10 +202,10 @@ async def _rerank(dependencies: RecallDependencies, query: str, texts: Sequence[
     reranker = dependencies.reranker
     if not texts or (len(texts) < ranking.FEW and not depth.always_reranks):
         return Reranked([], 0, None, None)
-    if isinstance(reranker, Unavailable):
+    if isinstance(reranker, UnavailableModel):
         return Reranked([], 0, None, reranker.reason)
 
-    async def shown(plan: Plan) -> Sequence[str]:
+    async def shown(plan: RerankPlan) -> Sequence[str]:
         return [text[: plan.characters] for text in texts[: plan.documents]]
 
     try:

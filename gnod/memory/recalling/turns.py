@@ -8,14 +8,14 @@ from typing import NamedTuple
 _LABEL = re.compile(r"([^\W\d_][\w .'’-]{0,39}?)(?: ?\(([^()\n]{1,40})\))?: ")
 
 
-class Turn(NamedTuple):
+class SpeakerTurn(NamedTuple):
     """`about`: what stands in brackets after the speaker, mostly the time of the conversation; may be empty."""
 
     speaker: str
     about: str
 
 
-def turn(text: str) -> Turn | None:
+def turn(text: str) -> SpeakerTurn | None:
     """Return the speaker of a text; None: it names none.
 
     >>> turn("Ada (1:56 pm on 8 May, 2023): Yes, in May!")
@@ -24,4 +24,4 @@ def turn(text: str) -> Turn | None:
     True
     """
     match = _LABEL.match(text)
-    return Turn(match[1].strip(), match[2] or "") if match else None
+    return SpeakerTurn(match[1].strip(), match[2] or "") if match else None

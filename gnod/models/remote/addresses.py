@@ -18,7 +18,7 @@ _RESOLVE_S = 5.0
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
-class Place(NamedTuple):
+class EndpointAddress(NamedTuple):
     """Where an endpoint is.
 
     `addresses`: in order of preference, each with its scope; a Unix socket has none. `scope`: the narrowest one in
@@ -42,11 +42,11 @@ class Addresses:
         self._resolve = resolve
         self._scope_of = scope_of
 
-    async def find(self, endpoint: Endpoint) -> Place:
+    async def find(self, endpoint: Endpoint) -> EndpointAddress:
         """Find the endpoint. Raises OSError if the name has no address, and TimeoutError."""
-        return Place([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
+        return EndpointAddress([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
 
-    async def locate(self, host: str, port: int) -> Place:
+    async def locate(self, host: str, port: int) -> EndpointAddress:
         """Return where a name or an address is. Raises as `find`."""
         try:
             ipaddress.ip_address(host.partition("%")[0])
@@ -57,10 +57,10 @@ class Addresses:
         if not found:
             raise OSError("the name has no address")
         addresses = [(address, self._scope_of(address)) for address in found]
-        return Place(addresses, min((scope for _, scope in addresses), key=SCOPES.index))
+        return EndpointAddress(addresses, min((scope for _, scope in addresses), key=SCOPES.index))
 
 
-def forbidden(endpoint: Endpoint, place: Place, egress: Egress) -> EgressForbidden:
+def forbidden(endpoint: Endpoint, place: EndpointAddress, egress: Egress) -> EgressForbidden:
     """Return the error for an endpoint that is not within the scope, or not encrypted where it must be."""
     details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
     if egress.allows(place.scope):

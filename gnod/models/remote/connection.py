@@ -26,12 +26,12 @@ import msgspec
 
 import gnod
 from gnod.config.model_uris import Endpoint
-from gnod.egress import Gate, Passage, Purpose, Scope
+from gnod.egress import EgressPass, Gate, Purpose, Scope
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, Place, forbidden
-from gnod.models.remote.keys import Key
-from gnod.models.remote.limits import Limits
+from gnod.models.remote.addresses import Addresses, EndpointAddress, forbidden
+from gnod.models.remote.keys import ApiKey
+from gnod.models.remote.limits import RequestLimits
 
 _ATTEMPTS = 3
 _LONGEST_WAIT_S = 5.0
@@ -43,11 +43,11 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _MAX_ERROR_BYTES = 64 * 1024
 _SHOWN = 200
 # The request that this task sends.
-_passage: ContextVar[Passage] = ContextVar("passage")
+_passage: ContextVar[EgressPass] = ContextVar("passage")
 _PRIVATE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
-class Refused(EndpointFailed):
+class RequestRefused(EndpointFailed):
     """The server refuses this request, or fails on it. `status` is HTTP's."""
 
     status = 0
@@ -101,7 +101,7 @@ class _Stream(httpcore.AsyncNetworkStream):
     def _check(self) -> None:
         egress = _passage.get().within()
         if not egress.allows(self._scope):
-            raise forbidden(self._endpoint, Place([], self._scope), egress)
+            raise forbidden(self._endpoint, EndpointAddress([], self._scope), egress)
 
 
 class _Network(httpcore.AsyncNetworkBackend):
@@ -160,17 +160,17 @@ class _Network(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
-class Connection:
+class EndpointConnection:
     """Connections to one endpoint, which are kept for a minute."""
 
-    def __init__(self, endpoint: Endpoint, gate: Gate, addresses: Addresses, limits: Limits) -> None:
+    def __init__(self, endpoint: Endpoint, gate: Gate, addresses: Addresses, limits: RequestLimits) -> None:
         self.endpoint = endpoint
         self.limits = limits
         self._gate = gate
         self._addresses = addresses
         # Pools by scope, so that a request never waits for a connection whose scope is too wide for it.
         self._pools: dict[Scope, httpcore.AsyncConnectionPool] = {}
-        self.key: Key | None = keys.from_environment(endpoint)
+        self.key: ApiKey | None = keys.from_environment(endpoint)
         self._given_up = 0
         self._paused_until = 0.0
 
@@ -274,7 +274,7 @@ class Connection:
     async def _send(
         self, path: str, content: bytes, limit_s: float, purpose: Purpose
     ) -> AsyncIterator[httpcore.Response]:
-        passage = Passage(self._gate, str(self.endpoint), purpose)
+        passage = EgressPass(self._gate, str(self.endpoint), purpose)
         pool = self._pool(passage.within().scope)
         _passage.set(passage)
         origin = "http://localhost" if self.endpoint.socket else self.endpoint.origin
@@ -327,7 +327,9 @@ class Connection:
                 f"has no such path or model ({status}{said}): check both in index.yml, as in https://host:port/v1#model"
             )
             raise NotThere(self._sentence(text), self._details())
-        error = Refused(self._sentence(f"refused the request ({status}{said}): see the server's log"), self._details())
+        error = RequestRefused(
+            self._sentence(f"refused the request ({status}{said}): see the server's log"), self._details()
+        )
         error.status = status
         if status in _TEMPORARY:
             raise _Temporary(error, _seconds(_header(response, b"retry-after")))

@@ -18,7 +18,7 @@ SERVICE = "gnod-endpoint"
 _KEYRING_S = 30.0
 
 
-class Key(NamedTuple):
+class ApiKey(NamedTuple):
     value: str
     source: Literal["environment", "keyring"]
 
@@ -32,15 +32,15 @@ def variable(endpoint: Endpoint) -> str:
     return "GNO_KEY_" + re.sub(r"[^A-Z0-9]+", "_", endpoint.origin.partition("://")[2].upper()).strip("_")
 
 
-def from_environment(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> Key | None:
+def from_environment(endpoint: Endpoint, environment: Mapping[str, str] = os.environ) -> ApiKey | None:
     value = environment.get(variable(endpoint), "").strip()
-    return Key(value, "environment") if value else None
+    return ApiKey(value, "environment") if value else None
 
 
-async def from_keyring(endpoint: Endpoint) -> Key | None:
+async def from_keyring(endpoint: Endpoint) -> ApiKey | None:
     """Return the key; None when the keyring has none, fails, or does not answer in time."""
     value = await secret(SERVICE, endpoint.origin)
-    return Key(value, "keyring") if value else None
+    return ApiKey(value, "keyring") if value else None
 
 
 async def secret(service: str, name: str) -> str | None:

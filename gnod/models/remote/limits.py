@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """Seconds: to connect, and for the whole answer when somebody waits for it, or does not. `silent_s`: between two
     parts of a streamed answer. `wait_s`: before the second attempt. `patience_s`: what a
     server may take before it counts as one that does not answer. `answer_bytes`: of one answer."""

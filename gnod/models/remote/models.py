@@ -12,8 +12,8 @@ from gnod.config.model_uris import Endpoint
 from gnod.egress import Gate, Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, Place, forbidden
-from gnod.models.remote.limits import Limits
+from gnod.models.remote.addresses import Addresses, EndpointAddress, forbidden
+from gnod.models.remote.limits import RequestLimits
 
 if TYPE_CHECKING:
     from gnod.models.remote.runner import RemoteRunner
@@ -39,12 +39,12 @@ class RemoteModels:
         fingerprints: Fingerprints,
         gate: Gate,
         addresses: Addresses | None = None,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
     ) -> None:
         self._fingerprints = fingerprints
         self._gate = gate
         self._addresses = addresses or Addresses()
-        self._limits = limits or Limits()
+        self._limits = limits or RequestLimits()
         self._servers: dict[str, Server] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -63,7 +63,7 @@ class RemoteModels:
         if is_open or not egress.allows(place.scope):
             raise forbidden(endpoint, place, egress)
 
-    async def place(self, endpoint: Endpoint, purpose: Purpose) -> Place:
+    async def place(self, endpoint: Endpoint, purpose: Purpose) -> EndpointAddress:
         """Return where an endpoint is. Raises EgressForbidden for one that the config does not name for this purpose:
         then its name is not asked for. Raises EndpointFailed."""
         self._gate.within(str(endpoint), purpose)

@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import wire
-from gnod.models.remote.connection import NotThere, Refused
+from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import FIXED_TEXT, Server
 from gnod.models.run.inference import Embeddings, RequestFailed
 from gnod.models.run.messages import (
-    Done,
-    Embed,
-    Embedded,
+    DocumentScored,
+    EmbedRequest,
     Generate,
-    Generated,
     Measure,
-    Measured,
     ModelSpec,
     Rank,
+    RequestDone,
     ResultChunk,
-    Scored,
+    RoomMeasured,
+    TextGenerated,
+    TextsEmbedded,
     Work,
 )
 
@@ -86,26 +86,26 @@ class RemoteRunner:
             return Embeddings(np.zeros((0, 0), np.float32), 0)
         return Embeddings(np.concatenate([each.vectors for each in done]), sum(each.tokens for each in done))
 
-    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> Embedded | Done:
+    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
         match work:
-            case Embed():
+            case EmbedRequest():
                 found = await self.embed(work.model, work.texts, interactive=work.interactive)
                 rows = found.vectors
-                return Embedded(id=work.id, dimensions=rows.shape[1], vectors=rows.tobytes(), tokens=found.tokens)
+                return TextsEmbedded(id=work.id, dimensions=rows.shape[1], vectors=rows.tobytes(), tokens=found.tokens)
             case Rank():
                 await self._rank(work, on_chunk)
             case Measure():
                 await self._measure(work, on_chunk)
             case Generate():
                 await self._generate(work, on_chunk)
-        return Done(id=work.id)
+        return RequestDone(id=work.id)
 
     async def _embed(self, texts: Sequence[str], interactive: bool) -> Embeddings:
         """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
         try:
             async with self._server.turn(interactive=interactive):
                 return await self._vectors(texts, interactive)
-        except Refused as refused:
+        except RequestRefused as refused:
             await self._still_embeds(refused, interactive)
             if len(texts) == 1 and len(texts[0]) < 2 * _SHORTEST_CUT:
                 raise RequestFailed(refused.message, refused.details) from refused
@@ -115,11 +115,11 @@ class RemoteRunner:
         halves = [await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])]
         return Embeddings(np.concatenate([half.vectors for half in halves]), sum(half.tokens for half in halves))
 
-    async def _still_embeds(self, refused: Refused, interactive: bool) -> None:
+    async def _still_embeds(self, refused: RequestRefused, interactive: bool) -> None:
         """Find out whether the server refuses these texts, or all. Raises EndpointFailed."""
         try:
             await self._vectors([], interactive)
-        except Refused:
+        except RequestRefused:
             raise EndpointFailed(refused.message, refused.details) from refused
 
     async def _vectors(self, texts: Sequence[str], interactive: bool) -> Embeddings:
@@ -156,7 +156,7 @@ class RemoteRunner:
             scores, read = await self._scores(work.query, work.documents[first : first + _RANK_TEXTS])
             tokens += read
             for score in scores:
-                on_chunk(Scored(id=work.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
+                on_chunk(DocumentScored(id=work.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
     async def _measure(self, work: Measure, on_chunk: OnChunk) -> None:
         """Find out how fast the server reads, and whether its scores are probabilities or logits. The first request
@@ -166,7 +166,7 @@ class RemoteRunner:
         await self._scores(_PROBE, _PASSAGES)
         took_s = time.monotonic() - started
         characters = sum(len(_PROBE) + len(passage) for passage in _PASSAGES)
-        on_chunk(Measured(id=work.id, room=_ROOM, characters_per_s=characters / max(took_s, 1e-3)))
+        on_chunk(RoomMeasured(id=work.id, room=_ROOM, characters_per_s=characters / max(took_s, 1e-3)))
 
     async def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int]:
         """Return the scores in [0, 1], and the tokens. Raises EndpointFailed."""
@@ -197,7 +197,7 @@ class RemoteRunner:
                 raise
             server.asks_root = True
             return await self._ask_for_scores(query, documents)
-        except Refused as refused:
+        except RequestRefused as refused:
             if server.sends_texts or refused.status not in (400, 422):
                 raise
             server.sends_texts = True
@@ -229,7 +229,7 @@ class RemoteRunner:
         body = {name: value for name, value in body.items() if name not in self._server.unknown_fields}
         try:
             await self._stream(work, body, on_chunk)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.status not in (400, 422) or self._server.unknown_fields:
                 raise
             self._server.unknown_fields.update(_OPTIONAL)
@@ -242,7 +242,7 @@ class RemoteRunner:
         def report(text: str, ended: Literal["stop", "length"] | None = None) -> None:
             took_s = time.monotonic() - started
             on_chunk(
-                Generated(
+                TextGenerated(
                     id=work.id, text=text, finish=ended, prompt_tokens=prompt_tokens, tokens=tokens, took_s=took_s
                 )
             )

@@ -19,8 +19,8 @@ from gnod.config.model_uris import Endpoint
 from gnod.egress import Gate
 from gnod.errors import EndpointChanged
 from gnod.models.remote.addresses import Addresses
-from gnod.models.remote.connection import Connection
-from gnod.models.remote.limits import Limits
+from gnod.models.remote.connection import EndpointConnection
+from gnod.models.remote.limits import RequestLimits
 
 FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
 # With other threads, cards and quantisations, the same model differs by less.
@@ -48,7 +48,7 @@ class Server:
     what was learned of its interface for reranking and chat."""
 
     def __init__(
-        self, endpoint: Endpoint, fingerprints: Fingerprints, gate: Gate, addresses: Addresses, limits: Limits
+        self, endpoint: Endpoint, fingerprints: Fingerprints, gate: Gate, addresses: Addresses, limits: RequestLimits
     ) -> None:
         self.endpoint = endpoint
         self.batch_texts = _FEWEST
@@ -63,7 +63,7 @@ class Server:
         self._fingerprints = fingerprints
         self._fingerprint: Vector | None = None
         self._learning = asyncio.Lock()
-        self.connection = Connection(endpoint, gate, addresses, limits)
+        self.connection = EndpointConnection(endpoint, gate, addresses, limits)
 
     @asynccontextmanager
     async def turn(self, *, interactive: bool) -> AsyncIterator[None]:

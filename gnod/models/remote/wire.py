@@ -16,7 +16,7 @@ class Embedding(msgspec.Struct, frozen=True):
     index: int | None = None
 
 
-class Embeddings(msgspec.Struct, frozen=True):
+class EmbeddingsResponse(msgspec.Struct, frozen=True):
     data: list[Embedding]
     usage: Usage | None = None
 
@@ -33,7 +33,7 @@ class Score(msgspec.Struct, frozen=True):
         return next((value for value in (self.relevance_score, self.score) if value is not None), float("nan"))
 
 
-class Scores(msgspec.Struct, frozen=True):
+class RerankResponse(msgspec.Struct, frozen=True):
     results: list[Score]
     usage: Usage | None = None
 
@@ -42,18 +42,18 @@ class Delta(msgspec.Struct, frozen=True):
     content: str | None = None
 
 
-class Choice(msgspec.Struct, frozen=True):
+class CompletionChoice(msgspec.Struct, frozen=True):
     delta: Delta = Delta()
     finish_reason: str | None = None
 
 
 class ChatChunk(msgspec.Struct, frozen=True):
-    choices: list[Choice] = []
+    choices: list[CompletionChoice] = []
     usage: Usage | None = None
     error: msgspec.Raw = msgspec.Raw()
 
 
-embeddings = msgspec.json.Decoder(Embeddings)
+embeddings = msgspec.json.Decoder(EmbeddingsResponse)
 # TEI sends the bare list.
-scores = msgspec.json.Decoder(Scores | list[Score])
+scores = msgspec.json.Decoder(RerankResponse | list[Score])
 chat_chunk = msgspec.json.Decoder(ChatChunk)

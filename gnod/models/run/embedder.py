@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from gnod.models.files import Installed
 from gnod.models.pieces import cut
 from gnod.models.profiles import EmbeddingText, Profile, apply_document_template, apply_query_template, profile_of
-from gnod.models.readability import Sample, SampleVectors
+from gnod.models.readability import LanguageSample, SampleVectors
 from gnod.models.run.installed import InstalledModel
 
 
-class Piece(NamedTuple):
+class PieceVector(NamedTuple):
     """A part of a chunk, `text[start:end]`, with its vector of length 1. `line` and `last_line` count from the chunk's
     first line, which is 0."""
 
@@ -26,10 +26,10 @@ class Piece(NamedTuple):
     last_line: int
 
 
-class Documents(NamedTuple):
+class EmbeddedDocuments(NamedTuple):
     """The pieces of each chunk, in order. `tokens`: of all together."""
 
-    pieces: list[list[Piece]]
+    pieces: list[list[PieceVector]]
     tokens: int
 
 
@@ -76,7 +76,7 @@ class Embedder(InstalledModel):
         vectors = iter((await self._inference.embed(self.spec(), prompts, interactive=waits)).vectors)
         return [[next(vectors) for _ in of_text] for of_text in pieces]
 
-    async def documents(self, chunks: Sequence[EmbeddingText]) -> Documents:
+    async def documents(self, chunks: Sequence[EmbeddingText]) -> EmbeddedDocuments:
         """Return the pieces of chunks, in their order. Raises what `texts` raises."""
         profile = self.profile
         spans = [cut(chunk.text, profile.piece) for chunk in chunks]
@@ -91,9 +91,9 @@ class Embedder(InstalledModel):
             [_piece(next(vectors), chunk.text, start, end) for start, end in of_chunk]
             for chunk, of_chunk in zip(chunks, spans, strict=True)
         ]
-        return Documents(pieces, embeddings.tokens)
+        return EmbeddedDocuments(pieces, embeddings.tokens)
 
-    async def sample(self, sample: Sample) -> SampleVectors:
+    async def sample(self, sample: LanguageSample) -> SampleVectors:
         """Embed sample texts, for `readability.measure`. Raises what `texts` raises."""
         profile = self.profile
         prompts = [apply_query_template(profile, text) for text in sample.questions]
@@ -107,6 +107,6 @@ def _passage(profile: Profile, text: str) -> str:
     return apply_document_template(profile, EmbeddingText("", "", text))
 
 
-def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> Piece:
+def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> PieceVector:
     lines = text.count("\n", 0, start)
-    return Piece(vector, start, end, lines, lines + text[start:end].rstrip().count("\n"))
+    return PieceVector(vector, start, end, lines, lines + text[start:end].rstrip().count("\n"))

@@ -22,7 +22,7 @@ class Message(NamedTuple):
     content: str
 
 
-class Generated(NamedTuple):
+class GeneratedText(NamedTuple):
     """`finish`: the model ended, `max_tokens` or its window was full, the time was up, or the text only repeated
     itself; the repeated end is then cut off. `prompt_tokens`: read until then. `took_s`: without the loading."""
 
@@ -54,7 +54,7 @@ class Generator(InstalledModel):
         yields_after_s: float | None = None,
         on_text: Callable[[str], None] | None = None,
         may_repeat: bool = True,
-    ) -> Generated:
+    ) -> GeneratedText:
         """Return the assistant's next message; at the limit, its text so far. `on_text` receives each part as it comes.
         `grammar`: GBNF, from `root`. After `yields_after_s`, requests that somebody waits for go first. Unless
         it `may_repeat`, text that repeats itself ends the generation. Cancelling the task stops the model.
@@ -63,13 +63,13 @@ class Generator(InstalledModel):
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed (also for a prompt that is too long),
         ShuttingDown, and what `on_text` raises.
         """
-        chunks: list[m.Generated] = []
+        chunks: list[m.TextGenerated] = []
         text = ""
         repeated_from: int | None = None
 
         def on_chunk(chunk: m.ResultChunk) -> None:
             nonlocal text, repeated_from
-            assert isinstance(chunk, m.Generated)
+            assert isinstance(chunk, m.TextGenerated)
             chunks.append(chunk)
             text += chunk.text
             if chunk.text and on_text:
@@ -91,12 +91,12 @@ class Generator(InstalledModel):
             async with asyncio.timeout(limit_s):
                 await self._inference.run(request, on_chunk)
         if not chunks:
-            return Generated("", "time", 0, 0, 0.0)
+            return GeneratedText("", "time", 0, 0, 0.0)
         last = chunks[-1]
         finish: Literal["stop", "length", "time", "repetition"] = last.finish or "time"
         if repeated_from is not None:
             text, finish = text[:repeated_from].rstrip(), "repetition"
-        return Generated(text, finish, last.prompt_tokens, last.tokens, last.took_s)
+        return GeneratedText(text, finish, last.prompt_tokens, last.tokens, last.took_s)
 
 
 class _Repetition(Exception):

@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, ShuttingDown
-from gnod.models.run.messages import Done, Embed, Embedded, Failed, ModelSpec, Reply, ResultChunk, Work
-from gnod.models.run.worker_process import Lost, OnChunk, WorkerProcess
+from gnod.models.run.messages import (
+    EmbedRequest,
+    FailedReply,
+    ModelSpec,
+    Reply,
+    RequestDone,
+    ResultChunk,
+    TextsEmbedded,
+    Work,
+)
+from gnod.models.run.worker_process import InferenceProcess, Lost, OnChunk
 
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
@@ -46,7 +55,7 @@ class Embeddings(NamedTuple):
     unknown: int = 0
 
 
-class InferenceStatus(NamedTuple):
+class ProcessStatus(NamedTuple):
     """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: since the start of
     the daemon; `last_crash`: how the last one ended. `protections`: the worker's restrictions, in words."""
 
@@ -66,8 +75,8 @@ class Inference:
     def __init__(self, *, idle_unload_s: float) -> None:
         self._idle_unload_s = idle_unload_s
         self._ids = itertools.count(1)
-        self._worker: WorkerProcess | None = None
-        self._starting: asyncio.Task[WorkerProcess] | None = None
+        self._worker: InferenceProcess | None = None
+        self._starting: asyncio.Task[InferenceProcess] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._leases = 0
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -85,13 +94,13 @@ class Inference:
         self, model: ModelSpec, texts: Sequence[str], *, interactive: bool, count_unknown: bool = False
     ) -> Embeddings:
         """Return the texts' vectors. `interactive` goes ahead of others. Raises what `run` raises."""
-        work = Embed(model=model, texts=list(texts), interactive=interactive, count_unknown=count_unknown)
+        work = EmbedRequest(model=model, texts=list(texts), interactive=interactive, count_unknown=count_unknown)
         reply = await self.run(work)
-        assert isinstance(reply, Embedded)
+        assert isinstance(reply, TextsEmbedded)
         vectors = np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
         return Embeddings(vectors, reply.tokens, reply.unknown)
 
-    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> Embedded | Done:
+    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
         """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.
 
         Raises ModelCorrupt, ModelRejected, RequestFailed (the request failed or crashed the worker), InferenceFailed
@@ -101,7 +110,7 @@ class Inference:
         with self.lease():
             reply = await self._run(request, on_chunk)
         self._crashes_in_a_row = 0
-        if isinstance(reply, Failed):
+        if isinstance(reply, FailedReply):
             raise _ERRORS[reply.kind](reply.message)
         return reply
 
@@ -116,13 +125,13 @@ class Inference:
             self._leases -= 1
             self._start_idle_timer()
 
-    def status(self) -> InferenceStatus:
+    def status(self) -> ProcessStatus:
         worker = self._worker
         if worker is None:
             state = "starting" if self._starting else "restarting" if self._not_before > time.monotonic() else "off"
         else:
             state = "busy" if worker.waiting else "idle"
-        return InferenceStatus(
+        return ProcessStatus(
             state=state,
             pid=worker.process.pid if worker else None,
             resident_bytes=worker.process.resident_bytes() if worker else 0,
@@ -149,7 +158,7 @@ class Inference:
             await asyncio.wait(self._ending)
 
     async def _run(self, request: Work, on_chunk: OnChunk) -> Reply:
-        is_interactive = not isinstance(request, Embed) or request.interactive
+        is_interactive = not isinstance(request, EmbedRequest) or request.interactive
         has_chunks = False
 
         def note(chunk: ResultChunk) -> None:
@@ -168,7 +177,7 @@ class Inference:
                     raise RequestFailed(f"the inference worker crashed ({lost.how}) and is restarted") from lost
         raise InferenceFailed("the inference worker keeps crashing: see `gnoctl daemon logs`")
 
-    async def _started_worker(self, is_interactive: bool) -> WorkerProcess:
+    async def _started_worker(self, is_interactive: bool) -> InferenceProcess:
         while self._worker is None:
             self._require_open()
             if self._starting is None:
@@ -192,10 +201,10 @@ class Inference:
         if left > 0:
             await asyncio.sleep(left)
 
-    async def _start(self) -> WorkerProcess:
+    async def _start(self) -> InferenceProcess:
         try:
             try:
-                worker = await WorkerProcess.launch(self._idle_unload_s)
+                worker = await InferenceProcess.launch(self._idle_unload_s)
             except OSError as error:
                 raise InferenceFailed(f"the inference worker cannot be started: {error.strerror}") from error
             ending = asyncio.create_task(self._watch(worker), name="inference worker")
@@ -211,7 +220,7 @@ class Inference:
         self._start_idle_timer()  # the request that started it may have been cancelled
         return worker
 
-    async def _watch(self, worker: WorkerProcess) -> None:
+    async def _watch(self, worker: InferenceProcess) -> None:
         """Read from a worker until it ends, then fail its requests."""
         how = await worker.listen()
         if self._worker is worker:

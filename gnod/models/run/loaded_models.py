@@ -11,21 +11,21 @@ from typing import Protocol, TypeVar, cast
 from gnod.models.run.messages import Loaded, ModelSpec, Unloaded
 
 
-class Engine(Protocol):
+class ModelEngine(Protocol):
     def close(self) -> None:
         """Free what the model holds."""
 
 
-E = TypeVar("E", bound=Engine)
-_Key = tuple[Callable[[ModelSpec], Engine], ModelSpec]
+E = TypeVar("E", bound=ModelEngine)
+_Key = tuple[Callable[[ModelSpec], ModelEngine], ModelSpec]
 
 
-class _Model:
+class _LoadedModel:
     """`users`: requests that use it or wait for its loading."""
 
     def __init__(self) -> None:
         self.loading = threading.Lock()
-        self.engine: Engine | None = None
+        self.engine: ModelEngine | None = None
         self.users = 0
         self.last_used = time.monotonic()
 
@@ -37,14 +37,14 @@ class LoadedModels:
         self._idle_s = idle_s
         self._report = report
         self._lock = threading.Lock()
-        self._models: dict[_Key, _Model] = {}
+        self._models: dict[_Key, _LoadedModel] = {}
 
     @contextmanager
     def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
         """Yield the model, loaded if necessary, and keep it as long as the block lasts. Raises what `load` raises."""
         key = (load, spec)
         with self._lock:
-            model = self._models.setdefault(key, _Model())
+            model = self._models.setdefault(key, _LoadedModel())
             model.users += 1
             unused = self._take_unused()
         try:
@@ -58,7 +58,7 @@ class LoadedModels:
                 if model.engine is None and not model.users:
                     del self._models[key]
 
-    def _engine(self, model: _Model, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Engine:
+    def _engine(self, model: _LoadedModel, load: Callable[[ModelSpec], E], spec: ModelSpec) -> ModelEngine:
         with model.loading:
             if model.engine is None:
                 started = time.monotonic()
@@ -66,13 +66,13 @@ class LoadedModels:
                 self._report(Loaded(path=spec.path, took_s=time.monotonic() - started))
             return model.engine
 
-    def _take_unused(self) -> list[tuple[ModelSpec, _Model]]:
+    def _take_unused(self) -> list[tuple[ModelSpec, _LoadedModel]]:
         """Remove and return models without recent use, as a rule those of an older configuration."""
         now = time.monotonic()
         old = [key for key, model in self._models.items() if not model.users and now - model.last_used > self._idle_s]
         return [(key[1], self._models.pop(key)) for key in old]
 
-    def _close(self, spec: ModelSpec, model: _Model) -> None:
+    def _close(self, spec: ModelSpec, model: _LoadedModel) -> None:
         if model.engine is not None:
             model.engine.close()
             self._report(Unloaded(path=spec.path))

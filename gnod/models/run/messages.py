@@ -21,7 +21,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 1
 
 
-class Embed(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
+class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
     """`interactive`: a request waits for it, so it goes ahead of others. `count_unknown`: count unknown tokens."""
 
     id: int = 0
@@ -68,7 +68,7 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
     id: int
 
 
-class Ready(msgspec.Struct, frozen=True, tag="ready"):
+class ModelsReady(msgspec.Struct, frozen=True, tag="ready"):
     """The worker has started. `protections`: its restrictions, in words."""
 
     protections: list[str] = []
@@ -89,7 +89,7 @@ class Unloaded(msgspec.Struct, frozen=True, kw_only=True, tag="unloaded"):
     path: str
 
 
-class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
+class DocumentScored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
     """The next document's score, in [0, 1]. `tokens` and `took_s` (without loading): of all so far."""
 
     id: int
@@ -98,7 +98,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
     took_s: float
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
+class RoomMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     """`room`: tokens of query and document together."""
 
     id: int
@@ -106,7 +106,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     characters_per_s: float
 
 
-class Generated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
+class TextGenerated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
     """The next text, which is empty while the model reads the prompt or thinks. The figures are of all so far;
     `took_s` without loading. `finish`: in the last one."""
 
@@ -118,7 +118,7 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
     took_s: float
 
 
-class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
+class TextsEmbedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
     """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts;
     `unknown`: those of them that stand for text that the vocabulary lacks."""
 
@@ -129,13 +129,13 @@ class Embedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
     unknown: int = 0
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
+class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     """The end of a request whose result came in chunks, or that was stopped."""
 
     id: int
 
 
-class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
+class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     """`kind`: the file is damaged, the model cannot do this, or another failure."""
 
     id: int
@@ -143,8 +143,8 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     message: str
 
 
-Work = Embed | Rank | Measure | Generate
+Work = EmbedRequest | Rank | Measure | Generate
 Request = Work | Cancel
-ResultChunk = Scored | Measured | Generated
-Reply = Embedded | Done | Failed
-WorkerMessage = Ready | Begun | Loaded | Unloaded | ResultChunk | Reply
+ResultChunk = DocumentScored | RoomMeasured | TextGenerated
+Reply = TextsEmbedded | RequestDone | FailedReply
+WorkerMessage = ModelsReady | Begun | Loaded | Unloaded | ResultChunk | Reply

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gnod.models.run.inference import Embeddings
-from gnod.models.run.messages import Done, Embedded, ModelSpec, ResultChunk, Work
+from gnod.models.run.messages import ModelSpec, RequestDone, ResultChunk, TextsEmbedded, Work
 
 
 class Runner(Protocol):
@@ -15,6 +15,6 @@ class Runner(Protocol):
     ) -> Embeddings:
         """Return the texts' vectors. `interactive`: a request waits for them. Raises GnoError."""
 
-    async def run(self, work: Work, on_chunk: Callable[[ResultChunk], None] = ...) -> Embedded | Done:
+    async def run(self, work: Work, on_chunk: Callable[[ResultChunk], None] = ...) -> TextsEmbedded | RequestDone:
         """Do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work. Raises GnoError,
         and what `on_chunk` raises."""

@@ -28,18 +28,18 @@ from gnod.models.run.loaded_models import LoadedModels
 from gnod.models.run.messages import (
     Begun,
     Cancel,
-    Done,
-    Embed,
-    Embedded,
-    Failed,
+    DocumentScored,
+    EmbedRequest,
+    FailedReply,
     Generate,
-    Generated,
     Measure,
-    Measured,
+    ModelsReady,
     Rank,
-    Ready,
     Request,
-    Scored,
+    RequestDone,
+    RoomMeasured,
+    TextGenerated,
+    TextsEmbedded,
     Work,
     WorkerMessage,
 )
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
     descriptor, idle_s, parent = int(arguments[0]), float(arguments[1]), int(arguments[2])
     with socket.socket(fileno=descriptor) as channel:
         set_up_child(parent)
-        channel.sendall(frames.encode(Ready(protections=_confine())))
+        channel.sendall(frames.encode(ModelsReady(protections=_confine())))
         silence()
         Worker(channel, idle_s).serve()
     return 0
@@ -135,16 +135,16 @@ class Worker:
         try:
             self._send(self._run(job))
         except (ModelCorrupt, ModelRejected, InferenceFailed) as error:
-            self._send(Failed(id=request_id, kind=_KINDS[type(error)], message=error.message))
+            self._send(FailedReply(id=request_id, kind=_KINDS[type(error)], message=error.message))
         except MemoryError:
-            self._send(Failed(id=request_id, kind="failed", message="there is not enough memory for the model"))
+            self._send(FailedReply(id=request_id, kind="failed", message="there is not enough memory for the model"))
         finally:
             if is_interactive:
                 self._interactive.discard(request_id)
 
-    def _run(self, job: _Job) -> Embedded | Done:
+    def _run(self, job: _Job) -> TextsEmbedded | RequestDone:
         match job.request:
-            case Embed():
+            case EmbedRequest():
                 return self._embed(job.request)
             case Rank():
                 self._rank(job.request, job.stop)
@@ -152,14 +152,14 @@ class Worker:
                 self._measure(job.request)
             case Generate():
                 self._generate(job.request, job.stop)
-        return Done(id=job.request.id)
+        return RequestDone(id=job.request.id)
 
-    def _embed(self, request: Embed) -> Embedded:
+    def _embed(self, request: EmbedRequest) -> TextsEmbedded:
         with self._models.use(EmbeddingEngine, request.model) as engine:
             vectors, tokens, unknown = engine.embed(
                 request.texts, interactive=request.interactive, count_unknown=request.count_unknown
             )
-        return Embedded(
+        return TextsEmbedded(
             id=request.id,
             dimensions=vectors.shape[1],
             vectors=vectors.astype("<f4", copy=False).tobytes(),
@@ -173,12 +173,12 @@ class Worker:
             tokens = 0
             for score, read in engine.scores(request.query, request.documents, stop=stop):
                 tokens += read
-                self._send(Scored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
+                self._send(DocumentScored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
     def _measure(self, request: Measure) -> None:
         with self._models.use(RankingEngine, request.model) as engine:
             speed = engine.characters_per_s()
-            self._send(Measured(id=request.id, room=engine.room, characters_per_s=speed))
+            self._send(RoomMeasured(id=request.id, room=engine.room, characters_per_s=speed))
 
     def _generate(self, request: Generate, stop: Stop) -> None:
         with self._models.use(GenerationEngine, request.model) as engine:
@@ -192,7 +192,7 @@ class Worker:
                 stop=stop,
             ):
                 took_s = time.monotonic() - started
-                self._send(Generated(id=request.id, took_s=took_s, **piece._asdict()))
+                self._send(TextGenerated(id=request.id, took_s=took_s, **piece._asdict()))
                 if request.yields_after_s is not None and took_s > request.yields_after_s:
                     self._wait_for_interactive(stop)
 
@@ -208,7 +208,7 @@ class Worker:
 
 def _kind(request: Work) -> str:
     match request:
-        case Embed():
+        case EmbedRequest():
             return "query vectors" if request.interactive else "document vectors"
         case Rank() | Measure():
             return "ranking"

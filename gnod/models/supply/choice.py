@@ -24,7 +24,7 @@ RERANK_TOKENS_PER_S = 1600
 Why = Literal["languages", "memory", "card", "time", "reranking", "unmeasured", "download"]
 
 
-class Documents(NamedTuple):
+class TextsToEmbed(NamedTuple):
     """The texts to embed.
 
     `languages`: ISO 639-1 codes. `scripts`: scripts of documents in an unknown language, by their Unicode names.
@@ -47,7 +47,7 @@ class Host(NamedTuple):
     too_slow: Set[Shape] = frozenset()
 
 
-class Choice(NamedTuple):
+class PresetChoice(NamedTuple):
     """`preset`: None if no preset reads the documents. `on_gpu`: it fits into a graphics card. `rejected`: the better
     ones, the best first, and why."""
 
@@ -66,7 +66,7 @@ def prevalent(counts: Mapping[str, int]) -> frozenset[str]:
     return frozenset(name for name, count in known.items() if count >= SHARE * sum(known.values()) - 1 / 2)
 
 
-def reads(languages: Set[str], documents: Documents) -> bool:
+def reads(languages: Set[str], documents: TextsToEmbed) -> bool:
     """Tell whether a model of these languages reads the documents."""
     scripts = {script_of_language(language) for language in languages & samples().keys()}
     if documents.any_language and len(languages) == 1:
@@ -75,13 +75,13 @@ def reads(languages: Set[str], documents: Documents) -> bool:
 
 
 def choose(
-    documents: Documents,
+    documents: TextsToEmbed,
     host: Host,
     *,
     languages: Mapping[str, Set[str]] = {},
     installed: Collection[str] = (),
     reachable: Collection[str] | None = None,
-) -> Choice:
+) -> PresetChoice:
     """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
     `reachable`: the models that can be downloaded now; None: all."""
     rejected: list[tuple[str, Why]] = []
@@ -97,11 +97,15 @@ def choose(
             candidates.append(preset)
     if not candidates:  # the machine has too little of everything: take the smallest model that reads the documents
         readable = [preset for preset in reversed(list(catalogue.GRADES)) if (preset, "languages") not in rejected]
-        return Choice(readable[0], False, _better(rejected, readable[0])) if readable else Choice(None, False, rejected)
+        return (
+            PresetChoice(readable[0], False, _better(rejected, readable[0]))
+            if readable
+            else PresetChoice(None, False, rejected)
+        )
     at_hand = [preset for preset in candidates if _at_hand(preset, installed, reachable)]
     best = max(at_hand or candidates, key=lambda preset: _value(preset, installed))
     rejected += [(preset, "download") for preset in candidates if preset not in at_hand]
-    return Choice(best, _fits_gpu(best, host), _better(rejected, best))
+    return PresetChoice(best, _fits_gpu(best, host), _better(rejected, best))
 
 
 def _better(rejected: Iterable[tuple[str, Why]], chosen: str) -> list[tuple[str, Why]]:
@@ -124,7 +128,7 @@ def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
     return catalogue.GRADES[preset], there, -list(catalogue.GRADES).index(preset)
 
 
-def _why_not(preset: str, documents: Documents, host: Host) -> Why | None:
+def _why_not(preset: str, documents: TextsToEmbed, host: Host) -> Why | None:
     if catalogue.memory_of(preset) > host.memory and not _fits_gpu(preset, host):
         return "memory"
     if preset in catalogue.NEED_A_CARD and not _fits_gpu(preset, host):
@@ -148,7 +152,7 @@ def _fits_gpu(preset: str, host: Host) -> bool:
     return catalogue.memory_of(preset) <= host.gpu_memory
 
 
-def shapes_to_measure(documents: Documents) -> Iterable[Shape]:
+def shapes_to_measure(documents: TextsToEmbed) -> Iterable[Shape]:
     """Return the shapes of the presets that read the documents, the smallest first."""
     presets = [p for p in catalogue.GRADES if reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]
     found = dict.fromkeys(catalogue.shape_of(preset) for preset in presets)

@@ -54,7 +54,7 @@ _CANDIDATES = 12
 _NEAR = 8
 
 
-class Knowledge(NamedTuple):
+class KnownWords(NamedTuple):
     """The known words of an index. `languages`: those with many documents."""
 
     vocabulary: Vocabulary
@@ -62,7 +62,7 @@ class Knowledge(NamedTuple):
     languages: frozenset[str]
 
 
-class Correction(NamedTuple):
+class WordCorrection(NamedTuple):
     """`written`: a word of the query, or two in a row."""
 
     written: str
@@ -73,10 +73,10 @@ class Corrected(NamedTuple):
     """`text`: the query with its corrections. Words that occur are still in it, before their corrections."""
 
     text: str
-    corrections: tuple[Correction, ...] = ()
+    corrections: tuple[WordCorrection, ...] = ()
 
 
-class _Place(NamedTuple):
+class _CorrectedPlace(NamedTuple):
     """The text to search from `start` to `end` of the query. `keeps`: also search the word that was written."""
 
     start: int
@@ -112,7 +112,7 @@ def needs_correction(
     return Occurrences(connection, text, unfinished=unfinished, languages=languages).needs_correction()
 
 
-def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinished: bool = False) -> Corrected:
+def correct(connection: Connection, text: str, knowledge: KnownWords, *, unfinished: bool = False) -> Corrected:
     """Return the query with corrections for probable errors. `unfinished`: the user is still typing the last word."""
     query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
     found = _Correcting(query, knowledge).corrected()
@@ -120,7 +120,7 @@ def correct(connection: Connection, text: str, knowledge: Knowledge, *, unfinish
 
 
 class _Correcting:
-    def __init__(self, query: Occurrences, knowledge: Knowledge) -> None:
+    def __init__(self, query: Occurrences, knowledge: KnownWords) -> None:
         self._query = query
         self._knowledge = knowledge
         self._known_together: dict[tuple[tuple[AnyOf, ...], QueryWord], list[int]] = {}
@@ -134,7 +134,7 @@ class _Correcting:
                 places += self._correction(word)
         return _replaced(query.text, sorted(places[:MAX_CORRECTIONS]))
 
-    def _split_words(self) -> list[_Place]:
+    def _split_words(self) -> list[_CorrectedPlace]:
         """Return the words that were written as two, the most frequent first."""
         query = self._query
         pairs = [
@@ -142,10 +142,10 @@ class _Correcting:
             for first, second in zip(query.words, query.words[1:], strict=False)
             if query.text[first.end : second.start] == " " and self._is_split(first.text.lower(), second.text.lower())
         ]
-        places: list[_Place] = []
+        places: list[_CorrectedPlace] = []
         for _, first, second in sorted(pairs, key=lambda pair: (-pair[0], pair[1].start)):
             if not any(place.start < second.end and first.start < place.end for place in places):
-                places.append(_Place(first.start, second.end, (first.text + second.text).lower()))
+                places.append(_CorrectedPlace(first.start, second.end, (first.text + second.text).lower()))
         return places
 
     def _is_split(self, first: str, second: str) -> bool:
@@ -161,15 +161,15 @@ class _Correcting:
             times *= SPLIT_TIMES
         return query.frequency(query.forms(whole)) > times and not query.occurs(query.phrases(first, second))
 
-    def _correction(self, word: QueryWord) -> list[_Place]:
+    def _correction(self, word: QueryWord) -> list[_CorrectedPlace]:
         written, times = word.text.lower(), self._query.times(word.text)
         for candidates in () if self._is_real(written) else self._all_candidates(written, times):
             best = self._likeliest(candidates, word)
             if best is not None and self._fits(best, word, times):
-                return [_Place(word.start, word.end, best.texts[0], keeps=times > 0)]
+                return [_CorrectedPlace(word.start, word.end, best.texts[0], keeps=times > 0)]
         if times or len(written) < MIN_LETTERS or not self._is_inside(written):
             return []
-        return [_Place(word.start, word.end, f"*{written}*")]
+        return [_CorrectedPlace(word.start, word.end, f"*{written}*")]
 
     def _is_real(self, written: str) -> bool:
         """Tell whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
@@ -312,14 +312,14 @@ def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord], languages: Col
     return is_new or (share > 0.5 and language not in languages)
 
 
-def _replaced(text: str, places: Sequence[_Place]) -> Corrected:
+def _replaced(text: str, places: Sequence[_CorrectedPlace]) -> Corrected:
     parts: list[str] = []
     at = 0
     for place in places:
         written = text[place.start : place.end]
         parts += [text[at : place.start], f"{written} {place.searched}" if place.keeps else place.searched]
         at = place.end
-    corrections = (Correction(text[place.start : place.end], place.searched) for place in places)
+    corrections = (WordCorrection(text[place.start : place.end], place.searched) for place in places)
     return Corrected("".join([*parts, text[at:]]), tuple(dict.fromkeys(corrections)))
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from gnod.analysis.dictionaries import has_word
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.search.correction import correcting, wildcards
-from gnod.search.correction.correcting import Corrected, Knowledge
+from gnod.search.correction.correcting import Corrected, KnownWords
 from gnod.search.correction.surfaces import Surfaces
 from gnod.search.correction.words import Vocabulary
 from gnod.search.query.parsing import Clause, ParsedQuery, with_clauses
@@ -40,7 +40,7 @@ Submit = Callable[[Callable[[Connection], None]], Future[None]]
 
 class _State(NamedTuple):
     clock: int
-    knowledge: Knowledge
+    knowledge: KnownWords
     took_s: float
     read_at: float
 
@@ -93,7 +93,7 @@ class Corrector:
 
         return resolve
 
-    def knowledge(self, connection: Connection) -> Knowledge:
+    def knowledge(self, connection: Connection) -> KnownWords:
         """Return what is known of the words of the index."""
         clock = changes.present(connection).clock
         # Reading twice at once would take twice as long.
@@ -129,11 +129,11 @@ class Corrector:
         if not vocabulary.is_soon_quicker(connection):
             self._read(connection)
 
-    def _read(self, connection: Connection) -> Knowledge:
+    def _read(self, connection: Connection) -> KnownWords:
         started = time.monotonic()
         clock = changes.present(connection).clock
         words = Vocabulary(vocabulary.read(connection))
-        knowledge = Knowledge(words, Surfaces(connection), _main_languages(connection))
+        knowledge = KnownWords(words, Surfaces(connection), _main_languages(connection))
         has_word("", knowledge.languages)  # load their dictionaries as well
         now = time.monotonic()
         self._state = _State(clock, knowledge, now - started, now)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.terms import is_unspaced
-from gnod.search.correction.correcting import Knowledge
+from gnod.search.correction.correcting import KnownWords
 from gnod.search.correction.occurrences import LONGEST_ENDING
 from gnod.search.correction.words import MAX_ALTERNATIVES
 from gnod.search.keyword import lexical
@@ -19,7 +19,7 @@ from gnod.store.keyword_index import fulltext
 MAX_WILDCARDS = 4
 
 
-def resolved(connection: Connection, clause: Clause, knowledge: Knowledge) -> Clause:
+def resolved(connection: Connection, clause: Clause, knowledge: KnownWords) -> Clause:
     """Return the clause with its alternatives. It is unchanged if it is not a wildcard, or if no word matches."""
     part = fold(normalise(clause.without_wildcard))
     if not clause.is_wildcard or len(part) < MIN_WILDCARD or is_unspaced(part):
@@ -30,7 +30,7 @@ def resolved(connection: Connection, clause: Clause, knowledge: Knowledge) -> Cl
     return clause._replace(alternatives=tuple(dict.fromkeys(phrases))[: MAX_ALTERNATIVES + 1])
 
 
-def _beginning(connection: Connection, part: str, knowledge: Knowledge) -> Iterator[str]:
+def _beginning(connection: Connection, part: str, knowledge: KnownWords) -> Iterator[str]:
     """Yield phrases for words that begin with a part. The term of a word may be shorter than the part."""
     yield prefix_phrase(part)
     analyzers = lexical.analyzers_of_index(connection)
@@ -40,7 +40,7 @@ def _beginning(connection: Connection, part: str, knowledge: Knowledge) -> Itera
             yield fulltext.quote(term)
 
 
-def _inside(connection: Connection, part: str, knowledge: Knowledge, *, at_end: bool) -> Sequence[str]:
+def _inside(connection: Connection, part: str, knowledge: KnownWords, *, at_end: bool) -> Sequence[str]:
     """Return terms of words that contain a part, or end with it; the shortest first."""
     stems = {analyzer.analyse(part)[0] for analyzer in lexical.analyzers_of_index(connection)} - {part, ""}
     found: Iterable[str] = knowledge.vocabulary.containing(part, None if at_end else MAX_ALTERNATIVES)

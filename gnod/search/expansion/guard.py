@@ -52,7 +52,7 @@ _TITLE_WORDS, _TITLE_WORD_LENGTH = 4, 4
 _SHOUTED_WORDS = 3
 
 
-class _Text(NamedTuple):
+class _QueryText(NamedTuple):
     """`words`: `plain` with blanks instead of characters of unspaced scripts."""
 
     plain: str
@@ -60,7 +60,7 @@ class _Text(NamedTuple):
     stems: frozenset[str]
 
 
-_IsIn = Callable[[_Text], bool]
+_IsIn = Callable[[_QueryText], bool]
 
 
 def losses(query: str, variant: Subquery, language: str | None) -> list[str]:
@@ -68,7 +68,7 @@ def losses(query: str, variant: Subquery, language: str | None) -> list[str]:
     stem = Stem(language)
     plain = _plain(variant.text)
     words = _spaced(plain)
-    text = _Text(plain, words, frozenset(map(stem, _words(words))))
+    text = _QueryText(plain, words, frozenset(map(stem, _words(words))))
     clauses = _parsed(query)
     excluded = [clause for clause in clauses if clause.is_negated]
     # A query without exclusions stays as written, so that sentence ends remain.
@@ -87,7 +87,7 @@ def _parsed(text: str) -> list[Clause]:
         return []
 
 
-def _lost_phrases(query: str, clauses: list[Clause], variant: Subquery, text: _Text) -> Iterator[str]:
+def _lost_phrases(query: str, clauses: list[Clause], variant: Subquery, text: _QueryText) -> Iterator[str]:
     phrases = [_plain(clause.text) for clause in clauses if clause.is_phrase and not clause.is_negated]
     if phrases and variant.kind == "lex":
         places = [_plain(each.text) for each in _parsed(variant.text) if each.is_phrase and not each.is_negated]
@@ -100,7 +100,7 @@ def _lost_phrases(query: str, clauses: list[Clause], variant: Subquery, text: _T
             yield f'lost "{phrase}"'
 
 
-def _lost_exclusions(excluded: list[Clause], variant: Subquery, text: _Text, stem: Stem) -> Iterator[str]:
+def _lost_exclusions(excluded: list[Clause], variant: Subquery, text: _QueryText, stem: Stem) -> Iterator[str]:
     theirs = {_plain(each.text).lower() for each in _parsed(variant.text) if each.is_negated}
     for clause in excluded:
         plain = _plain(clause.text)

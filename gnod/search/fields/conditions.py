@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gnod.analysis.stemming import fold, normalise
 from gnod.errors import InvalidParams, QuerySyntaxError
-from gnod.search.fields.syntax import Bounds, Value, bounds
+from gnod.search.fields.syntax import Bounds, FieldValue, bounds
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import prefix_phrase
 from gnod.search.query.dates import period
@@ -19,7 +19,7 @@ from gnod.store import database
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition
 
-Build = Callable[[Connection, Value], Condition]
+Build = Callable[[Connection, FieldValue], Condition]
 """Makes the condition for one value of a field. Raises QuerySyntaxError."""
 
 NOTHING = Condition("0")
@@ -44,7 +44,7 @@ def negated(condition: Condition) -> Condition:
 def words_in(column: str) -> Build:
     """Search the words within a column of the full-text index, in their order. `word*`: words that begin so."""
 
-    def condition(connection: Connection, value: Value) -> Condition:
+    def condition(connection: Connection, value: FieldValue) -> Condition:
         if not (phrase := _phrase(connection, value)):
             raise fault(f"{value.text!r} has no word to search for: write a word, or several in quotation marks")
         return Condition(
@@ -59,7 +59,7 @@ def text_of(expression: str) -> Build:
 
 
 def part_of(expression: str) -> Build:
-    def condition(_: Connection, value: Value) -> Condition:
+    def condition(_: Connection, value: FieldValue) -> Condition:
         if is_pattern(value):
             return is_text(expression, value)
         compared, wanted = folded(expression, value.text)
@@ -71,7 +71,7 @@ def part_of(expression: str) -> Build:
 def number_of(expression: str) -> Build:
     """Compare a size in bytes: `>10k`, `1M..2M`."""
 
-    def condition(_: Connection, value: Value) -> Condition:
+    def condition(_: Connection, value: FieldValue) -> Condition:
         limits = bounds(value) or Bounds(value.text, value.text)
         low, high = (None if each is None else _bytes(each) for each in (limits.low, limits.high))
         if low is None and high is None:
@@ -84,7 +84,7 @@ def number_of(expression: str) -> Build:
 def date_of(expression: str) -> Build:
     """Compare a moment in seconds since 1970. A year, a month or a day includes all of it."""
 
-    def condition(_: Connection, value: Value) -> Condition:
+    def condition(_: Connection, value: FieldValue) -> Condition:
         limits = bounds(value) or Bounds(value.text, value.text)
         if limits.low is None and limits.high is None:
             raise _no_bounds(value)
@@ -103,14 +103,14 @@ def after(expression: str) -> Build:
     return lambda _, value: Condition(f"{expression} >= ?", (moments(value.text)[0],))
 
 
-def is_text(expression: str, value: Value) -> Condition:
+def is_text(expression: str, value: FieldValue) -> Condition:
     compared, wanted = folded(expression, value.text)
     if is_pattern(value):
         return Condition(f"{compared} GLOB ?", (glob(wanted),))
     return Condition(f"{compared} = ?", (wanted,))
 
 
-def is_pattern(value: Value) -> bool:
+def is_pattern(value: FieldValue) -> bool:
     return "*" in value.text and not value.is_quoted
 
 
@@ -130,7 +130,7 @@ def fault(message: str) -> QuerySyntaxError:
     return QuerySyntaxError(message, {"reason": "field_value"})
 
 
-def _phrase(connection: Connection, value: Value) -> str | None:
+def _phrase(connection: Connection, value: FieldValue) -> str | None:
     analyzers = lexical.analyzers_of_index(connection)
     text = value.text.rstrip("*")
     wanted = lexical.expression_of([Clause(text, is_phrase=True)], analyzers).required_phrases()
@@ -170,5 +170,5 @@ def _bytes(text: str) -> float:
     return float(float(match[1]) * _UNITS[match[2].lower()])
 
 
-def _no_bounds(value: Value) -> QuerySyntaxError:
+def _no_bounds(value: FieldValue) -> QuerySyntaxError:
     return fault(f"{value.text!r} has no limits: write a range such as 1..9, 1.. or ..9")

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from gnod.search.fields.conditions import either, ends_before_it_begins, fault, folded, is_pattern, is_text, moments
-from gnod.search.fields.syntax import Bounds, Value, bounds
+from gnod.search.fields.syntax import Bounds, FieldValue, bounds
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition
 
@@ -41,7 +41,7 @@ def spellings(connection: Connection) -> dict[str, list[str]]:
     return known[1]
 
 
-def condition(names: list[str], value: Value) -> Condition:
+def condition(names: list[str], value: FieldValue) -> Condition:
     """Return the condition that a field, in one of its spellings, has this value."""
     test = _comparison(limits) if (limits := bounds(value)) else _equality(value)
     return either([_any_element(name, test) for name in names])
@@ -78,7 +78,7 @@ def _any_element(name: str, test: Condition) -> Condition:
     return Condition(where, (path_of(name), *test.values))
 
 
-def _equality(value: Value) -> Condition:
+def _equality(value: FieldValue) -> Condition:
     text = value.text
     same = is_text("j.value", value)
     tests = [Condition(f"j.type = 'text' AND {same.where}", same.values)]

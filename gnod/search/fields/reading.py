@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gnod.errors import QuerySyntaxError
 from gnod.search.fields import frontmatter, registry
 from gnod.search.fields.conditions import either, fault, negated
-from gnod.search.fields.syntax import FieldClause, Separated, Value, names, separate, values
+from gnod.search.fields.syntax import FieldClause, FieldValue, Separated, names, separate, values
 from gnod.search.keyword.symbols import Symbol, symbol
 from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
 from gnod.store.connection import Connection, Read
@@ -135,7 +135,9 @@ def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:
     return Separated(render(kept) if clauses else text, clauses, unknown)
 
 
-def _condition(connection: Connection, clause: FieldClause, wanted: list[Value], spellings: Spellings) -> Condition:
+def _condition(
+    connection: Connection, clause: FieldClause, wanted: list[FieldValue], spellings: Spellings
+) -> Condition:
     if not wanted:
         raise fault(f"'{clause.name}:' has no value: write one after the colon, or put the words in quotation marks")
     try:
@@ -146,7 +148,7 @@ def _condition(connection: Connection, clause: FieldClause, wanted: list[Value],
     return negated(found) if clause.is_negated else found
 
 
-def _one(connection: Connection, name: str, value: Value, spellings: Spellings) -> Condition:
+def _one(connection: Connection, name: str, value: FieldValue, spellings: Spellings) -> Condition:
     if name == _HAS:
         return _has(value, spellings)
     if name in registry.BY_NAME:
@@ -154,7 +156,7 @@ def _one(connection: Connection, name: str, value: Value, spellings: Spellings) 
     return frontmatter.condition(spellings[name], value)
 
 
-def _has(value: Value, spellings: Spellings) -> Condition:
+def _has(value: FieldValue, spellings: Spellings) -> Condition:
     name = value.text.lower()
     if name in registry.BY_NAME:
         return registry.has(name)

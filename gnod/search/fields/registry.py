@@ -20,7 +20,7 @@ from gnod.search.fields.conditions import (
     text_of,
     words_in,
 )
-from gnod.search.fields.syntax import Value
+from gnod.search.fields.syntax import FieldValue
 from gnod.search.keyword import symbols
 from gnod.search.query import references
 from gnod.store.connection import Connection
@@ -44,7 +44,7 @@ class Field(NamedTuple):
     counted: str | None = None
 
 
-def _path(connection: Connection, value: Value) -> Condition:
+def _path(connection: Connection, value: FieldValue) -> Condition:
     if value.text.startswith("/"):
         return Condition("lower(d.path) GLOB ?", (glob(value.text[1:].lower()) + "*",))
     if is_pattern(value):
@@ -57,13 +57,13 @@ _in_path = words_in("filepath")
 _lang_text = text_of("d.language")
 
 
-def _tag(_: Connection, value: Value) -> Condition:
+def _tag(_: Connection, value: FieldValue) -> Condition:
     text = value.text.lstrip("#").lower()  # tags are stored like this
     test, wanted = ("tag GLOB ?", glob(text)) if is_pattern(value) else ("tag = ?", text)
     return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
 
 
-def _symbol(connection: Connection, value: Value) -> Condition:
+def _symbol(connection: Connection, value: FieldValue) -> Condition:
     wanted = symbols.symbol(value.text)
     if wanted is None:
         raise fault(f"{value.text!r} has no name to search for: write one, such as symbol:backoff")
@@ -73,7 +73,7 @@ def _symbol(connection: Connection, value: Value) -> Condition:
 _used = words_in("body")
 
 
-def _documents(connection: Connection, value: Value) -> list[int]:
+def _documents(connection: Connection, value: FieldValue) -> list[int]:
     """Return the documents that a reference or a name means."""
     try:
         return [references.resolve(connection, value.text, propose=False).document.id]
@@ -83,25 +83,25 @@ def _documents(connection: Connection, value: Value) -> list[int]:
     raise fault(f"there is no document {value.text!r}: write its address, such as notes/a.md, or its name")
 
 
-def _links_to(connection: Connection, value: Value) -> Condition:
+def _links_to(connection: Connection, value: FieldValue) -> Condition:
     found = _documents(connection, value)
     return Condition("1").with_ids(set[int]().union(*(links.linking(connection, each) for each in found)))
 
 
-def _linked_from(connection: Connection, value: Value) -> Condition:
+def _linked_from(connection: Connection, value: FieldValue) -> Condition:
     found = _documents(connection, value)
     return Condition("1").with_ids(set[int]().union(*(links.linked(connection, each) for each in found)))
 
 
-def _language(connection: Connection, value: Value) -> Condition:
+def _language(connection: Connection, value: FieldValue) -> Condition:
     return _lang_text(connection, value._replace(text=value.text.replace("_", "-").partition("-")[0]))
 
 
-def _extension(_: Connection, value: Value) -> Condition:
+def _extension(_: Connection, value: FieldValue) -> Condition:
     return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
 
 
-def _collection(connection: Connection, value: Value) -> Condition:
+def _collection(connection: Connection, value: FieldValue) -> Condition:
     names = [name for (name,) in connection.execute("SELECT name FROM collections ORDER BY name")]
     if not is_pattern(value) and value.text.lower() not in names:
         raise fault(f"there is no collection {value.text!r}: {', '.join(names) or 'none'} can be searched")

@@ -31,7 +31,7 @@ class FieldClause(NamedTuple):
         return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
 
 
-class Value(NamedTuple):
+class FieldValue(NamedTuple):
     """One of the values of a field. In a quoted one, nothing is an operator."""
 
     text: str
@@ -80,18 +80,18 @@ def names(text: str) -> set[str]:
     return {clause.name for _, clause in _clauses(text)}
 
 
-def values(text: str) -> list[Value]:
+def values(text: str) -> list[FieldValue]:
     """Split at the commas outside of quotes.
 
     >>> values('a,"b, c"')
     [Value(text='a', is_quoted=False), Value(text='b, c', is_quoted=True)]
     """
     parts = (part.strip() for part in _VALUE.findall(text))
-    found = (Value(part.replace('"', "").strip(), part.startswith('"') and part.endswith('"')) for part in parts)
+    found = (FieldValue(part.replace('"', "").strip(), part.startswith('"') and part.endswith('"')) for part in parts)
     return [value for value in found if value.text]
 
 
-def bounds(value: Value) -> Bounds | None:
+def bounds(value: FieldValue) -> Bounds | None:
     """Return the comparison or the range that a value is; None: it is a plain value.
 
     >>> bounds(Value(">=7")), bounds(Value("1..")), bounds(Value("wait...")), bounds(Value(".."))

@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from gnod.search.hybrid.stages import Embed
+from gnod.search.hybrid.stages import EmbedQueries
 from gnod.search.meaning.vector_search import QueryVectors
 
 
 @asynccontextmanager
-async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -> AsyncIterator[Embed]:
+async def ahead(embed: EmbedQueries, queries: Sequence[str], passages: Sequence[str]) -> AsyncIterator[EmbedQueries]:
     """Begin to embed texts that will probably be asked for. Yields what returns their vectors, or those of other texts
     if it is asked for these, and raises what `embed` raises."""
     if not queries and not passages:

@@ -48,11 +48,11 @@ def milliseconds_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-class Skipped(Exception):
+class StageSkipped(Exception):
     """A stage is left out, for this reason."""
 
 
-class Budget:
+class TimeBudget:
     """`stages`: in the order in which they ended. `left_out`: why model servers were not asked, or failed."""
 
     def __init__(self, limit_s: float) -> None:
@@ -76,16 +76,16 @@ class Budget:
             async with asyncio.timeout(max(self.left_s(), 0.0) if limit_s is None else limit_s):
                 return await work
         except TimeoutError:
-            raise Skipped(f"{model} did not answer within the time budget; it may still be loading") from None
+            raise StageSkipped(f"{model} did not answer within the time budget; it may still be loading") from None
         except (ShuttingDown, RequestCancelled):
             raise
         except GnoError as error:
             if isinstance(error, EgressForbidden | EndpointFailed | EndpointChanged):
                 self.left_out.append(error.message)
-            raise Skipped(error.message) from None
+            raise StageSkipped(error.message) from None
 
 
-class Plan(NamedTuple):
+class RerankPlan(NamedTuple):
     """How many documents are read, and the maximum number of characters of each."""
 
     documents: int
@@ -112,7 +112,7 @@ class ThroughputEstimate:
         if took_s > 0:
             self.characters_per_s += _LEARNING_RATE * (characters / took_s - self.characters_per_s)
 
-    def plan(self, documents: int, query: str, limit_s: float) -> Plan | None:
+    def plan(self, documents: int, query: str, limit_s: float) -> RerankPlan | None:
         """Return what can be read in the time: shorter passages first, then fewer documents. None: too little."""
         enough = min(documents, MIN_DOCUMENTS)
         frame = len(query) + FRAME_CHARACTERS
@@ -123,7 +123,7 @@ class ThroughputEstimate:
             characters = min(room, MIN_CHARACTERS)
             documents = min(documents, int(readable / (characters + frame)))
         if documents >= enough and characters > 0:
-            return Plan(documents, characters)
+            return RerankPlan(documents, characters)
         # A reranker that reads nothing learns nothing: without this, one busy minute would stop reranking forever.
         self.characters_per_s *= _RECOVERY
         return None

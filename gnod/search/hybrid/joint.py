@@ -13,27 +13,27 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, RetrievalFacts, Retrieved, Surveys
 from gnod.search.hybrid.sources import Source
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.meaning import nearest_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
 
 
-class Weights(NamedTuple):
+class TermWeights(NamedTuple):
     """The terms of a query with their weights in all indexes; `here`: how often they occur in the local one."""
 
     terms: Sequence[Weighed]
-    here: Counted
+    here: PhraseDocumentCounts
     documents: int
 
     def worth_reading(self, *, thorough: bool) -> list[Weighed]:
@@ -120,7 +120,7 @@ async def retrieve(
     filters: Filters,
     *,
     pool: int,
-    knowledge: Knowledge,
+    knowledge: RetrievalFacts,
 ) -> Retrieved:
     """As `retrieval.retrieve`, over all indexes."""
     rows = [vectors.row(number) for number in range(len(vector_lines))] if vectors else []
@@ -174,16 +174,16 @@ async def _surveyed(read: Read, sources: Sequence[Source], wanted: Expression, f
     return lexical.surveyed(found, wanted, fulltext.coverage(weights.terms))
 
 
-async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -> Weights:
+async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -> TermWeights:
     here, there = await asyncio.gather(
         read(lambda connection: fulltext.counted(connection, terms)),
         asyncio.gather(*(source.count(terms) for source in sources)),
     )
     counts = [here, *(each for each in there if each is not None)]
-    return Weights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
+    return TermWeights(fulltext.weighed(terms, counts), here, sum(count.size for count in counts))
 
 
-def _together(surveys: Sequence[Surveyed]) -> Surveyed:
+def _together(surveys: Sequence[SurveyedVectors]) -> SurveyedVectors:
     """Return what all indexes found for one row, with the prominence of the best among the documents of all."""
     ranked = [each for survey in surveys for each in survey.ranked]
     ranked = vector_search.best(ranked, len(ranked), 0.0)
@@ -193,7 +193,9 @@ def _together(surveys: Sequence[Surveyed]) -> Surveyed:
         for other in others:
             first = first.plus(other)
         prominences.append(nearest_documents.prominence(first, ranked))
-    return Surveyed(ranked, max((prominence for prominence in prominences if prominence is not None), default=None))
+    return SurveyedVectors(
+        ranked, max((prominence for prominence in prominences if prominence is not None), default=None)
+    )
 
 
 def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:

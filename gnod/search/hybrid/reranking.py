@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.models.run.reranker import Reranker
-from gnod.search.hybrid.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, Plan, ThroughputEstimate
+from gnod.search.hybrid.budget import FRAME_CHARACTERS, MIN_DOCUMENTS, RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermVariant
@@ -30,7 +30,7 @@ SHARE_BELOW = 0.40
 FLOOR = 0.30
 
 
-class Candidate(NamedTuple):
+class RerankCandidate(NamedTuple):
     """A document to be reranked. `span`: the part of its text that is best by vector."""
 
     document_id: int
@@ -43,7 +43,7 @@ class Reranked(NamedTuple):
 
     scores: list[float]
     tokens: int
-    plan: Plan | None
+    plan: RerankPlan | None
     reason: str | None
 
 
@@ -56,7 +56,7 @@ class RerankedDocuments(NamedTuple):
     details: dict[str, object]
 
 
-class _Text(NamedTuple):
+class _RerankText(NamedTuple):
     """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
     text."""
 
@@ -69,7 +69,7 @@ async def rerank_within_budget(
     throughput: ThroughputEstimate,
     query: str,
     count: int,
-    texts: Callable[[Plan], Awaitable[Sequence[str]]],
+    texts: Callable[[RerankPlan], Awaitable[Sequence[str]]],
     *,
     limit_s: float,
     noun: str,
@@ -103,7 +103,7 @@ async def rerank_documents(
     reranker: Reranker,
     throughput: ThroughputEstimate,
     query: ParsedQuery,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[RerankCandidate],
     *,
     floor: bool,
     limit_s: float,
@@ -112,9 +112,9 @@ async def rerank_documents(
     `Reranker.score` raises."""
     if len(candidates) < 2:
         return RerankedDocuments([], [], "fewer than two documents", {})
-    loaded: list[_Text] = []
+    loaded: list[_RerankText] = []
 
-    async def texts(plan: Plan) -> list[str]:
+    async def texts(plan: RerankPlan) -> list[str]:
         chosen = candidates[: plan.documents]
         loaded.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
         return [text.shown for text in loaded]
@@ -186,7 +186,9 @@ def excerpt(
     return "\n…\n".join(text[start:end].strip() for start, end in merged)
 
 
-def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Candidate], room: int) -> list[_Text]:
+def _texts(
+    connection: Connection, query: ParsedQuery, candidates: Sequence[RerankCandidate], room: int
+) -> list[_RerankText]:
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
@@ -198,7 +200,7 @@ def _texts(connection: Connection, query: ParsedQuery, candidates: Sequence[Cand
         title = document.title if document else ""
         head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
         body = excerpt(text, max(room - len(head), 1), span=each.span, query_terms=query_terms, analyzers=analyzers)
-        texts.append(_Text(head + body, matched_fraction(f"{title}\n{text}", exact)))
+        texts.append(_RerankText(head + body, matched_fraction(f"{title}\n{text}", exact)))
     return texts
 
 

@@ -14,12 +14,12 @@ from gnod.models.readability import script_of
 from gnod.search.keyword import lexical
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import vector_search
-from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import QueryLine
 from gnod.search.ranking import trust
 from gnod.search.ranking.distinct import Representatives, representatives
-from gnod.search.ranking.fusion import Evidence, Trust
+from gnod.search.ranking.fusion import RetrieverResults, Trust
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.ranking.trust import Facts, QueryFacts, Reader
 from gnod.store.connection import Connection
@@ -34,7 +34,7 @@ LARGE_POOL = 1000
 LEXICAL_DEPTH = 2000
 
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
-Meanings = Sequence[tuple[QueryLine, Surveyed]]
+Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 
 
 class Retrieved(NamedTuple):
@@ -42,7 +42,7 @@ class Retrieved(NamedTuple):
     which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
     `named`: as in `fusion.fuse`."""
 
-    evidence: list[Evidence]
+    evidence: list[RetrieverResults]
     documents: dict[int, Facts]
     trust: dict[int, Trust]
     near: dict[int, RankedDocument]
@@ -51,7 +51,7 @@ class Retrieved(NamedTuple):
     named: Mapping[int, float]
 
 
-class Knowledge(NamedTuple):
+class RetrievalFacts(NamedTuple):
     """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
     `reader` of the model that serves a collection."""
 
@@ -59,7 +59,7 @@ class Knowledge(NamedTuple):
     reader: Reader = lambda _: None
 
 
-_NOTHING_KNOWN = Knowledge()
+_NOTHING_KNOWN = RetrievalFacts()
 
 
 def survey_words(
@@ -87,7 +87,7 @@ def retrieve(
     filters: Filters,
     *,
     pool: int = POOL,
-    knowledge: Knowledge = _NOTHING_KNOWN,
+    knowledge: RetrievalFacts = _NOTHING_KNOWN,
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
     `pool`: candidates of each line."""
@@ -122,7 +122,7 @@ def gather(
     surveys: Meanings,
     *,
     pool: int = POOL,
-    knowledge: Knowledge = _NOTHING_KNOWN,
+    knowledge: RetrievalFacts = _NOTHING_KNOWN,
 ) -> Retrieved:
     """Return the evidence from the results of both retrievers, including those of joined indexes."""
     near: dict[int, RankedDocument] = {}
@@ -209,18 +209,20 @@ def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
     return ids
 
 
-def _lexical(line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int], depth: int) -> Evidence:
+def _lexical(
+    line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int], depth: int
+) -> RetrieverResults:
     """Return keyword scores. For an original line, include the documents that vector search found."""
     found = {id_: score for id_, score in islice(survey.scores.items(), depth) if id_ in allowed}
     if not line.is_original or not found:
-        return Evidence("lexical", line.weight, found, len(found))
+        return RetrieverResults("lexical", line.weight, found, len(found))
     others = ((survey.scores.get(id_, survey.beyond), id_) for id_ in originals & allowed - found.keys())
     asked = sorted(others, key=lambda pair: (-pair[0], pair[1]))
     scores = found | {id_: score for score, id_ in asked}
-    return Evidence("lexical", line.weight, scores, len(found), survey.prominence)
+    return RetrieverResults("lexical", line.weight, scores, len(found), survey.prominence)
 
 
-def _vector(line: QueryLine, found: Surveyed, allowed: set[int], depth: int) -> Evidence:
+def _vector(line: QueryLine, found: SurveyedVectors, allowed: set[int], depth: int) -> RetrieverResults:
     scores = {each.id: each.score for each in found.ranked if each.id in allowed}
     prominence = found.prominence if line.is_original else None
-    return Evidence("vector", line.weight, scores, min(depth, len(scores)), prominence)
+    return RetrieverResults("vector", line.weight, scores, min(depth, len(scores)), prominence)

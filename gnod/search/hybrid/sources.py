@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import vector_search
-from gnod.search.meaning.nearest_documents import Surveyed
+from gnod.search.meaning.nearest_documents import SurveyedVectors
 from gnod.store.connection import Connection, Read
-from gnod.store.keyword_index.fulltext import Counted, Term, Weighed
+from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class Meant(NamedTuple):
     """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
     the vectors found."""
 
-    surveys: Sequence[Surveyed]
+    surveys: Sequence[SurveyedVectors]
     words: Sequence[Mapping[int, float]]
 
 
@@ -38,7 +38,7 @@ class Source(Protocol):
     def has(self, document_id: int) -> bool:
         """Tell whether a document is in the index of this source."""
 
-    async def count(self, terms: Sequence[Term]) -> Counted | None: ...
+    async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None: ...
 
     async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
         """See `lexical.rank`."""

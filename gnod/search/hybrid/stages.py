@@ -21,9 +21,9 @@ from gnod.models.readability import Readability, is_read_by_every_model, script_
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Expansion
 from gnod.search.hybrid import joint, reranking, retrieval
-from gnod.search.hybrid.budget import MARGIN_S, Backoff, Budget, Skipped, Stage, ThroughputEstimate
+from gnod.search.hybrid.budget import MARGIN_S, Backoff, Stage, StageSkipped, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.reranking import RerankedDocuments
-from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, Knowledge, Retrieved, Surveys
+from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, RetrievalFacts, Retrieved, Surveys
 from gnod.search.hybrid.sources import Source
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import candidate_documents as candidates
@@ -36,7 +36,7 @@ from gnod.search.ranking.fusion import Fused, Fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.tables.filters import Filters
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 
 BUDGET_S = 2.0
 # The share of the budget that is left for the reranker while a generator writes, if there is a reranker.
@@ -51,7 +51,7 @@ OnStage = Callable[[str], None]
 T = TypeVar("T")
 
 
-class Embed(Protocol):
+class EmbedQueries(Protocol):
     """Returns the vectors of queries, and below them those of passages, by each model that answers for a collection of
     the filters. Raises GnoError."""
 
@@ -65,16 +65,16 @@ class SearchDependencies(NamedTuple):
 
     read: Read
     nearest: Nearest
-    embed: Embed | Unavailable
-    expander: Expander | Unavailable
-    reranker: Reranker | Unavailable
+    embed: EmbedQueries | UnavailableModel
+    expander: Expander | UnavailableModel
+    reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     backoff: Backoff
     readability: Callable[[str], Readability | None] = lambda _: None
     sources: Sequence[Source] = ()
 
 
-class SearchOptions(NamedTuple):
+class HybridSettings(NamedTuple):
     """`candidates`: how many documents the reranker may read. `budget_s` bounds the stages that need a model. `floor`:
     a text with the query's own words keeps a minimum score in reranking. `method`: a key of
     gnod.search.ranking.fusion.METHODS."""
@@ -117,7 +117,7 @@ async def search(
     dependencies: SearchDependencies,
     query: ParsedQuery,
     filters: Filters,
-    options: SearchOptions,
+    options: HybridSettings,
     on_stage: OnStage = lambda _: None,
 ) -> HybridResult:
     """Do as `present_search`, for a query that needs no preparation."""
@@ -129,7 +129,7 @@ async def present_search(
     prepare: Prepare,
     present: Callable[[Connection, HybridResult], T],
     filters: Filters,
-    options: SearchOptions,
+    options: HybridSettings,
     on_stage: OnStage = lambda _: None,
 ) -> T:
     """Return what `present` makes of the best documents.
@@ -140,7 +140,7 @@ async def present_search(
 
     Raises what `prepare` and `present` raise.
     """
-    return await _Search(dependencies, filters, options, on_stage).run(prepare, present)
+    return await _HybridSearch(dependencies, filters, options, on_stage).run(prepare, present)
 
 
 def embedded_texts(lines: Sequence[QueryLine]) -> tuple[list[str], list[str]]:
@@ -164,20 +164,20 @@ class _Searched(NamedTuple):
     vectors: QueryVectors | None
 
 
-class _Search:
+class _HybridSearch:
     """One query while it runs."""
 
     _query: ParsedQuery
     _query_vectors: QueryVectors | None
 
     def __init__(
-        self, dependencies: SearchDependencies, filters: Filters, options: SearchOptions, on_stage: OnStage
+        self, dependencies: SearchDependencies, filters: Filters, options: HybridSettings, on_stage: OnStage
     ) -> None:
         self._dependencies = dependencies
         self._filters = filters
         self._options = options
         self._on_stage = on_stage
-        self._budget = Budget(options.budget_s)
+        self._budget = TimeBudget(options.budget_s)
         self._language: str | None = None
 
     async def run(self, prepare: Prepare, present: Callable[[Connection, HybridResult], T]) -> T:
@@ -246,12 +246,12 @@ class _Search:
             return None
         started = time.monotonic()
         try:
-            if isinstance(self._dependencies.embed, Unavailable):
-                raise Skipped(self._dependencies.embed.reason)
+            if isinstance(self._dependencies.embed, UnavailableModel):
+                raise StageSkipped(self._dependencies.embed.reason)
             work = self._dependencies.embed(queries, passages)
             found = await self._budget.within("the embedding model", work)
             vectors = await self._readable(found, "\n".join((*queries, *passages)))
-        except Skipped as skipped:
+        except StageSkipped as skipped:
             self._budget.note(stage, started, {}, why=str(skipped), ran=False)
             return None
         details: dict[str, object] = {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)}
@@ -269,7 +269,7 @@ class _Search:
         kept = vectors.without(unread)
         if not kept.rows:
             named = f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})"
-            raise Skipped(f"{named}: `gnoctl models list` shows what other models read")
+            raise StageSkipped(f"{named}: `gnoctl models list` shows what other models read")
         return kept
 
     async def _variant_vectors(
@@ -286,7 +286,7 @@ class _Search:
         started = time.monotonic()
         try:
             expansion = await self._expand(words)
-        except Skipped as skipped:
+        except StageSkipped as skipped:
             self._budget.note("expand", started, {}, why=str(skipped), ran=False)
             return []
         why = None
@@ -305,13 +305,13 @@ class _Search:
     async def _expand(self, words: Surveys) -> Expansion:
         expander, backoff = self._dependencies.expander, self._dependencies.backoff
         if not self._options.expand:
-            raise Skipped("turned off")
+            raise StageSkipped("turned off")
         if self._query.is_structured:
-            raise Skipped("the query itself says what to search")
-        if isinstance(expander, Unavailable):
-            raise Skipped(expander.reason)
+            raise StageSkipped("the query itself says what to search")
+        if isinstance(expander, UnavailableModel):
+            raise StageSkipped(expander.reason)
         if any(is_strong(survey) for _, survey in words):
-            raise Skipped("skipped_strong: the best document by keyword stands out")
+            raise StageSkipped("skipped_strong: the best document by keyword stands out")
         limit_s = self._budget.left_s() - RERANK_SHARE * self._budget.limit_s * self._reranks()
         if limit_s > 0 and backoff.skips(limit_s):
             limit_s = 0.0  # use only the cache
@@ -322,7 +322,7 @@ class _Search:
         if limit_s > 0 and not expansion.cached and (expansion.goes_on or not expansion.timed_out):
             backoff.learn(limit_s, in_time=not expansion.timed_out)
         elif expansion.timed_out:
-            raise Skipped(_why_not_expanded(limit_s))
+            raise StageSkipped(_why_not_expanded(limit_s))
         return expansion
 
     async def _retrieve(self, searched: _Searched, pool: int = POOL) -> tuple[Retrieved, Fusion]:
@@ -341,13 +341,13 @@ class _Search:
         found = retrieval.retrieve(connection, *given, pool=pool, knowledge=self._knowledge(searched))
         return self._fused(connection, searched, found, started)
 
-    def _knowledge(self, searched: _Searched) -> Knowledge:
+    def _knowledge(self, searched: _Searched) -> RetrievalFacts:
         readability, served = self._dependencies.readability, searched.vectors.served if searched.vectors else {}
 
         def reader(collection: str) -> Readability | None:
             return readability(served[collection]) if collection in served else None
 
-        return Knowledge(self._language, reader)
+        return RetrievalFacts(self._language, reader)
 
     def _fused(
         self, connection: Connection, searched: _Searched, found: Retrieved, started: float
@@ -365,7 +365,7 @@ class _Search:
         return found._replace(near=found.near | {each.id: each for each in placed})
 
     def _reranks(self) -> bool:
-        return self._options.rerank and not isinstance(self._dependencies.reranker, Unavailable)
+        return self._options.rerank and not isinstance(self._dependencies.reranker, UnavailableModel)
 
     def _fuse(self, found: Retrieved) -> Fusion:
         started = time.monotonic()
@@ -424,7 +424,7 @@ class _Search:
         reranker = self._dependencies.reranker
         if not self._options.rerank:
             return "turned off"
-        return reranker.reason if isinstance(reranker, Unavailable) else None
+        return reranker.reason if isinstance(reranker, UnavailableModel) else None
 
     def _note_reranked(self, started: float, reranked: RerankedDocuments) -> RerankedDocuments:
         self._budget.note("rerank", started, reranked.details, why=reranked.reason, ran=bool(reranked.scores))
@@ -433,12 +433,12 @@ class _Search:
     async def _rerank(self, found: Retrieved, fused: Fusion) -> RerankedDocuments | None:
         """Return the reranker's scores of the first documents; None if there is no reranker."""
         reranker = self._dependencies.reranker
-        if not self._options.rerank or isinstance(reranker, Unavailable):
+        if not self._options.rerank or isinstance(reranker, UnavailableModel):
             return None
         started = time.monotonic()
         self._on_stage("reranking")
         read_first = [
-            reranking.Candidate(each.document_id, (span.start, span.end) if span else None)
+            reranking.RerankCandidate(each.document_id, (span.start, span.end) if span else None)
             for each in fused.ranked[: self._options.candidates]
             for span in [found.near[each.document_id].span if each.document_id in found.near else None]
         ]
@@ -453,7 +453,7 @@ class _Search:
         )
         try:
             reranked = await self._budget.within("the reranker", work, self._budget.left_s() + MARGIN_S)
-        except Skipped as skipped:
+        except StageSkipped as skipped:
             reranked = RerankedDocuments([], [], str(skipped), {})
         return self._note_reranked(started, reranked)
 

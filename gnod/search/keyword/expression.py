@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.stopwords import function_words
-from gnod.analysis.terms import Analyzer, Unit
+from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword.marks import ANY_ENDING, TermVariant
@@ -115,7 +115,7 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_la
     return Expression(words[:MAX_WORDS], required, excluded)
 
 
-def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
+def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit, ...]]:
     """Return each unit of the text as every language analyses it; runs of unspaced scripts as pairs."""
     known = _known_variants(tuple(analyzer.language for analyzer in analyzers))
     units = known.get(text)
@@ -125,49 +125,49 @@ def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]
 
 
 @lru_cache(8)
-def _known_variants(_languages: tuple[str, ...]) -> Cache[str, list[tuple[Unit, ...]]]:
+def _known_variants(_languages: tuple[str, ...]) -> Cache[str, list[tuple[QueryUnit, ...]]]:
     """Return what is known of the words of queries in these languages, for all threads: a query is analysed several
     times, and the next keystroke has its words again."""
     return Cache()
 
 
-def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[Unit, ...]]:
+def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit, ...]]:
     by_language = zip(*(analyzer.units(text) for analyzer in analyzers), strict=True)
-    units: list[tuple[Unit, ...]] = []
+    units: list[tuple[QueryUnit, ...]] = []
     for variants in by_language:
         first = variants[0]
         if first.unspaced and len(first.parts) > 1:
-            units += [(Unit(pair, (pair,), unspaced=True),) for pair in first.parts]
+            units += [(QueryUnit(pair, (pair,), unspaced=True),) for pair in first.parts]
         else:
             units.append(variants)
     return units
 
 
-def _loosened(units: list[tuple[Unit, ...]]) -> list[tuple[Unit, ...]]:
+def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]:
     """Beside other words, add the parts of a hyphenated compound as words: `state-of-the-art parser` should not miss a
     page for its spelling. Alone, the compound is searched as written.
     (nDCG@10: xquad-de .930 to .935, claude-docs-rag .729 to .738, scifact .689 to .694; none lower by .002.)
     """
     if len(units) < 2:
         return units
-    loosened: list[tuple[Unit, ...]] = []
+    loosened: list[tuple[QueryUnit, ...]] = []
     for variants in units:
         loosened.append(variants)
         first = variants[0]
         if len(first.parts) > 1 and not first.whole and not first.unspaced:
             for parts in zip(*(variant.parts for variant in variants), strict=True):
                 if len(parts[0]) > 1:
-                    loosened.append(tuple(Unit(part, (part,)) for part in parts))
+                    loosened.append(tuple(QueryUnit(part, (part,)) for part in parts))
     return loosened
 
 
-def _word(units: tuple[Unit, ...]) -> QueryTerm:
+def _word(units: tuple[QueryUnit, ...]) -> QueryTerm:
     variants = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in units)
     wholes = dict.fromkeys(quote(unit.whole) for unit in units if unit.whole)
     return QueryTerm(tuple(variants), tuple(wholes))
 
 
-def _with_prefix(word: QueryTerm, unit: Unit) -> QueryTerm:
+def _with_prefix(word: QueryTerm, unit: QueryUnit) -> QueryTerm:
     """Add the words that begin with the unit, unless the term was made of another unit."""
     prefix = fold(normalise(unit.surface))
     if unit.unspaced or not unit.surface.isalnum() or len(prefix) < _MIN_PREFIX:

@@ -91,12 +91,12 @@ class Part(NamedTuple):
     in_path: set[int]
 
 
-class _Scored(NamedTuple):
+class _ScoredHits(NamedTuple):
     id: int
     score: float
 
 
-class _Found(NamedTuple):
+class _FoundDocuments(NamedTuple):
     """`scores`, best first, each content once: `bm25`, with the bonus for those that have every word, which are in
     `whole`. `total`: how many documents match."""
 
@@ -260,7 +260,7 @@ def _matches(
     filters: Filters,
     *,
     depth: int,
-) -> _Found:
+) -> _FoundDocuments:
     """Return the best documents: at least half of `depth`, if that many match."""
     enough, every_word = depth // 2, wanted.every_word()
     look = partial(
@@ -274,9 +274,9 @@ def _matches(
         scores = _distinct_scores(connection, matches.best, matches.whole)
         has_every_word = matches.whole if len(every_word) > 1 else bm25
         if len(bm25) < depth:
-            return _Found(scores, bm25, has_every_word, len(scores))
+            return _FoundDocuments(scores, bm25, has_every_word, len(scores))
         if len(scores) >= enough:
-            return _Found(scores, bm25, has_every_word, matches.total)
+            return _FoundDocuments(scores, bm25, has_every_word, matches.total)
         depth *= _DEEPER
 
 
@@ -289,7 +289,7 @@ def _distinct_scores(
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, [_Scored(*score) for score in scores]))
+    return dict(without_copies(connection, [_ScoredHits(*score) for score in scores]))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
@@ -341,7 +341,7 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
     return fusion.prominence(sqrt(best), mean, sqrt(variance))
 
 
-def _with_windows(found: _Found, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+def _with_windows(found: _FoundDocuments, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
     """Return the best `limit` documents. `near`: the best windows of those that are long."""
     scores = found.scores
     if near:
@@ -350,7 +350,7 @@ def _with_windows(found: _Found, near: Mapping[int, Window], limit: int) -> list
     return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
 
 
-def _ranked(found: _Found, id_: int, score: float, window: Window | None) -> RankedDocument:
+def _ranked(found: _FoundDocuments, id_: int, score: float, window: Window | None) -> RankedDocument:
     components = {"bm25": found.bm25[id_], "every_word": float(id_ in found.whole)}
     if window is not None:
         components["window"] = window.score
@@ -366,7 +366,7 @@ def _best_windows(
     if len(heavy) < 2:
         return {}
     long = fulltext.with_long_bodies(connection, candidates, windows.LONG)
-    return windows.best_windows([windows.Places(term.weight, _places(connection, term, long)) for term in heavy])
+    return windows.best_windows([windows.TermPlaces(term.weight, _places(connection, term, long)) for term in heavy])
 
 
 def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:

@@ -16,23 +16,23 @@ from gnod.store.tables.filters import Condition, Filters
 _DEEPER = 4
 
 
-class Listed(NamedTuple):
+class ListedDocuments(NamedTuple):
     """`total`: all documents that pass, copies counted once."""
 
     ranked: list[RankedDocument]
     total: int
 
 
-def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> Listed:
+def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> ListedDocuments:
     """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1."""
     depth = limit
     while True:
         found = [RankedDocument(id_, 1.0, None, {}) for id_ in ids(connection, excluded, filters, limit=depth)]
         ranked = without_copies(connection, found)[:limit]
         if len(found) < depth:
-            return Listed(ranked, len(ranked))
+            return ListedDocuments(ranked, len(ranked))
         if len(ranked) == limit:
-            return Listed(ranked, _count(connection, excluded, filters))
+            return ListedDocuments(ranked, _count(connection, excluded, filters))
         depth *= _DEEPER
 
 

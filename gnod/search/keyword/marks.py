@@ -50,10 +50,10 @@ class Mark(NamedTuple):
 def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
     """Return the places of the query terms in order. Of a very frequent one, the places near a rarer one are returned,
     or the first ones."""
-    return Finder(text, analyzers).marks(query_terms)
+    return TermFinder(text, analyzers).marks(query_terms)
 
 
-class Finder:
+class TermFinder:
     """Finds index terms in one text: first the places where the start of a term occurs, which is fast, then whether the
     word there has the term."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables import definitions
-from gnod.store.tables.definitions import Place
+from gnod.store.tables.definitions import DefinitionSite
 from gnod.store.tables.filters import Condition, Filters
 
 # The scores of a document that defines a name exactly, that defines it in part, and that only uses it.
@@ -32,9 +32,9 @@ class Symbol(NamedTuple):
     name: str
 
 
-class _Match(NamedTuple):
+class _SymbolMatch(NamedTuple):
     score: float
-    place: Place
+    place: DefinitionSite
 
     @property
     def order(self) -> tuple[float, int, int]:
@@ -77,17 +77,17 @@ def _defining_documents(
     return found
 
 
-def _matches(connection: Connection, wanted: Symbol) -> Iterator[_Match]:
+def _matches(connection: Connection, wanted: Symbol) -> Iterator[_SymbolMatch]:
     parts = _parts(wanted.name)
     for place in definitions.named(connection, wanted.name, max(parts, key=len, default=wanted.name), _MOST):
         if _is_in(place, wanted.path):
             if place.definition.name.casefold() == wanted.name:
-                yield _Match(EXACT, place)
+                yield _SymbolMatch(EXACT, place)
             elif parts and set(parts) <= set(_parts(place.definition.name)):
-                yield _Match(IN_PART, place)
+                yield _SymbolMatch(IN_PART, place)
 
 
-def _is_in(place: Place, path: tuple[str, ...]) -> bool:
+def _is_in(place: DefinitionSite, path: tuple[str, ...]) -> bool:
     around = tuple(place.definition.path.casefold().split(" > "))
     return not path or around[-len(path) :] == path
 

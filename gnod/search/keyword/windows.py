@@ -25,7 +25,7 @@ NEGLIGIBLE = 0.15
 _BLOCK = WINDOW // 2
 
 
-class Places(NamedTuple):
+class TermPlaces(NamedTuple):
     """Where a term of a query occurs: of each document, the positions of each of its phrases, as unsigned 32-bit
     integers."""
 
@@ -40,9 +40,9 @@ class Window(NamedTuple):
     start: int
 
 
-def best_windows(terms: Sequence[Places]) -> dict[int, Window]:
+def best_windows(terms: Sequence[TermPlaces]) -> dict[int, Window]:
     """Return the best window of each document, the first of equals. Windows begin at every half window."""
-    found = [_Found.of(term) for term in terms if term.positions]
+    found = [_FoundBlocks.of(term) for term in terms if term.positions]
     if not found:
         return {}
     # The blocks of all documents in one row, with an empty one after each document. No window begins there, so none
@@ -81,7 +81,7 @@ def _best(scores: NDArray[np.float64]) -> Window:
     return Window(float(scores[block]), block * _BLOCK)
 
 
-class _Found(NamedTuple):
+class _FoundBlocks(NamedTuple):
     """Blocks in which a term occurs, one entry for each occurrence, document by document."""
 
     weight: float
@@ -90,7 +90,7 @@ class _Found(NamedTuple):
     blocks: NDArray[np.int64]
 
     @classmethod
-    def of(cls, term: Places) -> _Found:
+    def of(cls, term: TermPlaces) -> _FoundBlocks:
         positions = np.frombuffer(b"".join([data for _, data in term.positions]), np.uint32)
         return cls(
             term.weight,

@@ -75,7 +75,7 @@ class Winners(NamedTuple):
         return Winners(self.documents[which], self.vectors[which], self.cosines[which])
 
 
-class Wanted(NamedTuple):
+class WantedDocuments(NamedTuple):
     """The documents that pass the filters. `collections`: all documents of these pass, and no others; None: only the
     database can tell. `is_all`: these are all that there are."""
 
@@ -115,21 +115,21 @@ class Ranking(Protocol):
     def __len__(self) -> int:
         """Return how many documents there are."""
 
-    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
         """Return the best vectors of those of the best `depth` documents that pass, at least of those that may be among
         the best `needed`, and an upper bound for all documents beyond these (-inf: there are none)."""
 
-    def share(self, wanted: Wanted) -> float | None:
+    def share(self, wanted: WantedDocuments) -> float | None:
         """Return about which share of the documents passes, where it saves work to know that first."""
 
-    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
+    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Ranking:
         """Return the ranking of the documents that pass; with `ids`, of those among them."""
 
     def spread(self) -> Spread | None:
         """Return mean and deviation over all documents; None: not known."""
 
 
-class Scored:
+class ScoredVectors:
     """Vectors with cosines known to within `margin`; those of the best documents are made `exact`. Documents without
     any of these vectors have a cosine of at most `below`."""
 
@@ -156,7 +156,7 @@ class Scored:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
         numbers, floor = _best(self._best, depth)
         if wanted is not None:
             numbers = wanted.among(self._layout, numbers)
@@ -172,10 +172,10 @@ class Scored:
         winners = Winners(self._layout.documents[numbers][owners], self._ids[rows], cosines)
         return winners.chosen(cosines > -np.inf), max(floor + self._margin, self._below)
 
-    def share(self, _: Wanted) -> None:
+    def share(self, _: WantedDocuments) -> None:
         return None
 
-    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Scored:
+    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> ScoredVectors:
         numbers = passing(self._layout, wanted, ids)
         kept = copy(self)
         kept._best = np.full_like(self._best, -np.inf)
@@ -199,13 +199,13 @@ class OnDisk:
     def __len__(self) -> int:
         return len(self._scored)
 
-    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
         return self._scored.top(depth, needed, wanted)
 
-    def share(self, _: Wanted) -> None:
+    def share(self, _: WantedDocuments) -> None:
         return None
 
-    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Ranking:
+    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Ranking:
         condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
         found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
         return self._of(found, below=-np.inf).narrowed(wanted, ids)
@@ -213,20 +213,20 @@ class OnDisk:
     def spread(self) -> Spread | None:
         return None
 
-    def _of(self, found: list[knn.Neighbour], *, below: float) -> Scored:
+    def _of(self, found: list[knn.Neighbour], *, below: float) -> ScoredVectors:
         found = sorted(found)
         ids = np.asarray([each.vector_id for each in found], np.int64)
         cosines = np.asarray([each.cosine for each in found], np.float32)
         layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
         exact = stored(self._connection, self._model_id, ids, self._query)
-        return Scored(self._connection, ids, cosines, layout, exact, below=below)
+        return ScoredVectors(self._connection, ids, cosines, layout, exact, below=below)
 
 
 def quantised(
     connection: Connection, model_id: int, ids: Ids, cosines: Floats, layout: Layout, query: Floats, margin: float
 ) -> Ranking:
     """Rank vectors whose cosines are known to within `margin`."""
-    return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query), margin=margin)
+    return ScoredVectors(connection, ids, cosines, layout, stored(connection, model_id, ids, query), margin=margin)
 
 
 def exact(
@@ -238,7 +238,7 @@ def exact(
     vectors: Callable[[Ids], Floats],
 ) -> Ranking:
     """Rank vectors that are in memory as they are stored: `vectors` returns those of rows."""
-    return Scored(connection, ids, cosines, layout, lambda rows: _cosines(vectors(rows), query))
+    return ScoredVectors(connection, ids, cosines, layout, lambda rows: _cosines(vectors(rows), query))
 
 
 def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
@@ -250,7 +250,7 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
     layout = _layout(ids, vector_rows.places(connection, model_id))
-    return Scored(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
+    return ScoredVectors(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
 
 
 def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:
@@ -276,7 +276,7 @@ def documents(
     if exclude_mirror is not None:
         where, values = wanted.condition
         without = Condition(f"{where} AND d.mirror_hash <> ?", (*values, exclude_mirror))
-        wanted = Wanted(connection, without)
+        wanted = WantedDocuments(connection, without)
     return _search(connection, ranking, wanted, limit, look_up=not is_current)
 
 
@@ -295,20 +295,20 @@ def these(
     return _search(connection, narrowed, wanted, len(document_ids), is_narrowed=True, look_up=not is_current)
 
 
-def passing(layout: Layout, wanted: Wanted, ids: Collection[int] | None) -> Ids:
+def passing(layout: Layout, wanted: WantedDocuments, ids: Collection[int] | None) -> Ids:
     """Return the documents that pass, as numbers in the layout; with `ids`, those among them."""
     if ids is None:
         return wanted.every(layout)
     return wanted.among(layout, layout.numbers(np.asarray(list(ids), np.int64)))
 
 
-def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> Wanted:
+def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> WantedDocuments:
     condition = Condition(*filters.condition())
     if not is_current or not filters._replace(collections=()).are_empty:
-        return Wanted(connection, condition)
+        return WantedDocuments(connection, condition)
     rows = list(connection.execute("SELECT name, id FROM collections"))
     ids = tuple(id_ for name, id_ in rows if not filters.collections or name in filters.collections)
-    return Wanted(connection, condition, ids, len(ids) == len(rows))
+    return WantedDocuments(connection, condition, ids, len(ids) == len(rows))
 
 
 def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
@@ -326,7 +326,7 @@ def _with_first(document: RankedDocument, spans: Mapping[Held, Span]) -> RankedD
 def _search(
     connection: Connection,
     ranking: Ranking,
-    wanted: Wanted,
+    wanted: WantedDocuments,
     limit: int,
     *,
     is_narrowed: bool = False,

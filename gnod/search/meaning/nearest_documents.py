@@ -23,7 +23,7 @@ from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import knn, vector_rows
-from gnod.store.vectors.vector_rows import Model, Places
+from gnod.store.vectors.vector_rows import Places, VectorModel
 
 _MB = 1024 * 1024
 # For example, 43,000 x 384. A product with them takes about 3 ms, with quantised ones less than 1.
@@ -60,14 +60,14 @@ class _Resident(NamedTuple):
         return self.matrix.memory_bytes + owners + sum(array.nbytes for array in self.layout)
 
 
-class _Ranked(NamedTuple):
+class _RankedDocuments(NamedTuple):
     """`is_current`: the vectors are those of the connection's snapshot, not of a later one."""
 
     ranking: Ranking
     is_current: bool
 
 
-class Surveyed(NamedTuple):
+class SurveyedVectors(NamedTuple):
     """`ranked`: not all have their places yet (`candidates.placed`). `prominence` of the best among all documents
     (gnod.search.ranking.fusion.prominence); None: not known. `spreads` of the cosines of all documents, by model, where
     they are known."""
@@ -123,19 +123,19 @@ class Nearest:
 
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
-    ) -> Surveyed:
+    ) -> SurveyedVectors:
         """Search for fusion with another ranking: those of `also` that pass the filters come too, wherever they rank,
         after the others."""
         found = self._ranking(connection, uri, query)
         if found is None or limit < 1:
-            return Surveyed([], None)
+            return SurveyedVectors([], None)
         ranking, is_current = found
         best = candidate_documents.documents(connection, ranking, filters, limit, is_current=is_current)
         others = set(also) - {each.id for each in best}
         if others:
             best += candidate_documents.these(connection, ranking, filters, others, is_current=is_current)
         spread = ranking.spread()
-        return Surveyed(best, prominence(spread, best), {uri: spread} if spread else {})
+        return SurveyedVectors(best, prominence(spread, best), {uri: spread} if spread else {})
 
     def load(self, connection: Connection, uri: str) -> None:
         """Load or update the vectors of a model, so that no search has to wait."""
@@ -147,7 +147,7 @@ class Nearest:
     def memory_bytes(self) -> int:
         return sum(resident.memory_bytes for resident in list(self._resident.values()))
 
-    def _ranking(self, connection: Connection, uri: str, query: Floats) -> _Ranked | None:
+    def _ranking(self, connection: Connection, uri: str, query: Floats) -> _RankedDocuments | None:
         model = vector_rows.model(connection, uri)
         length = float(np.linalg.norm(query))
         if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
@@ -157,12 +157,12 @@ class Nearest:
         with self._lock:
             if resident := self._current(connection, model):
                 is_current = resident.seq == vector_rows.last_change(connection)
-                return _Ranked(self._rank(connection, model, resident, query), is_current)
+                return _RankedDocuments(self._rank(connection, model, resident, query), is_current)
         if knn.is_loaded(connection):
-            return _Ranked(candidate_documents.OnDisk(connection, model.id, query), True)
-        return _Ranked(candidate_documents.streamed(connection, model.id, query), True)
+            return _RankedDocuments(candidate_documents.OnDisk(connection, model.id, query), True)
+        return _RankedDocuments(candidate_documents.streamed(connection, model.id, query), True)
 
-    def _current(self, connection: Connection, model: Model) -> _Resident | None:
+    def _current(self, connection: Connection, model: VectorModel) -> _Resident | None:
         """Return the vectors as of the connection's snapshot or a later one; None if they would be too large.
 
         A search in an older snapshot may miss what was removed since, and never finds what it cannot see.
@@ -190,7 +190,7 @@ class Nearest:
             return False
         return exact_bytes * _HYSTERESIS > self._exact_bytes
 
-    def _loaded(self, connection: Connection, model: Model) -> _Resident | None:
+    def _loaded(self, connection: Connection, model: VectorModel) -> _Resident | None:
         assert model.dimensions is not None
         count = vector_rows.count(connection, model.id)
         exact_bytes = 4 * model.dimensions * count
@@ -204,7 +204,7 @@ class Nearest:
         layout = Layout.of(*_rows(matrix, vector_rows.places(connection, model.id)))
         return _Resident.of(matrix, layout, vector_rows.last_change(connection))
 
-    def _rank(self, connection: Connection, model: Model, resident: _Resident, query: Floats) -> Ranking:
+    def _rank(self, connection: Connection, model: VectorModel, resident: _Resident, query: Floats) -> Ranking:
         matrix, layout = resident.matrix, resident.layout
         if resident.owners is not None and len(matrix) > self._compared_rows:
             return Presorted(connection, model.id, matrix, layout, resident.owners, query)
@@ -222,7 +222,9 @@ class Nearest:
                 del self._resident[model_id]
 
 
-def _applied(connection: Connection, model: Model, resident: _Resident, changed: list[int], seq: int) -> _Resident:
+def _applied(
+    connection: Connection, model: VectorModel, resident: _Resident, changed: list[int], seq: int
+) -> _Resident:
     """Bring a model up to date with its changed vectors."""
     if not changed:
         return resident._replace(seq=seq)

@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 
 from gnod.search.meaning import vector_signs
-from gnod.search.meaning.candidate_documents import Scored, Spread, Wanted, Winners, passing, stored
+from gnod.search.meaning.candidate_documents import ScoredVectors, Spread, WantedDocuments, Winners, passing, stored
 from gnod.search.meaning.vector_matrix import Matrix
 from gnod.search.meaning.vector_places import Floats, Ids, Layout, Owners, ascending
 from gnod.search.meaning.vector_signs import Differences
@@ -74,14 +74,14 @@ class Presorted:
     def __len__(self) -> int:
         return len(self._layout.documents)
 
-    def share(self, wanted: Wanted) -> float | None:
+    def share(self, wanted: WantedDocuments) -> float | None:
         if not len(self):
             return None
         # Choose at random: documents at equal distances may have something in common.
         numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
         return len(wanted.among(self._layout, numbers)) / len(numbers)
 
-    def top(self, depth: int, needed: int, wanted: Wanted | None = None) -> tuple[Winners, float]:
+    def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
         self._compare_near(depth)
         numbers, cosines, is_all = self._numbers, self._cosines, self._most >= len(self._query)
         if len(numbers) > (kept := _PER_DOCUMENT * depth):
@@ -138,7 +138,7 @@ class Presorted:
         self._cosines = np.concatenate([self._cosines, self._comparer(self._named(numbers))])
         self._most = most
 
-    def narrowed(self, wanted: Wanted, ids: Collection[int] | None = None) -> Presorted:
+    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Presorted:
         numbers = passing(self._layout, wanted, ids)
         narrow = copy(self)
         narrow._layout, narrow._owners = self._layout.of_numbers(numbers), None
@@ -164,12 +164,12 @@ class Presorted:
         """Return the rows with these numbers in `_differences`."""
         return numbers if self._rows is None else self._rows[numbers]
 
-    def _scored(self, rows: Ids, cosines: Floats) -> Scored:
+    def _scored(self, rows: Ids, cosines: Floats) -> ScoredVectors:
         """Rank the documents of these rows, which ascend."""
         ids = self._ids[rows]
         layout = self._layout.among(rows, len(self._ids), self._owners)
         exact = stored(self._connection, self._model_id, ids, self._query)
-        return Scored(self._connection, ids, cosines, layout, exact, margin=self._margin)
+        return ScoredVectors(self._connection, ids, cosines, layout, exact, margin=self._margin)
 
 
 def _nearest(cosines: Floats, count: int) -> Ids:

@@ -53,7 +53,7 @@ class Matrix:
         self.dimensions = dimensions
         self.is_quantised = quantised
         self.centre = centre
-        self._segments: list[_Segment] = []
+        self._segments: list[_MatrixSegment] = []
         self._rows = 0
         self._ids: Ids = np.empty(0, np.int64)
         self._dead: set[int] = set()
@@ -92,7 +92,7 @@ class Matrix:
         while done < len(ids):
             at = self._rows % SEGMENT_ROWS
             if at == 0:
-                self._segments.append(_Segment(self.dimensions, self.is_quantised, centre=self.centre))
+                self._segments.append(_MatrixSegment(self.dimensions, self.is_quantised, centre=self.centre))
             count = min(SEGMENT_ROWS - at, len(ids) - done)
             self._squared_scales += self._segments[-1].fill(at, vectors[done : done + count])
             self._rows += count
@@ -229,7 +229,7 @@ def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
             yield number, first, low, high
 
 
-class _Segment:
+class _MatrixSegment:
     """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill. From the system itself: once
     memories are open, the C library fills what it allocates."""
 
@@ -282,7 +282,7 @@ def _scale_of(query: Floats) -> float:
     return float(np.abs(query).max()) / _INT8_MAX or 1.0
 
 
-_NOTHING = _Segment(0, False, 0)
+_NOTHING = _MatrixSegment(0, False, 0)
 
 
 def _quantised(query: Floats) -> Quantised:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from gnod.errors import NotEmbedded
 from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.nearest_documents import Nearest, Surveyed
+from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
 from gnod.types import format_uri
@@ -81,7 +81,7 @@ def survey(
     *,
     limit: int,
     also: Collection[int] = (),
-) -> Surveyed:
+) -> SurveyedVectors:
     """Search row `number` for fusion with another ranking: the best `limit` documents of each model, and of those in
     `also` all that have a vector and pass the filters."""
     found: list[RankedDocument] = []
@@ -94,13 +94,13 @@ def survey(
             found += surveyed.ranked
             spreads.update(surveyed.spreads)
             prominences += [] if surveyed.prominence is None else [surveyed.prominence]
-    return Surveyed(best(found, len(found), 0.0), max(prominences, default=None), spreads)
+    return SurveyedVectors(best(found, len(found), 0.0), max(prominences, default=None), spreads)
 
 
 def similar(
     connection: Connection,
     nearest: Nearest,
-    document: Document,
+    document: DocumentRow,
     served: Mapping[str, str],
     filters: Filters,
     *,
@@ -117,7 +117,7 @@ def similar(
 def similar_and(
     connection: Connection,
     nearest: Nearest,
-    document: Document,
+    document: DocumentRow,
     served: Mapping[str, str],
     filters: Filters,
     *,
@@ -131,7 +131,7 @@ def similar_and(
 
 
 def _itself(
-    connection: Connection, document: Document, served: Mapping[str, str], filters: Filters
+    connection: Connection, document: DocumentRow, served: Mapping[str, str], filters: Filters
 ) -> tuple[str, Rows, Filters]:
     """Return the model of a document, its vector, and the filters with the collections that the model serves."""
     address = format_uri(document.collection, document.path)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
-from gnod.search.keyword.marks import Finder, Mark, TermVariant, best_window
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 
 # In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
 _LONG = 1000
@@ -26,7 +26,7 @@ _MAX_PLACES = 50
 _WINDOW = 40
 
 
-class Wanted(NamedTuple):
+class AnchorTerms(NamedTuple):
     """`terms`: the variants of each word that a document may contain. `anchor`: the rarest variant in its best window;
     None: not known."""
 
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     anchor: TermVariant | None
 
 
-def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
+def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
     """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
     known."""
     by_language = {analyzer.language: (analyzer,) for analyzer in analyzers}
@@ -42,8 +42,8 @@ def analyzers_of(documents: Mapping[int, Document], analyzers: Sequence[Analyzer
 
 
 def wanted(
-    connection: Connection, expression: Expression, documents: Collection[int], texts: Mapping[int, Finder]
-) -> dict[int, Wanted]:
+    connection: Connection, expression: Expression, documents: Collection[int], texts: Mapping[int, TermFinder]
+) -> dict[int, AnchorTerms]:
     """Return what to look for in each of the documents. `texts`: those that are short."""
     long = set(fulltext.with_long_bodies(connection, list(documents), _LONG))
     found: dict[int, dict[str, bytes]] = {id_: {} for id_ in documents}
@@ -62,7 +62,9 @@ def wanted(
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions
     kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
-    return {id_: Wanted(kept[frozenset(each)], _anchor(each) if id_ in long else None) for id_, each in found.items()}
+    return {
+        id_: AnchorTerms(kept[frozenset(each)], _anchor(each) if id_ in long else None) for id_, each in found.items()
+    }
 
 
 def _anchor(found: Mapping[str, bytes]) -> TermVariant | None:

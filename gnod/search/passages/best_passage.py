@@ -12,14 +12,14 @@ from math import log
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Finder, Mark, TermVariant, best_window, find_marks
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks
 from gnod.search.passages import snippets
 
 # A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
 
 
-class Passage(NamedTuple):
+class ShownPassage(NamedTuple):
     """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
     `snippet_line`."""
 
@@ -29,7 +29,7 @@ class Passage(NamedTuple):
     snippet_line: int
     marks: list[tuple[int, int]]
 
-    def below(self, lines: int) -> Passage:
+    def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
         return self._replace(
             line=self.line + lines, end_line=self.end_line + lines, snippet_line=self.snippet_line + lines
@@ -41,16 +41,16 @@ def best_passage(
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     anchor: TermVariant | None = None,
-) -> Passage:
+) -> ShownPassage:
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
     none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
     the best passage is known to contain."""
-    return best_passage_in(Finder(text, analyzers), query_terms, anchor)
+    return best_passage_in(TermFinder(text, analyzers), query_terms, anchor)
 
 
 def best_passage_in(
-    finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
-) -> Passage:
+    finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
+) -> ShownPassage:
     """Do as `best_passage`, for the text of a finder."""
     _, passage = _passage(finder.text, finder, query_terms, anchor)
     return passage
@@ -61,17 +61,17 @@ def best_passage_of(
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     anchor: TermVariant | None = None,
-) -> Passage:
+) -> ShownPassage:
     """Do as `best_passage`, for a text that comes in parts. A passage lies within one part. The first one with every
     word of the query is the best."""
     first: str | None = None
-    found: dict[frozenset[int], Passage] = {}
+    found: dict[frozenset[int], ShownPassage] = {}
     counts: Counter[int] = Counter()
     shortest_first = [sorted(word, key=lambda variant: len(variant[0])) for word in query_terms]
     above = 0
     for part in parts:
         first = part if first is None else first
-        finder = Finder(part, analyzers)
+        finder = TermFinder(part, analyzers)
         sought = [[anchor]] if anchor else shortest_first
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
@@ -88,8 +88,8 @@ def best_passage_of(
 
 
 def _passage(
-    text: str, finder: Finder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
-) -> tuple[frozenset[int], Passage]:
+    text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
+) -> tuple[frozenset[int], ShownPassage]:
     """Return the best passage of a text, and the query terms in it."""
     window = finder.window(query_terms, anchor)
     if not window:
@@ -104,21 +104,21 @@ def _passage(
 def _below(
     text: str,
     head: int,
-    finder: Finder,
+    finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
     anchor: TermVariant | None,
     window: list[Mark],
 ) -> list[Mark]:
     """Return the best stretch below the front matter, if it has the same words, else the one that is given."""
-    found = Finder(text[head:], finder.analyzers).window(query_terms, anchor)
+    found = TermFinder(text[head:], finder.analyzers).window(query_terms, anchor)
     if not {mark.term for mark in found} >= {mark.term for mark in window}:
         return window
     return [Mark(head + mark.start, head + mark.end, mark.term) for mark in found]
 
 
-def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> Passage:
+def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> ShownPassage:
     """Return the passage from `start` to `end`, with those of the marks that lie in it."""
-    return Passage(
+    return ShownPassage(
         _line(text, window[0].start),
         _line(text, max(mark.end for mark in window) - 1),
         text[start:end],
@@ -129,18 +129,18 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
 
 def further_passages(
     text: str,
-    taken: Sequence[Passage],
+    taken: Sequence[ShownPassage],
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     count: int,
-) -> list[Passage]:
+) -> list[ShownPassage]:
     """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
     each are worth at least FURTHER of those in the best."""
     marks = find_marks(text, query_terms, analyzers)
     counts = Counter(mark.term for mark in marks)
     ranges = [_range_of(text, each) for each in taken]
     enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)
-    found: list[Passage] = []
+    found: list[ShownPassage] = []
     left = [mark for mark in marks if not any(_lies_in(mark, each) for each in ranges)]
     while left and len(found) < count:
         window = best_window(left)
@@ -154,7 +154,7 @@ def further_passages(
     return found
 
 
-def overlap(one: Passage, other: Passage) -> bool:
+def overlap(one: ShownPassage, other: ShownPassage) -> bool:
     """Tell whether two passages of a text have a line in common."""
     first, second = (
         range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
@@ -162,7 +162,7 @@ def overlap(one: Passage, other: Passage) -> bool:
     return first.start < second.stop and second.start < first.stop
 
 
-def _range_of(text: str, passage: Passage) -> tuple[int, int]:
+def _range_of(text: str, passage: ShownPassage) -> tuple[int, int]:
     """Return where the snippet is in the text."""
     start = 0
     for _ in range(passage.snippet_line - 1):
@@ -179,7 +179,7 @@ def best_span(
     text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
 ) -> tuple[int, int] | None:
     """Return the range from the first to the last word of the best passage; None when no word occurs."""
-    window = Finder(text, analyzers).window(query_terms)
+    window = TermFinder(text, analyzers).window(query_terms)
     return (window[0].start, max(mark.end for mark in window)) if window else None
 
 
@@ -188,10 +188,10 @@ def _worth(words: Iterable[int], counts: Counter[int]) -> float:
     return round(sum(1 / log(2 + counts[word]) for word in words), 9)
 
 
-def _opening(text: str) -> Passage:
+def _opening(text: str) -> ShownPassage:
     start, end = snippets.opening(text)
     line = _line(text, start)
-    return Passage(line, max(_line(text, end - 1), line), text[start:end], line, [])
+    return ShownPassage(line, max(_line(text, end - 1), line), text[start:end], line, [])
 
 
 def _line(text: str, position: int) -> int:

@@ -23,7 +23,7 @@ _NO_BOX = (0.0, 0.0, 0.0, 0.0)
 Range = tuple[int, int]
 
 
-class Box(NamedTuple):
+class WordBox(NamedTuple):
     """A matched word, or its part on one line, in points from the upper left corner of the page."""
 
     text: str
@@ -35,7 +35,7 @@ class Box(NamedTuple):
 
 def find_boxes(
     text: str, edges: Sequence[float], query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
-) -> list[Box]:
+) -> list[WordBox]:
     """Return the boxes in the order of the text. `edges`: left, top, right and bottom of each character; all 0 where it
     has no box. A word is also found if a hyphen divides it at the end of a line."""
     found = set(_marked(text, query_terms, analyzers))
@@ -103,10 +103,10 @@ def _lines(text: str, within: Range) -> list[Range]:
     return [match.span() for match in _LINE.finditer(text, *within)]
 
 
-def _box(text: str, edges: Sequence[float], within: Range) -> Box | None:
+def _box(text: str, edges: Sequence[float], within: Range) -> WordBox | None:
     start, end = within
     drawn = [box for at in range(start, end) if any(box := edges[4 * at : 4 * at + 4])]
     if not drawn:
         return None
     lefts, tops, rights, bottoms = zip(*drawn, strict=True)
-    return Box(text[start:end].strip(), min(lefts), min(tops), max(rights), max(bottoms))
+    return WordBox(text[start:end].strip(), min(lefts), min(tops), max(rights), max(bottoms))

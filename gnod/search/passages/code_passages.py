@@ -15,12 +15,12 @@ from typing import NamedTuple
 from gnod import bm25
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermVariant, find_marks
-from gnod.search.passages.best_passage import Passage, best_passage
+from gnod.search.passages.best_passage import ShownPassage, best_passage
 from gnod.search.ranking.ranked import Span
 from gnod.store.connection import Connection
 from gnod.store.tables import definitions, documents
-from gnod.store.tables.documents import Document
-from gnod.store.tables.records import Definition
+from gnod.store.tables.documents import DocumentRow
+from gnod.store.tables.records import StoredDefinition
 
 # Longer texts, and those with more definitions, would take too long.
 _MAX_BYTES = 300_000
@@ -33,7 +33,7 @@ _NEAR = 1.5
 _NAMED = 3
 
 
-class _Part(NamedTuple):
+class _CodePart(NamedTuple):
     """`text[start:end]`: a definition without those inside it, or the text before the first one. `named`: the end of
     the line with its name."""
 
@@ -44,11 +44,11 @@ class _Part(NamedTuple):
 
 def best_in_definition(
     connection: Connection,
-    document: Document,
+    document: DocumentRow,
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     near: Span | None = None,
-) -> Passage | None:
+) -> ShownPassage | None:
     """Return the best passage in the best definition; None for a document without definitions, or without a word.
     `near`: the best part by vector."""
     found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
@@ -62,15 +62,15 @@ def best_in_definition(
     return passage.below(text.count("\n", 0, part.start))
 
 
-def _parts(text: str, found: Sequence[Definition]) -> list[_Part]:
+def _parts(text: str, found: Sequence[StoredDefinition]) -> list[_CodePart]:
     """Return the parts in order; they do not overlap."""
     starts = [each.start for each in found]
     ends = [max(min(each.end, after), each.start) for each, after in zip(found, [*starts[1:], len(text)], strict=True)]
-    parts = [_Part(each.start, end, text.find("\n", each.start)) for each, end in zip(found, ends, strict=True)]
-    return [_Part(0, starts[0], 0), *parts]
+    parts = [_CodePart(each.start, end, text.find("\n", each.start)) for each, end in zip(found, ends, strict=True)]
+    return [_CodePart(0, starts[0], 0), *parts]
 
 
-def _best(parts: Sequence[_Part], marks: Sequence[Mark], near: Span | None) -> _Part | None:
+def _best(parts: Sequence[_CodePart], marks: Sequence[Mark], near: Span | None) -> _CodePart | None:
     """Return the part with the highest score; None if no part has a word."""
     starts = [part.start for part in parts]
     counts = [Counter[int]() for _ in parts]

@@ -57,7 +57,7 @@ _CLOSING = frozenset('」』）”’"')
 _EDGE = " \t\n\r\u3000"
 
 
-class Unit(NamedTuple):
+class TextUnit(NamedTuple):
     """`text[start:end]`, without white space at its ends. `heading`: the path of headings above, joined by ` > `.
     `lead`: the range of the table's header, or of the line that introduces the list; empty without one. `block`:
     number of the paragraph, list or table: units of one block stand together."""
@@ -70,13 +70,13 @@ class Unit(NamedTuple):
     block: int
 
 
-def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[Unit]:
+def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[TextUnit]:
     """Return the units in order; they do not overlap. `is_code`: every line is a separate unit. `language` decides
     whether a full stop follows an ordinal number."""
     return list(cutting(text, language, is_code=is_code))
 
 
-def cutting(text: str, language: str | None = None, *, is_code: bool = False) -> Iterator[Unit]:
+def cutting(text: str, language: str | None = None, *, is_code: bool = False) -> Iterator[TextUnit]:
     """Yield the units as `units` does, so that a caller can stop early."""
     return _Cutter(text, language).cut(is_code=is_code)
 
@@ -119,7 +119,7 @@ class _Cutter:
         # The last paragraph, which may introduce a list
         self._introduction = (0, 0)
 
-    def cut(self, *, is_code: bool) -> Iterator[Unit]:
+    def cut(self, *, is_code: bool) -> Iterator[TextUnit]:
         lines = _lines(self._text)
         at = 0
         if is_code:
@@ -188,7 +188,7 @@ class _Cutter:
         self._introduction = (0, 0)
         self._next_block()
 
-    def _units(self, start: int, end: int, kind: Kind) -> Iterator[Unit]:
+    def _units(self, start: int, end: int, kind: Kind) -> Iterator[TextUnit]:
         """Yield the range, in pieces if it is long, without white space at their ends. Pieces without a letter or digit
         are left out."""
         text = self._text[start:end]
@@ -196,15 +196,15 @@ class _Cutter:
             part = text[span.start : span.end].lstrip(_EDGE)
             if _WORD.search(part):
                 first = start + span.end - len(part)
-                yield Unit(first, first + len(part.rstrip(_EDGE)), kind, self._heading, self._lead, self._block)
+                yield TextUnit(first, first + len(part.rstrip(_EDGE)), kind, self._heading, self._lead, self._block)
 
-    def _line(self, line: _Line) -> Iterator[Unit]:
+    def _line(self, line: _Line) -> Iterator[TextUnit]:
         if line.is_blank:
             self._next_block()
             return
         yield from self._units(line.start, line.end, "line")
 
-    def _row(self, line: _Line, following: str) -> Iterator[Unit]:
+    def _row(self, line: _Line, following: str) -> Iterator[TextUnit]:
         inner = line.text.strip().strip("|")
         start = line.start + line.text.index(inner) if inner else line.start
         if _is_row(following) and _is_delimiter(following):
@@ -213,7 +213,7 @@ class _Cutter:
         elif not _is_delimiter(line.text):
             yield from self._units(start, start + len(inner), "row")
 
-    def _flush(self) -> Iterator[Unit]:
+    def _flush(self) -> Iterator[TextUnit]:
         """Yield the units of the open paragraph or item."""
         if self._open is None:
             return

@@ -12,27 +12,27 @@ import numpy as np
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages.best_passage import FURTHER, Passage, best_passage, further_passages, overlap
+from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_passage, further_passages, overlap
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 
 
 def beside(
     connection: Connection,
-    document: Document,
-    best: Passage,
+    document: DocumentRow,
+    best: ShownPassage,
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     count: int,
     vectors: QueryVectors | None = None,
-) -> list[Passage]:
+) -> list[ShownPassage]:
     """Return up to `count` further passages, best first. `vectors` of the query: the nearest pieces decide."""
     text = documents.markdown(connection, document.mirror_hash)
     if vectors is None:
         return further_passages(text, [best], query_terms, analyzers, count)
-    found: list[Passage] = []
+    found: list[ShownPassage] = []
     for start, end in _nearest(connection, document, vectors):
         if len(found) == count:
             break
@@ -42,7 +42,7 @@ def beside(
     return found
 
 
-def _nearest(connection: Connection, document: Document, vectors: QueryVectors) -> list[tuple[int, int]]:
+def _nearest(connection: Connection, document: DocumentRow, vectors: QueryVectors) -> list[tuple[int, int]]:
     """Return the ranges of the pieces that are nearly as near to the query as the nearest, best first."""
     uri = vectors.served.get(document.collection)
     query = vectors.row(0).get(uri) if uri else None

@@ -33,7 +33,7 @@ _ENDS = ".!?…。！？|:"
 _CUT = sentences.MAX_CHARACTERS // 2
 
 
-class _Part(NamedTuple):
+class _SnippetPart(NamedTuple):
     """`text[start:end]`: a sentence, an item, a row or a line. `is_head`: it introduces the parts below it."""
 
     start: int
@@ -84,13 +84,13 @@ def _end_of_line(text: str, at: int) -> int:
     return min(len(text), end if end >= 0 else at)
 
 
-def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list[_Part]:
+def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list[_SnippetPart]:
     """Return the parts of `text[low:high]` in order, without markup: that is a part only where it holds the place
     (none: `end` is 0). Of those that no snippet with the place can reach, only the first."""
     is_code = text.count(_FENCE, 0, low) % 2 == 1
     above = "```\n" if is_code else ""
     shift = low - len(above)
-    units: list[_Part] = []
+    units: list[_SnippetPart] = []
     done = low
     for unit in sentences.cutting(above + text[low:high]):
         part = _whole(text, shift + unit.start, shift + unit.end, done)
@@ -104,44 +104,46 @@ def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list
     return sorted([*units, *_heads(text, low, high, units, start, end)])
 
 
-def _rejoined(text: str, units: Sequence[_Part]) -> list[_Part]:
+def _rejoined(text: str, units: Sequence[_SnippetPart]) -> list[_SnippetPart]:
     """Join what was cut only because it is long."""
-    joined: list[_Part] = []
+    joined: list[_SnippetPart] = []
     for unit in units:
         last = joined[-1] if joined else None
         between = text[last.end : unit.start] if last else ""
         is_cut = last and last.end - last.start > _CUT and text[last.end - 1] not in _ENDS and "\n\n" not in between
         if last and is_cut and not between.strip():
-            joined[-1] = _Part(last.start, unit.end)
+            joined[-1] = _SnippetPart(last.start, unit.end)
         else:
             joined.append(unit)
     return joined
 
 
-def _whole(text: str, start: int, end: int, done: int) -> _Part:
+def _whole(text: str, start: int, end: int, done: int) -> _SnippetPart:
     """Return the unit with the bullet before it, or the bars around it. `done`: where the unit before it ends."""
     line = text.rfind("\n", 0, start) + 1
     before = text[line:start] if done <= line else ""
     if before.strip() and (sentences.is_item_mark(before) or not _WORD.search(before)):
         start = line + len(before) - len(before.lstrip())
     line_end = _end_of_line(text, end)
-    return _Part(start, end if _WORD.search(text, end, line_end) else end + len(text[end:line_end].rstrip()))
+    return _SnippetPart(start, end if _WORD.search(text, end, line_end) else end + len(text[end:line_end].rstrip()))
 
 
-def _heads(text: str, low: int, high: int, units: Sequence[_Part], start: int, end: int) -> Iterator[_Part]:
+def _heads(
+    text: str, low: int, high: int, units: Sequence[_SnippetPart], start: int, end: int
+) -> Iterator[_SnippetPart]:
     """Yield the lines that no unit covers: headings, and headers of tables with the row of bars below them."""
     at = low
-    for unit in (*units, _Part(high, high)):
+    for unit in (*units, _SnippetPart(high, high)):
         if not text[at : unit.start].isspace():  # between sentences
             for line in _LINE.finditer(text, at, unit.start):
-                part = _Part(line.start(), line.end(), is_head=True)
+                part = _SnippetPart(line.start(), line.end(), is_head=True)
                 if _says_something(text, part, start, end):
                     bars = _DELIMITER_ROW.match(text, part.end)
                     yield part._replace(end=bars.end()) if bars else part
         at = max(at, unit.end)
 
 
-def _says_something(text: str, part: _Part, start: int, end: int) -> bool:
+def _says_something(text: str, part: _SnippetPart, start: int, end: int) -> bool:
     if part.start < end and start < part.end:
         return True
     return _is_text(text[part.start : part.end])
@@ -151,11 +153,13 @@ def _is_text(text: str) -> bool:
     return _WORD.search(text) is not None and not (text.lstrip()[:1] in _MARKS and _MARKUP.match(text))
 
 
-def _is_table(text: str, part: _Part) -> bool:
+def _is_table(text: str, part: _SnippetPart) -> bool:
     return part.is_head and text.startswith("|", part.start)
 
 
-def _grown(text: str, parts: Sequence[_Part], first: int, last: int, *, grows_up: bool = True) -> tuple[int, int]:
+def _grown(
+    text: str, parts: Sequence[_SnippetPart], first: int, last: int, *, grows_up: bool = True
+) -> tuple[int, int]:
     """Add the following parts and those before, in turns, as long as they fit."""
     low, high = first, last
     goes_down, goes_up = True, grows_up

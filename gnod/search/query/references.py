@@ -16,7 +16,7 @@ from gnod.locations import Kind
 from gnod.store.connection import Connection
 from gnod.store.documents.collections import all_collections
 from gnod.store.tables import documents
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.types import SCHEME, format_uri, parse_uri
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
@@ -34,7 +34,7 @@ class Resolved(NamedTuple):
     """`line`: the `:LINE` of the reference, or the first line of its page (sheet, …); `last`: the last line of that.
     `heading`: what follows `#`, not looked for yet."""
 
-    document: Document
+    document: DocumentRow
     line: int | None = None
     last: int | None = None
     heading: str | None = None
@@ -107,7 +107,7 @@ def _checked_line(reference: str, line: int) -> int:
     return line
 
 
-def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
+def _at(document: DocumentRow, match: re.Match[str], value: str) -> Resolved:
     """Return the lines of a page or another location. Raises InvalidReference if the document does not have it."""
     locations = document.locations
     kind = "page" if match["kind"] == "p" else match["kind"]
@@ -122,7 +122,7 @@ def _at(document: Document, match: re.Match[str], value: str) -> Resolved:
     return Resolved(document, *found)
 
 
-def _find(connection: Connection, reference: str) -> Document | None:
+def _find(connection: Connection, reference: str) -> DocumentRow | None:
     if reference.startswith(SCHEME):
         return documents.by_path(connection, *parse_uri(reference))
     if reference.startswith("/"):
@@ -139,7 +139,7 @@ def _find(connection: Connection, reference: str) -> Document | None:
     return _by_docid(connection, reference) if _DOCID.match(reference) else None
 
 
-def _by_docid(connection: Connection, reference: str) -> Document | None:
+def _by_docid(connection: Connection, reference: str) -> DocumentRow | None:
     candidates = documents.by_docid(connection, reference.removeprefix("#").lower())
     if len({d.source_hash for d in candidates}) > 1:
         uris = [format_uri(d.collection, d.path) for d in candidates]

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.store.connection import Connection
 from gnod.store.tables import copies
-from gnod.store.tables.copies import Copy
+from gnod.store.tables.copies import CopyGroup
 
 
 class _Ranked(Protocol):
@@ -39,7 +39,7 @@ class Representatives(NamedTuple):
     """`by_id`: for each document that is a copy of one before it, that one. `copies`: all that may have copies."""
 
     by_id: dict[int, int]
-    copies: dict[int, Copy]
+    copies: dict[int, CopyGroup]
 
     def of(self, id_: int) -> int:
         return self.by_id.get(id_, id_)

@@ -27,7 +27,7 @@ NAME_BONUS = 0.5
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
 
-class Evidence(NamedTuple):
+class RetrieverResults(NamedTuple):
     """The results of one retriever.¶`scores`: of documents; larger is better, best first. `found`: it found this many
     of the first ones itself, and was asked about the others. `prominence`: that of the best one; None if it is unknown,
     or does not count for this list."""
@@ -90,7 +90,7 @@ def prominence(best: float, mean: float, deviation: float) -> float:
 
 def fuse(
     method: str,
-    evidence: Sequence[Evidence],
+    evidence: Sequence[RetrieverResults],
     order: Order,
     trust: Mapping[int, Trust] = _ALIKE,
     named: Mapping[int, float] = _UNNAMED,
@@ -122,7 +122,7 @@ def with_least(score: float, least: float) -> float:
     return least + (1 - least) * score
 
 
-def reciprocal_ranks(lists: Sequence[Evidence], order: Order, _: Mapping[int, Trust]) -> Combined:
+def reciprocal_ranks(lists: Sequence[RetrieverResults], order: Order, _: Mapping[int, Trust]) -> Combined:
     scores: dict[int, float] = {}
     components: dict[int, dict[str, float]] = {}
     for each in lists:
@@ -138,7 +138,7 @@ def reciprocal_ranks(lists: Sequence[Evidence], order: Order, _: Mapping[int, Tr
     return Combined(scores, components, None)
 
 
-def convex(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> Combined:
+def convex(lists: Sequence[RetrieverResults], _: Order, trust: Mapping[int, Trust]) -> Combined:
     """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown. If
     few of the keyword candidates are embedded yet, the vectors count less in proportion: having a vector is not a
     merit."""
@@ -155,13 +155,15 @@ def convex(lists: Sequence[Evidence], _: Order, trust: Mapping[int, Trust]) -> C
     return _combined(lists, trust, share)
 
 
-METHODS: Mapping[str, Callable[[Sequence[Evidence], Order, Mapping[int, Trust]], Combined]] = {
+METHODS: Mapping[str, Callable[[Sequence[RetrieverResults], Order, Mapping[int, Trust]], Combined]] = {
     "convex": convex,
     "rrf": reciprocal_ranks,
 }
 
 
-def _combined(lists: Sequence[Evidence], trust: Mapping[int, Trust], share_of: Callable[[Trust], float]) -> Combined:
+def _combined(
+    lists: Sequence[RetrieverResults], trust: Mapping[int, Trust], share_of: Callable[[Trust], float]
+) -> Combined:
     kinds = {each.retriever for each in lists}
     documents = {document_id for each in lists for document_id in each.scores}
     trusted = {document_id: trust.get(document_id, _BOTH) for document_id in documents}
@@ -188,14 +190,14 @@ def _combined(lists: Sequence[Evidence], trust: Mapping[int, Trust], share_of: C
     return Combined(scores, components, shares, least)
 
 
-def _least(each: Evidence) -> float:
+def _least(each: RetrieverResults) -> float:
     """Return the worst score as a share of the best, on a scale where 0 is nothing in common."""
     nothing = UNRELATED if each.retriever == "vector" else 0.0
     low, high = min(each.scores.values()) - nothing, max(each.scores.values()) - nothing
     return max(low, 0.0) / high if high > 0 else 0.0
 
 
-def _coverage(lists: Sequence[Evidence], trust: Mapping[int, Trust]) -> float:
+def _coverage(lists: Sequence[RetrieverResults], trust: Mapping[int, Trust]) -> float:
     """Return which part of the documents that keywords found has a vector, of those that the model can read."""
     found = {id_ for each in lists if each.retriever == "lexical" for id_ in islice(each.scores, each.found)}
     readable = {id_ for id_ in found if trust.get(id_, _BOTH).vector}
@@ -203,7 +205,7 @@ def _coverage(lists: Sequence[Evidence], trust: Mapping[int, Trust]) -> float:
     return len(readable & embedded) / len(readable) if readable else 1.0
 
 
-def _mean_prominence(lists: Sequence[Evidence], retriever: Retriever) -> float | None:
+def _mean_prominence(lists: Sequence[RetrieverResults], retriever: Retriever) -> float | None:
     known = [each.prominence for each in lists if each.retriever == retriever and each.prominence is not None]
     return max(sum(known) / len(known), 0.0) if known else None
 

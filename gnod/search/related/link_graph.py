@@ -20,7 +20,7 @@ Scope = tuple[str | None, str]
 _MOST_LINKS, _FEW_LINKS = 250_000, 1000
 
 
-class Node(NamedTuple):
+class ReachedDocument(NamedTuple):
     """`distance`: links between the document and the one that was asked for. `links`, `backlinks`: with how many
     documents it is connected in each direction, including those outside the graph."""
 
@@ -40,7 +40,7 @@ class Graph(NamedTuple):
     """Nodes by distance, those with the most links to what was found before first. `total`: the documents that the
     graph would have without a limit; None if that is not known. `is_cut`: documents or links are missing."""
 
-    nodes: list[Node]
+    nodes: list[ReachedDocument]
     edges: list[Edge]
     total: int | None
     is_cut: bool
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
 
 def around(connection: Connection, document_id: int, scope: Scope, depth: int, limit: int) -> Graph:
     """Return what links, followed in both directions, connect with a document in at most `depth` steps."""
-    reader = _Reader(connection)
+    reader = _NeighbourReader(connection)
     distances = {document_id: 0}
     level, total = [document_id], 1
     for distance in range(1, depth + 1):
@@ -71,10 +71,10 @@ def of_scope(connection: Connection, scope: Scope, limit: int) -> Graph:
     best = ranked(connection, degrees(connection, *scope, _MOST_LINKS), *scope)[:limit]
     rest, total = in_order(connection, *scope, limit + len(best))
     missing = [id_ for id_ in rest if id_ not in set(best)]
-    return _Reader(connection).graph(dict.fromkeys([*best, *missing][:limit], 0), total)
+    return _NeighbourReader(connection).graph(dict.fromkeys([*best, *missing][:limit], 0), total)
 
 
-class _Reader:
+class _NeighbourReader:
     """The neighbours of documents, each read once. Fewer links are read when many have been."""
 
     def __init__(self, connection: Connection) -> None:
@@ -100,9 +100,9 @@ class _Reader:
         is_cut = total != len(nodes) or any(self._found[id_].is_cut for id_ in distances)
         return Graph(nodes, self._edges(list(distances)), total, is_cut)
 
-    def _node(self, id_: int, distance: int) -> Node:
+    def _node(self, id_: int, distance: int) -> ReachedDocument:
         found = self._found[id_]
-        return Node(id_, distance, len(found.targets), len(found.sources))
+        return ReachedDocument(id_, distance, len(found.targets), len(found.sources))
 
     def _edges(self, ids: Sequence[int]) -> list[Edge]:
         """Return the links between these documents, in their order."""

@@ -21,7 +21,7 @@ from gnod.search.ranking.fusion import UNRELATED
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.links import neighbours
-from gnod.store.tables.documents import Document
+from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
 
@@ -60,7 +60,7 @@ class _Links(NamedTuple):
 def related(
     connection: Connection,
     nearest: Nearest,
-    document: Document,
+    document: DocumentRow,
     served: Mapping[str, str],
     filters: Filters,
     *,
@@ -101,7 +101,7 @@ def _linked(connection: Connection, document_id: int) -> _Links:
 def _near(
     connection: Connection,
     nearest: Nearest,
-    document: Document,
+    document: DocumentRow,
     served: Mapping[str, str],
     filters: Filters,
     depth: int,

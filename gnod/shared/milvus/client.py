@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from gnod.config.shared_addresses import Address, in_brackets
+from gnod.config.shared_addresses import SharedAddress, in_brackets
 from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.shared.relay import Relay
 
@@ -46,13 +46,13 @@ T = TypeVar("T")
 class Connect(NamedTuple):
     """How to reach the engine. `relay`: the only way to it; it ends with the client."""
 
-    address: Address
+    address: SharedAddress
     relay: Relay
     token: str = ""
     timeout_s: float = DEFAULT_TIMEOUT_S
 
 
-class Client:
+class MilvusConnection:
     """Connects with the first call. May be called in several threads."""
 
     def __init__(self, connect: Connect) -> None:

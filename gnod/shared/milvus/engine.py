@@ -26,14 +26,24 @@ import msgspec
 import numpy as np
 
 from gnod.errors import EngineFailed, NotPublished
-from gnod.shared.engine import Former, Found, Header, Key, Listed, Restriction, SharedDocument, Vector, keys_below
-from gnod.shared.milvus.client import Client, Connect, NotLoaded, TokenRefused, client_class
+from gnod.shared.engine import (
+    CollectionHeader,
+    Former,
+    Key,
+    Restriction,
+    ScoredDocument,
+    SharedDocument,
+    SharedListing,
+    Vector,
+    keys_below,
+)
+from gnod.shared.milvus.client import Connect, MilvusConnection, NotLoaded, TokenRefused, client_class
 from gnod.shared.milvus.expressions import any_of, begins_with, condition_of, quoted
 from gnod.shared.milvus.rows import (
     FIELDS,
     NO_VECTOR,
     Row,
-    Schema,
+    RowSchema,
     document_of,
     document_row,
     part_key,
@@ -63,13 +73,13 @@ class MilvusEngine:
 
     def __init__(self, connect: Connect) -> None:
         self._address = connect.address
-        self._client = Client(connect)
+        self._client = MilvusConnection(connect)
         self._names = {kind: f"gnod_{kind}_{_escaped(connect.address.collection)}" for kind in _KINDS}
         self._kinds: list[str] | None = None
 
     # Reading
 
-    def header(self) -> Header | None:
+    def header(self) -> CollectionHeader | None:
         try:
             rows = self._rows("texts", "key", [_HEADER], ["text"])
         except NotPublished:
@@ -81,16 +91,16 @@ class MilvusEngine:
         found = {row["id"]: row["n"] for row in self._rows("terms", "id", sorted(set(ids.values())), ["n"])}
         return {term: int(found[id_]) for term, id_ in ids.items() if id_ in found}
 
-    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[Found]:
+    def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
         wanted = {id_: weight for id_, weight in weights.items() if weight > 0}
         if not wanted or limit < 1:
             return []
         rows = self._search("documents", wanted, "terms", within, limit, ["version"], {})
-        return [Found(row["key"], row["version"], row["score"]) for row in rows]
+        return [ScoredDocument(row["key"], row["version"], row["score"]) for row in rows]
 
-    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[Found]:
+    def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
         asked = 0
-        best: dict[Key, Found] = {}
+        best: dict[Key, ScoredDocument] = {}
         while limit > len(best) and asked < _MOST_RESULTS:
             asked = min(max(4 * asked, _PIECES * limit), _MOST_RESULTS)
             ef = max(_LEAST_EF, asked)
@@ -100,7 +110,7 @@ class MilvusEngine:
                 return []
             best = {}
             for row in rows:
-                best.setdefault(row["document"], Found(row["document"], row["version"], row["score"]))
+                best.setdefault(row["document"], ScoredDocument(row["document"], row["version"], row["score"]))
             if len(rows) < asked:
                 break
         return list(best.values())[:limit]
@@ -114,12 +124,12 @@ class MilvusEngine:
     def sample(self, share: float) -> list[Key]:
         return [str(row["key"]) for row in self._pages("documents", f"key < {quoted(keys_below(share))}", ["key"])]
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[Listed]:
+    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
         conditions = [f"path > {quoted(after)}"] if after else []
         if path_prefix:
             conditions += begins_with("path", path_prefix)
         rows = self._pages("documents", " and ".join(conditions), ["key", "version", "path", "title"])
-        found = (Listed(row["key"], row["version"], row["path"], row["title"]) for row in rows)
+        found = (SharedListing(row["key"], row["version"], row["path"], row["title"]) for row in rows)
         return nsmallest(limit, found, key=lambda each: each.path)
 
     def close(self) -> None:
@@ -128,7 +138,7 @@ class MilvusEngine:
 
     # Writing
 
-    def create(self, header: Header) -> None:
+    def create(self, header: CollectionHeader) -> None:
         self._client.make_database()
         for kind in _KINDS:
             if kind != "pieces" or header.dimensions:
@@ -136,7 +146,7 @@ class MilvusEngine:
         self._kinds = None
         self.set_header(header)
 
-    def set_header(self, header: Header) -> None:
+    def set_header(self, header: CollectionHeader) -> None:
         text = msgspec.json.encode(header).decode()
         self._upsert("texts", [text_row(_HEADER, "", "", 0, text)])
 
@@ -304,7 +314,7 @@ class MilvusEngine:
         name = self._names[kind]
         schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
         indexes = client.prepare_index_params()
-        FIELDS[kind](Schema(schema, indexes, dimensions))
+        FIELDS[kind](RowSchema(schema, indexes, dimensions))
         if kind == "pieces" and self._exists(kind) and self._dimensions() != dimensions:
             self._client.call("drop_collection", name)
         if not self._exists(kind):
@@ -336,9 +346,9 @@ class MilvusEngine:
                 raise EngineFailed(f"{error.message}; this token may not load it, its publisher's may") from None
             return self._client.call(method, self._names[kind], **arguments)
 
-    def _decoded(self, text: str) -> Header:
+    def _decoded(self, text: str) -> CollectionHeader:
         try:
-            return msgspec.json.decode(text, type=Header)
+            return msgspec.json.decode(text, type=CollectionHeader)
         except msgspec.MsgspecError as error:
             raise EngineFailed(f"{self._address} was written by another version of gnod: {error}") from error
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gnod.errors import EngineFailed
-from gnod.shared.engine import Key, Piece, SharedDocument
+from gnod.shared.engine import Key, PublishedPiece, SharedDocument
 from gnod.shared.milvus.expressions import PATH, TEXT, TITLE, WORD, cut
 
 _MOST_TAGS = 1_024
@@ -27,7 +27,7 @@ _NONE = -1
 Row = dict[str, Any]
 
 
-class Schema(NamedTuple):
+class RowSchema(NamedTuple):
     fields: Any
     indexes: Any
     dimensions: int | None
@@ -71,7 +71,7 @@ class Schema(NamedTuple):
         self.indexes.add_index("document", index_type="INVERTED")
 
 
-def _documents(schema: Schema) -> None:
+def _documents(schema: RowSchema) -> None:
     from pymilvus import DataType
 
     schema.text("key", _KEY, is_primary=True)
@@ -84,7 +84,7 @@ def _documents(schema: Schema) -> None:
     schema.indexes.add_index("terms", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
 
 
-def _pieces(schema: Schema) -> None:
+def _pieces(schema: RowSchema) -> None:
     assert schema.dimensions
     schema.part()
     for name in ("seq", "first", "last", "line", "last_line"):
@@ -93,13 +93,13 @@ def _pieces(schema: Schema) -> None:
     schema.vector(schema.dimensions, "HNSW", _HNSW)
 
 
-def _texts(schema: Schema) -> None:
+def _texts(schema: RowSchema) -> None:
     schema.part()
     schema.text("text", TEXT)
     schema.no_vector()
 
 
-def _terms(schema: Schema) -> None:
+def _terms(schema: RowSchema) -> None:
     schema.number("id", is_primary=True)
     schema.number("n")
     schema.no_vector()
@@ -187,9 +187,9 @@ def document_of(row: Row, texts: Sequence[Row], pieces: Sequence[Row]) -> Shared
     )
 
 
-def _piece(row: Row) -> Piece:
+def _piece(row: Row) -> PublishedPiece:
     end, last_line = int(row["last"]), int(row["last_line"])
-    return Piece(
+    return PublishedPiece(
         int(row["seq"]),
         int(row["first"]),
         None if end == _NONE else end,

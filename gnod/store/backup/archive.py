@@ -37,7 +37,7 @@ OnProgress = Callable[[str, int, int | None], None]
 """Called with stage, done and total in bytes (None while unknown); may raise, which ends the work."""
 
 
-class Part(NamedTuple):
+class ArchiveFile(NamedTuple):
     """A file of an archive, beside the manifest."""
 
     name: str
@@ -46,13 +46,13 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part(INDEX, is_required=True),
-    Part(CONFIG, is_required=False, max_bytes=_SMALL),
-    Part(MEMORIES, is_required=False),
+    ArchiveFile(INDEX, is_required=True),
+    ArchiveFile(CONFIG, is_required=False, max_bytes=_SMALL),
+    ArchiveFile(MEMORIES, is_required=False),
 )
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     sha256: str
 
@@ -66,13 +66,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     index: str
     made: str
     documents: int
-    parts: dict[str, Member] = {}
+    parts: dict[str, ArchiveMember] = {}
 
 
 def write(file: BinaryIO, about: Manifest, parts: Mapping[str, Path], on_progress: OnProgress) -> None:
     """Write the archive: the parts, then the manifest with their hashes."""
     total = sum(path.stat().st_size for path in parts.values())
-    members: dict[str, Member] = {}
+    members: dict[str, ArchiveMember] = {}
     done = 0
     for name, path in parts.items():
         size, hashed = path.stat().st_size, sha256()
@@ -84,7 +84,7 @@ def write(file: BinaryIO, about: Manifest, parts: Mapping[str, Path], on_progres
                 done += len(piece)
                 on_progress("write", done, total)
         file.write(bytes(-size % _BLOCK))
-        members[name] = Member(bytes=size, sha256=hashed.hexdigest())
+        members[name] = ArchiveMember(bytes=size, sha256=hashed.hexdigest())
     data = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(about, parts=members)))
     file.write(_header(MANIFEST, len(data)) + data + bytes(-len(data) % _BLOCK))
     file.write(bytes(2 * _BLOCK))
@@ -102,7 +102,7 @@ def begins_like_one(path: Path) -> bool:
 def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
     """Write the parts into `folder`, under their names. Raises BackupRejected, whose message says why, and OSError."""
     manifest: Manifest | None = None
-    found: dict[str, Member] = {}
+    found: dict[str, ArchiveMember] = {}
     limits = {MANIFEST: _SMALL, **{part.name: part.max_bytes for part in PARTS}}
     with _opened(path) as file:
         total = os.fstat(file.fileno()).st_size
@@ -164,7 +164,7 @@ def _manifest(data: bytes, path: Path) -> Manifest:
 
 def _extract(
     file: BinaryIO, member: tarfile.TarInfo, target: Path, path: Path, total: int, on_progress: OnProgress
-) -> Member:
+) -> ArchiveMember:
     hashed = sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         for piece in _pieces(file, member.size, path):
@@ -173,7 +173,7 @@ def _extract(
             on_progress("read", file.tell(), total)
         out.flush()
         os.fsync(out.fileno())
-    return Member(bytes=member.size, sha256=hashed.hexdigest())
+    return ArchiveMember(bytes=member.size, sha256=hashed.hexdigest())
 
 
 def _pieces(file: BinaryIO, size: int, path: Path) -> Iterator[bytes]:

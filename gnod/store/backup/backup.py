@@ -19,7 +19,7 @@ import apsw
 import gnod
 from gnod.config import storage
 from gnod.errors import BackupExists, BackupRejected, DatabaseCorrupt, ForeignDatabase, StorageFailed
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.store import index_schema
 from gnod.store.backup import archive, staging
 from gnod.store.backup.archive import Manifest, OnProgress
@@ -43,7 +43,7 @@ class Backup(NamedTuple):
     memory_bytes: int
 
 
-def make(database: Database, places: Places, file: Path, *, force: bool, on_progress: OnProgress) -> Backup:
+def make(database: Database, places: IndexPaths, file: Path, *, force: bool, on_progress: OnProgress) -> Backup:
     """Write a backup to `file`, completely or not at all.
 
     Blocks; not for the event loop. Raises BackupExists, BackupRejected, DatabaseCorrupt, StorageFailed.
@@ -164,7 +164,7 @@ def _check_target(file: Path, *, force: bool) -> None:
         raise BackupRejected(f"{file} is not a backup of gnod, so it is not replaced: choose another name")
 
 
-def _check_room(places: Places, file: Path) -> None:
+def _check_room(places: IndexPaths, file: Path) -> None:
     """Check the space for the snapshots beside the index, and for the archive."""
     needed = staging.bytes_of(places.database) + staging.bytes_of(places.memory_database) + _ROOM
     beside, there = places.data_dir, file.parent

@@ -17,7 +17,7 @@ import apsw
 import msgspec
 
 from gnod.errors import GnoError, StorageFailed
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 from gnod.store.backup import archive, restore_checks, restore_moves, staging
 from gnod.store.backup.archive import Manifest, OnProgress
 from gnod.store.backup.restore_moves import Move
@@ -36,7 +36,7 @@ MemoriesFate = Literal["restored", "kept", "none"]
 _log = logging.getLogger(__name__)
 
 
-class RestoreOptions(NamedTuple):
+class RestoreChoices(NamedTuple):
     """`config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name."""
 
     config: bool
@@ -44,7 +44,7 @@ class RestoreOptions(NamedTuple):
     keep_index: bool
 
 
-class Prepared(NamedTuple):
+class PreparedRestore(NamedTuple):
     """`moves` is for `swap`; `kept`: the new names of the present files. `config` and `memories`: "restored", "kept"
     (the present ones), "same" (they are equal) or "none" (the archive has none)."""
 
@@ -56,7 +56,9 @@ class Prepared(NamedTuple):
     kept: list[str]
 
 
-def prepare(places: Places, file: Path, options: RestoreOptions, *, now: datetime, on_progress: OnProgress) -> Prepared:
+def prepare(
+    places: IndexPaths, file: Path, options: RestoreChoices, *, now: datetime, on_progress: OnProgress
+) -> PreparedRestore:
     """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller clears the folder,
     unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed."""
     folder = staging.path_of(places)
@@ -86,10 +88,10 @@ def prepare(places: Places, file: Path, options: RestoreOptions, *, now: datetim
     on_progress("upgrade", 0, None)
     if memories_are == "restored":
         Database(memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
-    return Prepared(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
+    return PreparedRestore(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
 
 
-def swap(places: Places, moves: list[Move]) -> None:
+def swap(places: IndexPaths, moves: list[Move]) -> None:
     """Move the prepared files in place. No database may be open. After an exception the old files are in place."""
     folder = staging.path_of(places)
     try:
@@ -99,7 +101,7 @@ def swap(places: Places, moves: list[Move]) -> None:
         staging.clear(places)
 
 
-def finish(places: Places) -> None:
+def finish(places: IndexPaths) -> None:
     """Continue an interrupted restore, and clear the folder. For the start, before the index is opened."""
     try:
         restore_moves.finish(staging.path_of(places))
@@ -114,7 +116,7 @@ def restored_at(connection: Connection) -> str | None:
     return value
 
 
-def _unpack(places: Places, file: Path, folder: Path, on_progress: OnProgress) -> Manifest:
+def _unpack(places: IndexPaths, file: Path, folder: Path, on_progress: OnProgress) -> Manifest:
     staging.clear(places)
     with suppress(OSError):  # reading it reports the error
         staging.check_room(places.data_dir, file.stat().st_size + _ROOM)

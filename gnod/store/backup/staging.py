@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gnod.errors import StorageFailed
-from gnod.paths import Places
+from gnod.paths import IndexPaths
 
 
-def path_of(places: Places) -> Path:
+def path_of(places: IndexPaths) -> Path:
     return places.data_dir / f"index-{places.index}.staging"
 
 
 @contextmanager
-def folder(places: Places) -> Iterator[Path]:
+def folder(places: IndexPaths) -> Iterator[Path]:
     """Create the folder, and remove it afterwards. One at a time, under the index's lock."""
     path = path_of(places)
     clear(places)
@@ -30,7 +30,7 @@ def folder(places: Places) -> Iterator[Path]:
         clear(places)
 
 
-def clear(places: Places) -> None:
+def clear(places: IndexPaths) -> None:
     shutil.rmtree(path_of(places), ignore_errors=True)
 
 

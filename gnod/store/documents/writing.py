@@ -20,7 +20,7 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.links import links
 from gnod.store.tables import definitions, scans
 from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
-from gnod.store.tables.records import FileStat, Prepared, Terms
+from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -29,7 +29,7 @@ def put(
     connection: Connection,
     collection_id: int,
     path: str,
-    new: Prepared,
+    new: PreparedDocument,
     *,
     now: float,
     left: set[str] | None = None,
@@ -193,7 +193,7 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
     return dropped
 
 
-def _put_content(connection: Connection, new: Prepared) -> int:
+def _put_content(connection: Connection, new: PreparedDocument) -> int:
     """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
     mirror, rest = keys.shortened(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
     text = packing.pack(connection, new.markdown)

@@ -44,7 +44,7 @@ class Quarantined(NamedTuple):
     reason: Reason
 
 
-class _Model(NamedTuple):
+class _DatabaseModel(NamedTuple):
     id: int
     uri: str
     dimensions: int
@@ -172,10 +172,10 @@ def _carry_over(aside: Path, connection: Connection) -> None:
     _log.info("index.saved", extra={"fields": {"vectors": saved}})
 
 
-def _models(damaged: Connection) -> list[_Model]:
+def _models(damaged: Connection) -> list[_DatabaseModel]:
     try:
         rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
-        return [msgspec.convert(row, _Model) for row in rows]
+        return [msgspec.convert(row, _DatabaseModel) for row in rows]
     except (apsw.Error, UnicodeDecodeError, msgspec.ValidationError):
         return []
 

@@ -23,7 +23,7 @@ from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings import feed, searching
 from gnod.store.keyword_index.postings.current_view import view_of
-from gnod.store.keyword_index.postings.searching import Conditions, Ranked
+from gnod.store.keyword_index.postings.searching import Conditions, RankedDocids
 from gnod.store.keyword_index.postings.view import AnyOf
 from gnod.store.tables.records import Terms
 
@@ -59,7 +59,7 @@ class Term(NamedTuple):
     weight: float = 1.0
 
 
-class Counted(NamedTuple):
+class PhraseDocumentCounts(NamedTuple):
     """How many documents an index has, and in how many of them phrases occur."""
 
     size: int
@@ -77,7 +77,7 @@ class Weighed(NamedTuple):
         return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
-class Matches(NamedTuple):
+class FulltextMatches(NamedTuple):
     """`best`: ids and scores of the best documents. `whole`: documents with every word, all such among the best.
     `total`: how many match; copies count once."""
 
@@ -116,12 +116,14 @@ def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
     return weighed(terms, [counted(connection, terms)])
 
 
-def counted(connection: Connection, terms: Sequence[Term]) -> Counted:
+def counted(connection: Connection, terms: Sequence[Term]) -> PhraseDocumentCounts:
     phrases = {phrase for term in terms for phrase in term.phrases}
-    return Counted(size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases})
+    return PhraseDocumentCounts(
+        size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases}
+    )
 
 
-def weighed(terms: Sequence[Term], indexes: Sequence[Counted]) -> list[Weighed]:
+def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> list[Weighed]:
     """Return the terms with the weights that they have in all the indexes together."""
     total = sum(index.size for index in indexes)
     found = []
@@ -139,15 +141,15 @@ def search(
     depth: int,
     *,
     every_word: Sequence[AnyOf] = (),
-) -> Matches:
+) -> FulltextMatches:
     """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
     phrase of each of these groups makes a document whole."""
     best = _ranked(connection, terms, WEIGHTS, depth, passing, thorough=False).best
     whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
-        return Matches(best, whole, len(best))
+        return FulltextMatches(best, whole, len(best))
     phrases = tuple(dict.fromkeys(phrase for term in terms for phrase, n in term.frequencies if n))
-    return Matches(best, whole, searching.count(connection, view_of(connection), phrases, passing))
+    return FulltextMatches(best, whole, searching.count(connection, view_of(connection), phrases, passing))
 
 
 def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
@@ -164,7 +166,7 @@ def _ranked(
     passing: Conditions,
     *,
     thorough: bool,
-) -> Ranked:
+) -> RankedDocids:
     view = view_of(connection)
     read = worth_reading(terms, view.size, thorough=thorough)
     phrases = [(phrase, term.weight) for term in read for phrase, n in term.frequencies if n]

@@ -15,7 +15,7 @@ import msgspec
 
 from gnod.store.connection import Connection
 from gnod.store.links.link_names import ALIAS, END, EXTERNAL, names_of
-from gnod.store.tables.records import Link, Prepared
+from gnod.store.tables.records import Link, PreparedDocument
 
 _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
 _FOUND = (
@@ -40,7 +40,7 @@ class StoredLink(NamedTuple):
     link: Link
 
 
-class Meant(NamedTuple):
+class LinkedDocument(NamedTuple):
     """A document that a link may lead to, by its id and path."""
 
     id: int
@@ -63,7 +63,7 @@ class Incoming(NamedTuple):
     total: int
 
 
-def put(connection: Connection, collection_id: int, document_id: int, path: str, new: Prepared) -> None:
+def put(connection: Connection, collection_id: int, document_id: int, path: str, new: PreparedDocument) -> None:
     """Store the links and the names of a document, which has none yet."""
     connection.executemany(
         "INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?, ?)",
@@ -96,7 +96,7 @@ def count_outgoing(connection: Connection, document_id: int) -> int:
     return int(connection.execute("SELECT count(*) FROM links WHERE document_id = ?", (document_id,)).get)
 
 
-def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
+def meant(connection: Connection, stored: StoredLink) -> list[LinkedDocument]:
     """Return the documents that a link leads to: none, one, or several that it cannot tell apart."""
     link = stored.link
     if link.key is None:
@@ -106,7 +106,7 @@ def meant(connection: Connection, stored: StoredLink) -> list[Meant]:
         " WHERE n.collection_id = ? AND n.name = ? AND n.rank <= ? ORDER BY n.rank, n.depth, d.path"
     )
     rows = list(connection.execute(select, (stored.collection_id, link.key, link.reach)))
-    best = [Meant(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]]
+    best = [LinkedDocument(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]]
     if len(best) > 1 and link.reach == ALIAS:
         best = _below_folder(best, connection, stored.document_id)
     return _as_written(best, link)
@@ -219,14 +219,14 @@ def orphans(connection: Connection, collection: str | None, prefix: str) -> list
     return [int(id_) for id_, is_perhaps in rows if not (is_perhaps and linking(connection, id_) - {id_})]
 
 
-def _below_folder(best: list[Meant], connection: Connection, document_id: int) -> list[Meant]:
+def _below_folder(best: list[LinkedDocument], connection: Connection, document_id: int) -> list[LinkedDocument]:
     """Return the documents below the folder of the linking note, as Obsidian prefers them; all if there are none."""
     path = str(connection.execute("SELECT path FROM documents WHERE id = ?", (document_id,)).get)
     folder = path[: path.rfind("/") + 1]
     return [each for each in best if each.path.startswith(folder)] or best
 
 
-def _as_written(best: list[Meant], link: Link) -> list[Meant]:
+def _as_written(best: list[LinkedDocument], link: Link) -> list[LinkedDocument]:
     """Among documents whose names differ only in case, return those that are written as in the link."""
     if len(best) < 2:
         return best

@@ -12,7 +12,7 @@ _MOST = 20_000
 _MOST_LINKS = 100_000
 
 
-class Candidate(NamedTuple):
+class MentionCandidate(NamedTuple):
     id: int
     path: str
     mirror_hash: str
@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
 class Candidates(NamedTuple):
     """`is_cut`: there are more."""
 
-    documents: list[Candidate]
+    documents: list[MentionCandidate]
     is_cut: bool
 
 
@@ -37,7 +37,7 @@ def candidates(connection: Connection, document_id: int, expression: str) -> Can
         (f"body : ({expression})", document_id, _MOST),
     )
     linking = neighbours.linking(connection, document_id, _MOST_LINKS)
-    found = sorted(map(Candidate._make, rows), key=lambda each: (each.id in linking, each.path))
+    found = sorted(map(MentionCandidate._make, rows), key=lambda each: (each.id in linking, each.path))
     first_copies = {each.mirror_hash: each for each in reversed(found)}
     return Candidates(list(reversed(first_copies.values())), len(found) == _MOST)
 

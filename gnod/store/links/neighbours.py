@@ -33,7 +33,7 @@ class Neighbours(NamedTuple):
     is_cut: bool
 
 
-class Row(NamedTuple):
+class LinkRow(NamedTuple):
     """Equal links, the first of which is number `seq` of its document. `doubtful`: another document has the name."""
 
     source: int
@@ -100,7 +100,7 @@ def in_order(connection: Connection, collection: str | None, prefix: str, limit:
     return [id_ for (id_,) in rows], int(connection.execute(f"SELECT count(*) {source}", values).get)
 
 
-def _outgoing(connection: Connection, document_id: int, most: int) -> list[Row]:
+def _outgoing(connection: Connection, document_id: int, most: int) -> list[LinkRow]:
     rows = connection.execute(
         f"SELECT l.document_id, n.document_id, EXISTS ({EQUAL}) AS doubtful, min(l.seq), count(*)"
         " FROM (SELECT * FROM links WHERE document_id = ? AND key IS NOT NULL LIMIT ?) l"
@@ -108,10 +108,10 @@ def _outgoing(connection: Connection, document_id: int, most: int) -> list[Row]:
         " GROUP BY n.document_id, CASE WHEN doubtful THEN l.key || '/' || l.reach || '/' || l.target END",
         (document_id, most),
     )
-    return [Row(*row) for row in rows]
+    return [LinkRow(*row) for row in rows]
 
 
-def _incoming(connection: Connection, document_id: int, most: int) -> list[Row]:
+def _incoming(connection: Connection, document_id: int, most: int) -> list[LinkRow]:
     names = links.best_names(connection, document_id)
     found = []
     # Separately, because an index contains all that is needed for links whose target needs no comparison.
@@ -123,11 +123,11 @@ def _incoming(connection: Connection, document_id: int, most: int) -> list[Row]:
             f" AND l.reach >= w.value ->> 2 LIMIT ?) l WHERE l.document_id <> ? GROUP BY {group}",
             (document_id, msgspec.json.encode(wanted).decode(), most, document_id),
         )
-        found += [Row(*row) for row in rows] if wanted else []
+        found += [LinkRow(*row) for row in rows] if wanted else []
     return found
 
 
-def _sure(connection: Connection, rows: Sequence[Row]) -> Iterable[Row]:
+def _sure(connection: Connection, rows: Sequence[LinkRow]) -> Iterable[LinkRow]:
     """Yield the links that lead to their target alone."""
     for row in rows:
         if not row.doubtful:

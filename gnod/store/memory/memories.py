@@ -16,7 +16,7 @@ class Namespace(NamedTuple):
     sealed_name: bytes
 
 
-class Row(NamedTuple):
+class MemoryRow(NamedTuple):
     """A memory without its body. `name` is for users; times are milliseconds since 1970. `superseded_by`: a name."""
 
     id: int
@@ -93,28 +93,28 @@ def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now
     return int(connection.execute("SELECT id FROM namespaces WHERE lookup = ?", (lookup,)).get)
 
 
-def rows(connection: Connection) -> list[Row]:
+def rows(connection: Connection) -> list[MemoryRow]:
     """Return all memories, the oldest first."""
-    return [Row(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
+    return [MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
 
 
-def named(connection: Connection, names: Collection[str]) -> list[Row]:
+def named(connection: Connection, names: Collection[str]) -> list[MemoryRow]:
     """Return the memories with those names that exist."""
     wanted = msgspec.json.encode(list(names)).decode()
     return [
-        Row(*row)
+        MemoryRow(*row)
         for row in connection.execute(
             f"SELECT {_COLUMNS} FROM memories WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
         )
     ]
 
 
-def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[Row, bytes] | None:
+def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[MemoryRow, bytes] | None:
     """Return the memory with that fingerprint, and its body."""
     found = connection.execute(
         f"SELECT {_COLUMNS}, body FROM memories WHERE namespace_id = ? AND fingerprint = ?", (namespace_id, fingerprint)
     ).fetchone()
-    return (Row(*found[:-1]), found[-1]) if found else None
+    return (MemoryRow(*found[:-1]), found[-1]) if found else None
 
 
 def bodies(connection: Connection, ids: Collection[int]) -> dict[int, bytes]:
@@ -131,7 +131,7 @@ def topics(connection: Connection) -> Iterator[tuple[bytes, int]]:
     yield from connection.execute("SELECT lookup, memory_id FROM memory_topics")
 
 
-def insert(connection: Connection, row: NewRow) -> Row:
+def insert(connection: Connection, row: NewRow) -> MemoryRow:
     """Store a memory that is not in its namespace yet."""
     connection.execute(
         "INSERT INTO memories (name, namespace_id, kind, created_ms, updated_ms, fingerprint, body)"
@@ -140,10 +140,10 @@ def insert(connection: Connection, row: NewRow) -> Row:
     )
     id_ = connection.last_insert_rowid()
     _put_topics(connection, id_, row.topics)
-    return Row(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
+    return MemoryRow(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
 
 
-def replace(connection: Connection, id_: int, row: NewRow) -> Row:
+def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
     """Overwrite a memory; its vectors stay until `put_vectors`."""
     connection.execute(
         "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ?,"
@@ -152,12 +152,12 @@ def replace(connection: Connection, id_: int, row: NewRow) -> Row:
     )
     connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
     _put_topics(connection, id_, row.topics)
-    return Row(
+    return MemoryRow(
         *(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint), row.superseded_by
     )
 
 
-def supersede(connection: Connection, row: Row, type_: str, updated_ms: int, newer: str) -> Row:
+def supersede(connection: Connection, row: MemoryRow, type_: str, updated_ms: int, newer: str) -> MemoryRow:
     """Link a memory to the one that supersedes it, and set its type."""
     connection.execute(
         "UPDATE memories SET kind = ?, updated_ms = ?,"
@@ -167,13 +167,13 @@ def supersede(connection: Connection, row: Row, type_: str, updated_ms: int, new
     return row._replace(type=type_, updated_ms=updated_ms, superseded_by=newer)
 
 
-def unlink(connection: Connection, row: Row) -> Row:
+def unlink(connection: Connection, row: MemoryRow) -> MemoryRow:
     """Remove the link to the memory that supersedes this one."""
     connection.execute("UPDATE memories SET superseded_by = NULL WHERE id = ?", (row.id,))
     return row._replace(superseded_by=None)
 
 
-def delete(connection: Connection, ids: Collection[int]) -> list[Row]:
+def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
     """Delete memories with their topics and vectors. Returns the others that one of them superseded: they are now
     superseded by its successor, if it had one."""
     older: set[int] = set()
@@ -194,7 +194,7 @@ def delete(connection: Connection, ids: Collection[int]) -> list[Row]:
     changed = connection.execute(
         f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
     )
-    return [Row(*row) for row in changed]
+    return [MemoryRow(*row) for row in changed]
 
 
 def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:

@@ -52,8 +52,8 @@ class Readers:
         # One turn more than there are processes: the next read follows at once, and slow reads do not delay the others.
         self._turns = Turns(most + 1)
         self._here = 0
-        self._processes: set[_Process] = set()
-        self._idle: list[_Process] = []
+        self._processes: set[_ReaderProcess] = set()
+        self._idle: list[_ReaderProcess] = []
         self._freed_one = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
         self._rests_until = 0.0
@@ -97,7 +97,7 @@ class Readers:
         finally:
             self._here -= 1
 
-    async def _idle_process(self) -> _Process | None:
+    async def _idle_process(self) -> _ReaderProcess | None:
         """Return a process without work; None if there is none for a moment."""
         if self._idle:
             return self._idle.pop()
@@ -122,7 +122,7 @@ class Readers:
             chosen.interrupt()
             raise
 
-    def _freed(self, process: _Process) -> None:
+    def _freed(self, process: _ReaderProcess) -> None:
         self._freed_one.set()
         if process not in self._processes:
             return  # the process was ended on purpose
@@ -145,7 +145,7 @@ class Readers:
         self._rests_until = _now() + _REST_S
         try:
             arguments = [str(self._database.path), self._module]
-            process = _Process(await launch(reader.__name__, arguments, environment=_ENVIRONMENT))
+            process = _ReaderProcess(await launch(reader.__name__, arguments, environment=_ENVIRONMENT))
             await process.ready()
             self._processes.add(process)
             if process.is_usable:
@@ -175,7 +175,7 @@ class Readers:
             await process.end()
 
 
-class _Process:
+class _ReaderProcess:
     """One reader process. `is_usable`: it has answered everything so far."""
 
     def __init__(self, child: ChildProcess) -> None:

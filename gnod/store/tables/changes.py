@@ -34,7 +34,7 @@ class Position(NamedTuple):
     floor: int = 0
 
 
-class Change(NamedTuple):
+class IndexChange(NamedTuple):
     """The present state of a path that changed at `clock`: with a `kind` it failed, else with a `docid` it is indexed,
     else it is removed. With both, the version before the failure is indexed."""
 
@@ -47,13 +47,13 @@ class Change(NamedTuple):
     message: str | None
 
 
-class Page(NamedTuple):
+class ChangePage(NamedTuple):
     """Changes in order. `position` is after them; `more` follow there. `is_reset`: the reader missed changes that were
     deleted, so it starts over with this page."""
 
     position: Position
     is_reset: bool
-    changes: list[Change]
+    changes: list[IndexChange]
     more: bool
 
 
@@ -101,7 +101,7 @@ def catch_up(connection: Connection, position: Position) -> Position:
     return Position(0, floor) if has_missed else position
 
 
-def read(connection: Connection, position: Position, collections: Collection[str], limit: int) -> Page:
+def read(connection: Connection, position: Position, collections: Collection[str], limit: int) -> ChangePage:
     """Return what changed after `position` in these collections (all when empty), at most `limit` paths."""
     begin = catch_up(connection, position)
     rows = connection.execute(
@@ -110,10 +110,10 @@ def read(connection: Connection, position: Position, collections: Collection[str
         " ORDER BY h.clock LIMIT ?3",
         (begin.clock, msgspec.json.encode(sorted(collections)).decode(), limit + 1),
     )
-    changes = [Change(*row) for row in rows]
+    changes = [IndexChange(*row) for row in rows]
     more = len(changes) > limit
     clock = changes[limit - 1].clock if more else present(connection).clock
-    return Page(Position(clock, begin.floor), begin != position, changes[:limit], more)
+    return ChangePage(Position(clock, begin.floor), begin != position, changes[:limit], more)
 
 
 def make_readers_start_over(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from gnod.store.connection import Connection, by_id
 from gnod.store.tables.filters import Filters
 
 
-class Copy(NamedTuple):
+class CopyGroup(NamedTuple):
     """A document that has or had copies. `order`: if copies are equally good, the lowest one is shown, which has the
     shortest path. `mirror_hash`: equal bytes may have different texts, such as those of a `.txt` and a `.md`."""
 
@@ -21,7 +21,7 @@ class Copy(NamedTuple):
     mirror_hash: str
 
 
-class Address(NamedTuple):
+class CopyPath(NamedTuple):
     """Where a copy is. `root`: the collection's folder."""
 
     id: int
@@ -40,7 +40,7 @@ def exist(connection: Connection) -> bool:
 
 
 @by_id
-def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
+def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
     """Return those of the documents that may have copies."""
     if not exist(connection):
         return {}
@@ -50,11 +50,11 @@ def among(connection: Connection, ids: Collection[int]) -> dict[int, Copy]:
         " CROSS JOIN collections c ON c.id = d.collection_id",
         (msgspec.json.encode(list(ids)).decode(),),
     )
-    return {id_: Copy(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
+    return {id_: CopyGroup(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
 
 
 @by_id
-def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[Address]]:
+def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
     """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
     first."""
     if not exist(connection):
@@ -68,7 +68,7 @@ def others(connection: Connection, ids: Collection[int], filters: Filters) -> di
         f" CROSS JOIN collections c ON c.id = d.collection_id WHERE {where} ORDER BY length(d.path), d.path, c.name",
         (msgspec.json.encode(list(ids)).decode(), *values),
     )
-    found: defaultdict[int, list[Address]] = defaultdict(list)
+    found: defaultdict[int, list[CopyPath]] = defaultdict(list)
     for id_, *address in rows:
-        found[id_].append(Address(*address))
+        found[id_].append(CopyPath(*address))
     return found

@@ -13,7 +13,7 @@ SELECT = (
 )
 
 
-class Counted(NamedTuple):
+class CollectionCounts(NamedTuple):
     """The numbers of a collection in the index. `documents` include those inside other files (archives, mailboxes);
     `files` do not. `chunks`: equal ones of several documents count each time."""
 
@@ -22,7 +22,7 @@ class Counted(NamedTuple):
     chunks: int = 0
 
 
-def of_collections(connection: Connection) -> dict[str, Counted]:
+def of_collections(connection: Connection) -> dict[str, CollectionCounts]:
     """Return the counts of each collection, by its name: from one index, so 200,000 documents take some 20 ms."""
     rows = connection.execute(SELECT)
-    return {str(name): Counted(*numbers) for name, *numbers in rows}
+    return {str(name): CollectionCounts(*numbers) for name, *numbers in rows}

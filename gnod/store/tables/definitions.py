@@ -9,17 +9,17 @@ import msgspec
 
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
-from gnod.store.tables.records import Definition
+from gnod.store.tables.records import StoredDefinition
 
 
-class Place(NamedTuple):
+class DefinitionSite(NamedTuple):
     """A definition and its document."""
 
     document_id: int
-    definition: Definition
+    definition: StoredDefinition
 
 
-def put(connection: Connection, document_id: int, definitions: Iterable[Definition]) -> None:
+def put(connection: Connection, document_id: int, definitions: Iterable[StoredDefinition]) -> None:
     """Store the definitions of a document, which has none yet."""
     connection.executemany(
         "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -34,19 +34,19 @@ def remove(connection: Connection, document_id: int) -> None:
     connection.execute("DELETE FROM definitions WHERE document_id = ?", (document_id,))
 
 
-def around(connection: Connection, document_id: int, line: int) -> Definition | None:
+def around(connection: Connection, document_id: int, line: int) -> StoredDefinition | None:
     """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
     where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
     return next((place.definition for place in _select(connection, where, (document_id, line))), None)
 
 
-def of_document(connection: Connection, document_id: int, limit: int) -> list[Definition]:
+def of_document(connection: Connection, document_id: int, limit: int) -> list[StoredDefinition]:
     """Return the definitions of a document in their order; empty if there are more than `limit`."""
     found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
     return found if len(found) <= limit else []
 
 
-def named(connection: Connection, name: str, part: str, limit: int) -> list[Place]:
+def named(connection: Connection, name: str, part: str, limit: int) -> list[DefinitionSite]:
     """Return definitions with this name, and then some whose name contains `part`; both in lower case."""
     exact = list(_select(connection, "folded = ? LIMIT ?", (name, limit)))
     # The index on names is much smaller than the table.
@@ -63,9 +63,9 @@ def passing(connection: Connection, ids: Collection[int], filters: Filters) -> s
     return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
-def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Place]:
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DefinitionSite]:
     rows = connection.execute(
         f"SELECT document_id, start, end, first_line, line, end_line, kind, name, path FROM definitions WHERE {where}",
         values,
     )
-    return (Place(document_id, Definition(*fields)) for document_id, *fields in rows)
+    return (DefinitionSite(document_id, StoredDefinition(*fields)) for document_id, *fields in rows)

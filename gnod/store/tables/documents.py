@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gnod import locations
-from gnod.locations import Location, Locations
+from gnod.locations import Locations, SourceLocation
 from gnod.store import keys
 from gnod.store.connection import Connection, by_id, from_any
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
@@ -35,7 +35,7 @@ class KnownFile(msgspec.Struct, frozen=True, gc=False):
         return self.source_hash if self.stat.mtime_ns >= 0 else None
 
 
-class Document(NamedTuple):
+class DocumentRow(NamedTuple):
     """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970. `container`: the
     path of the file on disk that the document is in; None for a file itself."""
 
@@ -80,7 +80,7 @@ class Document(NamedTuple):
     def locations(self) -> Locations | None:
         return locations.decoded(self.locations_json)
 
-    def location_of(self, line: int) -> Location | None:
+    def location_of(self, line: int) -> SourceLocation | None:
         """Return where a line of the canonical text is in the source; None for sources with lines."""
         return self.locations.at(line) if self.locations_json and self.locations else None
 
@@ -119,7 +119,7 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
     return found
 
 
-def unread_members(connection: Connection, container: Document) -> list[Document]:
+def unread_members(connection: Connection, container: DocumentRow) -> list[DocumentRow]:
     """Return the documents of the files inside another one if a part of them is not indexed."""
     where = "WHERE c.name = ? AND d.container = ? AND d.active AND d.unread IS NOT NULL ORDER BY d.path"
     return list(_select(connection, where, (container.collection, container.path)))
@@ -161,13 +161,13 @@ def known_files(connection: Connection, collection_id: int, paths: Collection[st
     }
 
 
-def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> Document | None:
+def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> DocumentRow | None:
     """Return the document of that path; with `active=False` also one that was removed."""
     found = _select(connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active)))
     return next(found, None)
 
 
-def by_docid(connection: Connection, prefix: str) -> list[Document]:
+def by_docid(connection: Connection, prefix: str) -> list[DocumentRow]:
     """Return the active documents whose source hash starts with `prefix` (lower-case hex), in URI order."""
     docid = f"#{prefix[:DOCID_DIGITS]}"
     return list(
@@ -181,7 +181,7 @@ def by_docid(connection: Connection, prefix: str) -> list[Document]:
 
 
 @by_id
-def by_ids(connection: Connection, ids: Collection[int]) -> dict[int, Document]:
+def by_ids(connection: Connection, ids: Collection[int]) -> dict[int, DocumentRow]:
     """Return documents by id, in any order."""
     found = _select(connection, f"WHERE d.id IN ({','.join('?' * len(ids))})", tuple(ids))
     return {document.id: document for document in found}
@@ -200,7 +200,7 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
     return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
 
 
-def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[Document]:
+def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[DocumentRow]:
     """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
     where, values = _scope(collection, prefix)
     return list(_select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset)))
@@ -277,9 +277,9 @@ def rows_under(
         yield from connection.execute(select, (collection_id, path))
 
 
-def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[Document]:
+def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
     rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
-    return (Document(*row) for row in rows)
+    return (DocumentRow(*row) for row in rows)
 
 
 def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:

@@ -55,7 +55,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Sent(NamedTuple):
+class SentBytes(NamedTuple):
     """A line of the journal. `collection`: TOGETHER for the total. Times are seconds since 1970."""
 
     address: str
@@ -83,11 +83,11 @@ class EgressJournal:
         now = time.time()
         self._run(partial(self._add, [(address, role, each, requests, size, now) for each in (TOGETHER, *collections)]))
 
-    def lines(self) -> list[Sent]:
+    def lines(self) -> list[SentBytes]:
         """Return what was sent, by address, role and collection. Raises StorageFailed."""
         if not self._path.exists():
             return []
-        return self._run(lambda connection: [Sent(*row) for row in connection.execute(_ALL)])
+        return self._run(lambda connection: [SentBytes(*row) for row in connection.execute(_ALL)])
 
     def close(self) -> None:
         with self._lock:

@@ -65,7 +65,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     body: str
 
 
-class Definition(msgspec.Struct, frozen=True, array_like=True):
+class StoredDefinition(msgspec.Struct, frozen=True, array_like=True):
     """A function, class, method, … of source code: `markdown[start:end]`, which begins in `line`; from `first_line` on
     with the comments above it. `path`: the names of what it is in, joined by ` > `."""
 
@@ -123,7 +123,7 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
     message: str
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
+class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
     text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
     `markdown`, for formats whose lines are not those of the file. `aliases` and `labels`: names of the
@@ -144,7 +144,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     mirror_hash: str
     chunks: list[Chunk]
     terms: Terms
-    definitions: list[Definition] = []
+    definitions: list[StoredDefinition] = []
     links: list[Link] = []
     aliases: list[str] = []
     labels: list[str] = []

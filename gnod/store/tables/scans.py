@@ -17,7 +17,7 @@ _PART = 20
 _USABLE = f"s.source_hash = d.source_hash AND s.reader = d.reader AND s.state = {_DONE} AND s.text <> ''"
 
 
-class Page(NamedTuple):
+class ScannedPage(NamedTuple):
     """A page to recognise, and one file that has it."""
 
     source_hash: str
@@ -28,14 +28,14 @@ class Page(NamedTuple):
     path: str
 
 
-class Source(NamedTuple):
+class ScannedFile(NamedTuple):
     """An indexed file, relative to its collection's folder."""
 
     collection: str
     path: str
 
 
-class Progress(NamedTuple):
+class ScanProgress(NamedTuple):
     """The pages of one document, by state; `problems` of those that failed, by number. `note`: what is left out."""
 
     pending: int
@@ -60,7 +60,7 @@ def failed(connection: Connection) -> int:
     return int(connection.execute(f"SELECT count(*) FROM scanned_pages WHERE state = {_FAILED}").get)
 
 
-def next_page(connection: Connection, except_of: Collection[str] = ()) -> Page | None:
+def next_page(connection: Connection, except_of: Collection[str] = ()) -> ScannedPage | None:
     """Return a pending page. The pages of one file come one after the other. `except_of`: hashes of files to leave
     out."""
     row = connection.execute(
@@ -71,10 +71,10 @@ def next_page(connection: Connection, except_of: Collection[str] = ()) -> Page |
         " ORDER BY s.source_hash, s.reader, s.page LIMIT 1",
         (msgspec.json.encode(sorted(except_of)).decode(),),
     ).fetchone()
-    return Page(*row) if row else None
+    return ScannedPage(*row) if row else None
 
 
-def store(connection: Connection, page: Page, found: RecognisedPage) -> None:
+def store(connection: Connection, page: ScannedPage, found: RecognisedPage) -> None:
     state = _DONE if found.problem is None else _FAILED
     connection.execute(
         "UPDATE scanned_pages SET state = ?, text = ?, confidence = ?, boxes = ?, problem = ?"
@@ -83,7 +83,7 @@ def store(connection: Connection, page: Page, found: RecognisedPage) -> None:
     )
 
 
-def fail(connection: Connection, page: Page, problem: str) -> None:
+def fail(connection: Connection, page: ScannedPage, problem: str) -> None:
     store(connection, page, RecognisedPage(text="", confidence=0.0, boxes=b"", problem=problem))
 
 
@@ -106,7 +106,7 @@ def recognised(connection: Connection, document_id: int, number: int) -> Recogni
     return RecognisedPage(text=row[0], confidence=row[1], boxes=row[2] or b"") if row else None
 
 
-def outdated(connection: Connection) -> list[Source]:
+def outdated(connection: Connection) -> list[ScannedFile]:
     """Return the files whose text lacks recognised pages, and that are complete or have many more."""
     rows = connection.execute(
         "SELECT c.name, d.path FROM documents d INDEXED BY documents_with_scans"
@@ -116,10 +116,10 @@ def outdated(connection: Connection) -> list[Source]:
         f"   AND s.reader = d.reader AND s.state = {_PENDING})"
         f"  OR (SELECT count(*) FROM scanned_pages s WHERE {_USABLE}) - d.pages_used >= max({_PART}, d.pages_used))"
     )
-    return [Source(*row) for row in rows]
+    return [ScannedFile(*row) for row in rows]
 
 
-def progress(connection: Connection, collection: str, path: str) -> Progress | None:
+def progress(connection: Connection, collection: str, path: str) -> ScanProgress | None:
     """Return the pages of a document; None where all have text of their own."""
     row = connection.execute(
         "SELECT d.source_hash, d.reader, d.scan_note FROM documents d JOIN collections c ON c.id = d.collection_id"
@@ -135,7 +135,7 @@ def progress(connection: Connection, collection: str, path: str) -> Progress | N
     ).fetchall()
     states = [state for _, state, _ in rows]
     problems = {int(str(page)): str(problem) for page, state, problem in rows if state == _FAILED}
-    return Progress(states.count(_PENDING), states.count(_DONE), problems, about)
+    return ScanProgress(states.count(_PENDING), states.count(_DONE), problems, about)
 
 
 def purge(connection: Connection) -> None:

@@ -25,7 +25,7 @@ Vectors = NDArray[np.float32]
 Places = tuple[Ids, Ids, NDArray[np.int32]]
 
 
-class Model(NamedTuple):
+class VectorModel(NamedTuple):
     """`dimensions` is None until its first vector is stored."""
 
     id: int
@@ -41,13 +41,15 @@ class Changes(NamedTuple):
     ids: list[int] | None
 
 
-def models(connection: Connection) -> list[Model]:
-    return [Model(*row) for row in connection.execute("SELECT id, uri, dimensions FROM embedding_models ORDER BY id")]
+def models(connection: Connection) -> list[VectorModel]:
+    return [
+        VectorModel(*row) for row in connection.execute("SELECT id, uri, dimensions FROM embedding_models ORDER BY id")
+    ]
 
 
-def model(connection: Connection, uri: str) -> Model | None:
+def model(connection: Connection, uri: str) -> VectorModel | None:
     row = connection.execute("SELECT id, uri, dimensions FROM embedding_models WHERE uri = ?", (uri,)).fetchone()
-    return Model(*row) if row else None
+    return VectorModel(*row) if row else None
 
 
 def count(connection: Connection, model_id: int) -> int:

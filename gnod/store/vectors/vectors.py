@@ -32,7 +32,7 @@ class PendingChunk(NamedTuple):
     text: str
 
 
-class Piece(NamedTuple):
+class StoredPiece(NamedTuple):
     """A vector and its part of the chunk: `text[start:end]`, `line` to `last_line` from the chunk's first. None: its
     end."""
 
@@ -133,7 +133,7 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
     )
 
 
-def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[Piece]]) -> int:
+def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[StoredPiece]]) -> int:
     """Store all pieces of each chunk that still exists, by embed hash or its key. Returns how many chunks are new.
 
     Raises ModelRejected for vectors of another length than before, InferenceFailed for invalid vectors.
@@ -196,7 +196,9 @@ def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[C
     for uri in filter(None, set(wanted.values())):
         if known := model(connection, uri):
             left[uri] = (_pending_shares(connection, known.id), _failed_shares(connection, known.id))
-    return [_covered(name, uri, counted.get(name, counts.Counted()).chunks, left) for name, uri in wanted.items()]
+    return [
+        _covered(name, uri, counted.get(name, counts.CollectionCounts()).chunks, left) for name, uri in wanted.items()
+    ]
 
 
 def serving(connection: Connection) -> dict[str, str]:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from gnod.search.correction.correcting import MAX_CORRECTIONS, Corrected, Correction
+from gnod.search.correction.correcting import MAX_CORRECTIONS, Corrected, WordCorrection
 from gnod.search.correction.corrector import Corrector
 from gnod.search.correction.edits import one_edit
 from gnod.search.correction.query_words import query_words
@@ -104,7 +104,7 @@ def test_what_is_meant_as_written_stays(correct: Callable[..., Corrected], query
 
 def test_the_correction_says_what_was_written(correct: Callable[..., Corrected]) -> None:
     found = correct("Renew certifcate and pasword")
-    assert found.corrections == (Correction("certifcate", "certificate"), Correction("pasword", "password"))
+    assert found.corrections == (WordCorrection("certifcate", "certificate"), WordCorrection("pasword", "password"))
 
 
 def test_the_other_words_of_the_query_decide(small_index: SmallIndex) -> None:

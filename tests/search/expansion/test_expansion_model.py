@@ -122,7 +122,7 @@ async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, 
             await going
     finally:
         await inference.close()
-    times = [chunk.took_s for chunk in chunks if isinstance(chunk, m.Generated)]  # by the worker's clock
+    times = [chunk.took_s for chunk in chunks if isinstance(chunk, m.TextGenerated)]  # by the worker's clock
     assert max(after - before for before, after in pairwise(times)) > took_s / 2
 
 

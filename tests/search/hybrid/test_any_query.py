@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gnod.analysis.stemming import SNOWBALL
-from gnod.analysis.terms import Analyzer, Unit
+from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.answers.words import content_words
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression, lexical
@@ -43,7 +43,7 @@ def babel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
     index.close()
 
 
-def shape(units: list[Unit]) -> list[tuple[str, int, bool, bool]]:
+def shape(units: list[QueryUnit]) -> list[tuple[str, int, bool, bool]]:
     return [(unit.surface, len(unit.parts), unit.whole is None, unit.unspaced) for unit in units]
 
 

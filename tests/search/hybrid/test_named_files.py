@@ -6,7 +6,7 @@ import pytest
 
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
-from gnod.search.ranking.fusion import NAME_BONUS, Evidence, fuse
+from gnod.search.ranking.fusion import NAME_BONUS, RetrieverResults, fuse
 from gnod.store.tables.filters import Filters
 from tests.search.hybrid.test_scores import URI, by_both
 from tests.small_index import SmallIndex
@@ -72,7 +72,7 @@ def test_a_name_of_most_documents_says_almost_nothing(notes: SmallIndex) -> None
 
 
 def test_the_bonus_is_a_share_of_the_best_score() -> None:
-    lists = [Evidence("lexical", 1.0, {1: 3.0, 2: 2.0, 3: 1.0}, 3)]
+    lists = [RetrieverResults("lexical", 1.0, {1: 3.0, 2: 2.0, 3: 1.0}, 3)]
     plain, named = fuse("convex", lists, str), fuse("convex", lists, str, named={2: 1.0, 9: 1.0})
     assert [each.document_id for each in plain.ranked] == [1, 2, 3]
     assert [round(each.score, 6) for each in named.ranked] == [1.0, 1.0, 0.0]

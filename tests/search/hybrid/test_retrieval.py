@@ -11,11 +11,11 @@ import pytest
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import LanguageReading, Readability
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import Knowledge, Retrieved
+from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
-from gnod.search.ranking.fusion import Evidence, Trust
+from gnod.search.ranking.fusion import RetrieverResults, Trust
 from gnod.search.ranking.trust import Reader
 from gnod.store.connection import Connection
 from gnod.store.tables import priors
@@ -62,7 +62,7 @@ def retrieved(
         return retrieval.retrieve(
             *(connection, Nearest(), words, meanings, given if with_vectors else None, wanted),
             pool=pool,
-            knowledge=Knowledge(reader=reader),
+            knowledge=RetrievalFacts(reader=reader),
         )
 
     return index.database.submit_read(work).result()
@@ -73,7 +73,7 @@ def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
     return [known[id_] for id_ in scores]
 
 
-def of(found: Retrieved, kind: str) -> Evidence:
+def of(found: Retrieved, kind: str) -> RetrieverResults:
     return next(each for each in found.evidence if each.retriever == kind)
 
 

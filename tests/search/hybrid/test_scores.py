@@ -11,14 +11,14 @@ import pytest
 
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
-from gnod.search.hybrid.stages import SearchDependencies, SearchOptions
+from gnod.search.hybrid.stages import HybridSettings, SearchDependencies
 from gnod.search.keyword import lexical
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.tables.filters import Filters
-from gnod.types import Unavailable
+from gnod.types import UnavailableModel
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:pseudo-random"
@@ -58,7 +58,7 @@ def by_both(
         rows = [vector_of(URI, text) for text in (*queries, *passages)]
         return QueryVectors({URI: np.stack([row / np.linalg.norm(row) for row in rows])}, {"notes": URI})
 
-    nothing = Unavailable("no model")
+    nothing = UnavailableModel("no model")
     dependencies = SearchDependencies(
         read=index.database.read,
         nearest=Nearest(),
@@ -68,7 +68,7 @@ def by_both(
         throughput=ThroughputEstimate(),
         backoff=Backoff(),
     )
-    options = SearchOptions(limit=limit, min_score=min_score, method=method)
+    options = HybridSettings(limit=limit, min_score=min_score, method=method)
     return asyncio.run(stages.search(dependencies, parse_query(query), Filters(), options)).shown()
 
 

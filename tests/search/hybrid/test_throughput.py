@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.search.hybrid.budget import Backoff, Plan, ThroughputEstimate
+from gnod.search.hybrid.budget import Backoff, RerankPlan, ThroughputEstimate
 
 FIRST = 4000.0
 
@@ -22,7 +22,7 @@ few = settings(max_examples=60)
 
 class TestPace:
     def test_all_of_it_where_there_is_time(self) -> None:
-        assert measured().plan(20, "q" * 40, 1000.0) == Plan(20, 5360)
+        assert measured().plan(20, "q" * 40, 1000.0) == RerankPlan(20, 5360)
 
     def test_shorter_passages_first_then_fewer_documents(self) -> None:
         pace = measured()
@@ -47,7 +47,7 @@ class TestPace:
         assert measured().plan(20, "query", limit_s) is None
 
     def test_two_documents_have_an_order_too(self) -> None:
-        assert measured().plan(2, "query", 100.0) == Plan(2, 5395)
+        assert measured().plan(2, "query", 100.0) == RerankPlan(2, 5395)
         assert measured().plan(2, "query", 0.1) is None
 
     def test_a_query_as_long_as_the_window_leaves_no_room(self) -> None:

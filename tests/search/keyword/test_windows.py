@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.search.keyword import lexical, windows
-from gnod.search.keyword.windows import Places, Window, best_windows, blended
+from gnod.search.keyword.windows import TermPlaces, Window, best_windows, blended
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
@@ -29,7 +29,7 @@ def packed(of_term: dict[int, list[int]]) -> list[tuple[int, bytes]]:
 
 @given(terms)
 def test_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
-    found = best_windows([Places(weight, packed(of_term)) for weight, of_term in of_terms])
+    found = best_windows([TermPlaces(weight, packed(of_term)) for weight, of_term in of_terms])
     assert found.keys() == {document for _, of_term in of_terms for document in of_term}
     for document, window in found.items():
         scores = []
@@ -47,7 +47,7 @@ def test_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
 
 
 def test_the_first_of_equal_windows() -> None:
-    assert best_windows([Places(1.0, packed({1: [100, 400, 800]}))])[1].start == 2 * HALF
+    assert best_windows([TermPlaces(1.0, packed({1: [100, 400, 800]}))])[1].start == 2 * HALF
 
 
 def test_blending_keeps_the_scale_of_long_documents() -> None:

@@ -22,7 +22,7 @@ from gnod.store.documents import collections, maintenance
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
@@ -238,7 +238,7 @@ def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
 
     def work(connection: Connection) -> None:
         chunks = vectors.pending(connection, URI, ["notes"], 1000)
-        vectors.put(connection, URI, {c.embed_hash: [Piece(QUERY)] for c in chunks})
+        vectors.put(connection, URI, {c.embed_hash: [StoredPiece(QUERY)] for c in chunks})
 
     small_index.database.submit_write(work).result()
     for options in KINDS.values():

@@ -21,7 +21,7 @@ from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
 
 URI = "file:/models/one.gguf"
@@ -53,7 +53,7 @@ def embed(index: SmallIndex, seed: int) -> None:
     def work(connection: Connection) -> None:
         chunks = vectors.pending(connection, URI, tuple(SHARES), 100_000)
         rows = clustered(len(chunks), seed)
-        vectors.put(connection, URI, {c.embed_hash: [Piece(row)] for c, row in zip(chunks, rows, strict=True)})
+        vectors.put(connection, URI, {c.embed_hash: [StoredPiece(row)] for c, row in zip(chunks, rows, strict=True)})
 
     index.database.submit_write(work).result()
 

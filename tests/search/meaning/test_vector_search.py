@@ -18,7 +18,7 @@ from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
-from gnod.store.vectors.vectors import Piece
+from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
 
 Vector = NDArray[np.float32]
@@ -62,7 +62,7 @@ class Meaning:
                     (path, collection),
                 )
             ]
-            pieces = {embed_hash: [Piece(vector)] for embed_hash, vector in zip(hashes, each, strict=True)}
+            pieces = {embed_hash: [StoredPiece(vector)] for embed_hash, vector in zip(hashes, each, strict=True)}
             return vectors.put(connection, uri or self.served[collection], pieces)
 
         self.index.database.submit_write(work).result()

@@ -6,9 +6,9 @@ import pytest
 
 from gnod.analysis.terms import Analyzer
 from gnod.search.hits import marked
-from gnod.search.keyword.marks import Finder
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
-from gnod.search.passages.anchors import Wanted
+from gnod.search.passages.anchors import AnchorTerms
 from gnod.search.passages.best_passage import best_passage, best_passage_of
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
@@ -19,18 +19,18 @@ FILLER = "\n\n".join(f"The valve of pump {i} is checked. Nothing else happens he
 ANSWER = "The emergency valve opens at nine bar."
 
 
-def wanted(index: SmallIndex, query: str) -> Wanted:
-    def work(connection: Connection) -> Wanted:
+def wanted(index: SmallIndex, query: str) -> AnchorTerms:
+    def work(connection: Connection) -> AnchorTerms:
         return wanted_in(connection, query)
 
     return index.database.submit_read(work).result()
 
 
-def wanted_in(connection: Connection, query: str, text: str | None = None) -> Wanted:
+def wanted_in(connection: Connection, query: str, text: str | None = None) -> AnchorTerms:
     """What the first document is searched for. `text`: its own, if it is short."""
     words = marked(connection, parse_clauses(query))
     known = documents.by_ids(connection, [1])
-    texts = {} if text is None else {1: Finder(text, anchors.analyzers_of(known, words.analyzers)[1])}
+    texts = {} if text is None else {1: TermFinder(text, anchors.analyzers_of(known, words.analyzers)[1])}
     return anchors.wanted(connection, words.expression, known, texts)[1]
 
 

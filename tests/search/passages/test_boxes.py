@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import lexical
-from gnod.search.passages.boxes import Box, edges_of_lines, find_boxes
+from gnod.search.passages.boxes import WordBox, edges_of_lines, find_boxes
 from gnod.search.query.parsing import parse_text
 
 ANALYZERS = [Analyzer("en"), Analyzer("de")]
@@ -23,7 +23,7 @@ def edges(text: str) -> list[float]:
     return boxes[:-4]
 
 
-def found(text: str, query: str) -> list[Box]:
+def found(text: str, query: str) -> list[WordBox]:
     return find_boxes(text, edges(text), lexical.query_terms(parse_text(query), ANALYZERS), ANALYZERS)
 
 
@@ -31,8 +31,8 @@ def test_characters_share_the_box_of_their_line() -> None:
     text = "one two\n\nthree"
     given = edges_of_lines(text, [(10, 0, 80, 20), (0, 40, 50, 60)])
     assert find_boxes(text, given, lexical.query_terms(parse_text("two three"), ANALYZERS), ANALYZERS) == [
-        Box("two", 50, 0, 80, 20),
-        Box("three", 0, 40, 50, 60),
+        WordBox("two", 50, 0, 80, 20),
+        WordBox("three", 0, 40, 50, 60),
     ]
     assert len(edges_of_lines(text, [])) == 4 * len(text)  # a line without a box: nothing is marked
     assert list(edges_of_lines("", [])) == []
@@ -40,15 +40,15 @@ def test_characters_share_the_box_of_their_line() -> None:
 
 def test_words_are_found_as_in_documents() -> None:
     text = "The studies of\nGitHub show: retry_with_backoff."
-    assert found(text, "study") == [Box("studies", 40, 0, 110, 20)]
-    assert found(text, "github") == [Box("GitHub", 0, 20, 60, 40)]
+    assert found(text, "study") == [WordBox("studies", 40, 0, 110, 20)]
+    assert found(text, "github") == [WordBox("GitHub", 0, 20, 60, 40)]
     assert [box.text for box in found(text, "backoff STUDY absent")] == ["studies", "backoff"]
     assert found(text, "") == found("", "x") == []
 
 
 def test_a_word_on_two_lines_has_two_boxes() -> None:
     text = "an exam-\nple and a real-\ntime one"
-    assert found(text, "examples") == [Box("exam-", 30, 0, 80, 20), Box("ple", 0, 20, 30, 40)]
+    assert found(text, "examples") == [WordBox("exam-", 30, 0, 80, 20), WordBox("ple", 0, 20, 30, 40)]
     assert [box.text for box in found(text, "real-time")] == ["real-", "time"]
     assert [box.text for box in found("x\n" * 300 + text, "real time")] == ["real", "time"]
 

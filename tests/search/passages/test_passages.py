@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression
-from gnod.search.passages.best_passage import Passage, best_passage, best_passage_of
+from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_of
 from gnod.search.query.parsing import parse_clauses
 
 ANALYZERS = [Analyzer("de"), Analyzer("en")]
 
 
-def passage(text: str, query: str) -> Passage:
+def passage(text: str, query: str) -> ShownPassage:
     return best_passage(text, expression.build(parse_clauses(query), ANALYZERS).query_terms(), ANALYZERS)
 
 
@@ -98,7 +98,7 @@ def test_of_a_text_in_parts_without_the_words_its_opening_is_shown() -> None:
     assert best_passage_of(["# Heading\n\nFirst text.\n", "More text.\n"], sought, ANALYZERS).snippet.startswith(
         "First"
     )
-    assert best_passage_of([], sought, ANALYZERS) == Passage(1, 1, "", 1, [])
+    assert best_passage_of([], sought, ANALYZERS) == ShownPassage(1, 1, "", 1, [])
 
 
 @given(st.text(max_size=400), st.text(min_size=1, max_size=30))
@@ -112,7 +112,7 @@ def test_one_part_gives_the_same_passage_as_the_text(text: str, query: str) -> N
 
 def test_a_match_in_the_title_only_shows_the_documents_start() -> None:
     found = passage("---\ntitle: Zebra\n---\n# Heading\n\nFirst text.\n", "elephant")
-    assert found == Passage(6, 6, "First text.", 6, [])
+    assert found == ShownPassage(6, 6, "First text.", 6, [])
 
 
 @given(st.text(max_size=400), st.text(min_size=1, max_size=30))

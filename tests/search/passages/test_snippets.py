@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import expression
 from gnod.search.passages import snippets
-from gnod.search.passages.best_passage import Passage, best_passage
+from gnod.search.passages.best_passage import ShownPassage, best_passage
 from gnod.search.passages.snippets import SNIPPET_CHARACTERS, SNIPPET_LINES
 from gnod.search.query.parsing import parse_text
 
@@ -42,7 +42,7 @@ MARKUP = r"\s*(\|[ |:-]+\||```.*|<!--.*-->|[-=]+|\.\. highlight.*)?"
 texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join)
 
 
-def passage(text: str, query: str) -> Passage:
+def passage(text: str, query: str) -> ShownPassage:
     analyzers = [Analyzer("en")]
     return best_passage(text, expression.build(parse_text(query), analyzers).query_terms(), analyzers)
 

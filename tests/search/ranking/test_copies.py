@@ -216,8 +216,8 @@ def test_every_document_with_a_copy_is_known(tmp_path: Path, seed: int) -> None:
 def test_every_text_of_an_evaluation_is_its_own_document() -> None:
     from gnod.ingest.workers.jobs import TextJob
     from gnod.ingest.workers.worker import perform
-    from gnod.store.tables.records import Prepared
+    from gnod.store.tables.records import PreparedDocument
 
     outcomes = [perform(TextJob(text=TEXT, relative_path=path)) for path in ("a", "b")]
-    hashes = {outcome.source_hash for outcome in outcomes if isinstance(outcome, Prepared)}
+    hashes = {outcome.source_hash for outcome in outcomes if isinstance(outcome, PreparedDocument)}
     assert len(hashes) == 2

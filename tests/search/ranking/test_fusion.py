@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT
-from gnod.search.ranking.fusion import METHODS, Evidence, Fused, Fusion, Retriever, fuse
+from gnod.search.ranking.fusion import METHODS, Fused, Fusion, Retriever, RetrieverResults, fuse
 
 KINDS: tuple[Retriever, ...] = ("lexical", "vector")
 
@@ -23,11 +23,11 @@ scores_of = st.dictionaries(st.integers(1, 12), st.floats(0, 50), max_size=12)
 
 
 @st.composite
-def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> Evidence:
+def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> RetrieverResults:
     """Return what a retriever may say: best first, with documents at the end that it was only asked about."""
     scores = draw(scores_of)
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
-    return Evidence(
+    return RetrieverResults(
         draw(st.sampled_from(KINDS if kind is None else (kind,))),
         draw(st.sampled_from((ORIGINAL, VARIANT, HYDE))),
         ordered,
@@ -39,7 +39,7 @@ def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> Evidence:
 lists = st.lists(evidence(), max_size=5)
 
 
-def fused(*given_: Evidence, method: str = "convex") -> Fusion:
+def fused(*given_: RetrieverResults, method: str = "convex") -> Fusion:
     return fuse(method, given_, str)
 
 
@@ -47,18 +47,18 @@ def ids(found: Fusion) -> list[int]:
     return [each.document_id for each in found.ranked]
 
 
-def lexical(scores: Mapping[int, float], peak: float | None = 6.0, weight: float = ORIGINAL) -> Evidence:
-    return Evidence("lexical", weight, scores, len(scores), peak)
+def lexical(scores: Mapping[int, float], peak: float | None = 6.0, weight: float = ORIGINAL) -> RetrieverResults:
+    return RetrieverResults("lexical", weight, scores, len(scores), peak)
 
 
-def vector(scores: Mapping[int, float], peak: float | None = 4.0, weight: float = ORIGINAL) -> Evidence:
-    return Evidence("vector", weight, scores, len(scores), peak)
+def vector(scores: Mapping[int, float], peak: float | None = 4.0, weight: float = ORIGINAL) -> RetrieverResults:
+    return RetrieverResults("vector", weight, scores, len(scores), peak)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(given_=lists)
-def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, given_: list[Evidence]) -> None:
+def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, given_: list[RetrieverResults]) -> None:
     found = fuse(method, given_, lambda id_: id_)
     scores = [each.score for each in found.ranked]
     assert all(0.0 <= score <= 1.0 for score in scores)
@@ -74,7 +74,9 @@ def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(method: str, gi
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(given_=lists, chance=st.randoms(use_true_random=False))
-def test_the_order_of_the_lists_does_not_matter(method: str, given_: list[Evidence], chance: random.Random) -> None:
+def test_the_order_of_the_lists_does_not_matter(
+    method: str, given_: list[RetrieverResults], chance: random.Random
+) -> None:
     shuffled = list(given_)
     chance.shuffle(shuffled)
     first, second = (fuse(method, each, lambda id_: id_) for each in (given_, shuffled))
@@ -84,7 +86,7 @@ def test_the_order_of_the_lists_does_not_matter(method: str, given_: list[Eviden
         assert a.document_id == b.document_id or a.score == pytest.approx(b.score, abs=1e-9)
 
 
-def by_formula(given_: list[Evidence]) -> dict[int, float]:
+def by_formula(given_: list[RetrieverResults]) -> dict[int, float]:
     """Return the RRF score: Σ w/(60+rank), +0.05 for the first and +0.02 for the second and third."""
     parts: dict[int, list[float]] = {}
     for each in given_:
@@ -99,7 +101,7 @@ def by_formula(given_: list[Evidence]) -> dict[int, float]:
 
 @few
 @given(lists)
-def test_rrf_is_its_formula(given_: list[Evidence]) -> None:
+def test_rrf_is_its_formula(given_: list[RetrieverResults]) -> None:
     found = fuse("rrf", given_, lambda id_: id_)
     expected = by_formula(given_)
     assert {each.document_id for each in found.ranked} == expected.keys()
@@ -125,7 +127,7 @@ def test_ties_go_by_docid() -> None:
 
 
 def test_rrf_does_not_rank_what_was_only_asked_about() -> None:
-    found = fused(Evidence("lexical", ORIGINAL, {1: 5.0, 2: 0.0}, 1, 3.0), vector({2: 0.9}), method="rrf")
+    found = fused(RetrieverResults("lexical", ORIGINAL, {1: 5.0, 2: 0.0}, 1, 3.0), vector({2: 0.9}), method="rrf")
     assert ids(found) == [1, 2]
     assert "lexical" not in next(each.components for each in found.ranked if each.document_id == 2)
 
@@ -229,7 +231,9 @@ def test_a_side_that_found_nothing_is_not_there(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @few
 @given(words=evidence("lexical"), meanings=evidence("vector"), best=st.integers(1, 12))
-def test_what_both_have_first_is_first(method: str, words: Evidence, meanings: Evidence, best: int) -> None:
+def test_what_both_have_first_is_first(
+    method: str, words: RetrieverResults, meanings: RetrieverResults, best: int
+) -> None:
     both = [
         each._replace(scores={best: 60.0, **{i: s for i, s in each.scores.items() if i != best}}, found=each.found or 1)
         for each in (words, meanings)

@@ -6,7 +6,7 @@ import pytest
 
 from gnod.models.readability import VERSION, LanguageReading, Readability
 from gnod.search.ranking import trust
-from gnod.search.ranking.fusion import Evidence, Trust, fuse
+from gnod.search.ranking.fusion import RetrieverResults, Trust, fuse
 from gnod.search.ranking.trust import Facts, QueryFacts
 
 
@@ -55,8 +55,8 @@ def test_a_language_of_a_script_that_can_be_read_is_not_excluded() -> None:
     assert of("de", QueryFacts("de", 1.0), ENGLISH_ONLY) == Trust()
 
 
-WORDS = Evidence("lexical", 2.0, {1: 9.0, 2: 6.0, 3: 0.0}, 3, 5.0)
-VECTORS = Evidence("vector", 2.0, {3: 0.9, 2: 0.7, 1: 0.5}, 3, 5.0)
+WORDS = RetrieverResults("lexical", 2.0, {1: 9.0, 2: 6.0, 3: 0.0}, 3, 5.0)
+VECTORS = RetrieverResults("vector", 2.0, {3: 0.9, 2: 0.7, 1: 0.5}, 3, 5.0)
 
 
 def order(found: dict[int, Trust]) -> list[int]:

@@ -33,7 +33,7 @@ _PROGRAM_ATTRIBUTES = {"nbsp": " ", "empty": "", "sp": " ", "plus": "+", "asteri
 _LONGEST_VALUE = 200  # a longer value could make a small file large
 
 
-class _Reader:
+class _AsciidocReader:
     """One pass over the lines."""
 
     def __init__(self, translation: Translation) -> None:
@@ -151,4 +151,6 @@ def _link(label: str, target: str) -> str:
     return f"[{label}]({target})" if label else target
 
 
-ASCIIDOC = markup("an AsciiDoc text", "text/asciidoc", "adoc asciidoc", "asciidoc/1", lambda to: _Reader(to).read())
+ASCIIDOC = markup(
+    "an AsciiDoc text", "text/asciidoc", "adoc asciidoc", "asciidoc/1", lambda to: _AsciidocReader(to).read()
+)

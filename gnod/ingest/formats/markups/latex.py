@@ -50,7 +50,7 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 _QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
 
 
-class _Reader:
+class _LatexReader:
     """One pass over the tokens. `_closing` has for each open brace what is written at its end. Line breaks are always
     written."""
 
@@ -207,7 +207,7 @@ class _Reader:
         self._out.append("\n" * argument.count("\n"))
 
     def _nested(self, argument: str) -> None:
-        reader = _Reader(argument)
+        reader = _LatexReader(argument)
         reader._is_body = True
         self._out.append(reader.read())
 
@@ -249,7 +249,7 @@ class _Reader:
 
 
 def _translate(to: Translation) -> None:
-    reader = _Reader("\n".join(to.source))
+    reader = _LatexReader("\n".join(to.source))
     lines = reader.read().split("\n")
     to.lines[:] = [line.rstrip() for line in lines]
     if reader.author:

@@ -27,7 +27,7 @@ _INLINE = re.compile(
 )
 
 
-class _Reader:
+class _OrgReader:
     """One pass over the lines."""
 
     def __init__(self, translation: Translation) -> None:
@@ -122,4 +122,4 @@ def _without_marks(found: re.Match[str]) -> str:
     return f"`{code}`" if code else ""
 
 
-ORG = markup("an Org text", "text/org", "org", "org/1", lambda to: _Reader(to).read())
+ORG = markup("an Org text", "text/org", "org", "org/1", lambda to: _OrgReader(to).read())

@@ -50,7 +50,7 @@ _INLINE = re.compile(
 )
 
 
-class _Reader:
+class _RstReader:
     """One pass over the lines. `_shifts`: for each directive around the line, its indentation and how far its content
     moves to the left, because Markdown takes deep indentation for code."""
 
@@ -207,4 +207,4 @@ def _role_text(content: str) -> str:
     return content.rpartition(".")[2] if content.startswith("~") else content.removeprefix("!")
 
 
-RST = markup("a reStructuredText", "text/x-rst", "rst rest", "rst/1", lambda to: _Reader(to).read())
+RST = markup("a reStructuredText", "text/x-rst", "rst rest", "rst/1", lambda to: _RstReader(to).read())

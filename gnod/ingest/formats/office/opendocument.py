@@ -88,7 +88,7 @@ class _Table:
         self.row = []
 
 
-class _Reader:
+class _OpenDocumentReader:
     """Collects the text of `content.xml`. `pages` and `sheets` have the parts of a presentation and of a workbook;
     `text` is what lies outside of them. `pictures`: what was recognised in pictures, by the name of the member."""
 
@@ -337,7 +337,7 @@ def _read_flat(content: FileContent) -> Converted:
 
 
 def _text(xml: bytes, kind: Kind | None, content: FileContent) -> Converted:
-    reader = _Reader(content.max_characters, embedded.texts(content))
+    reader = _OpenDocumentReader(content.max_characters, embedded.texts(content))
     try:
         reader.read(xml)
     except expat.ExpatError as error:
@@ -345,7 +345,7 @@ def _text(xml: bytes, kind: Kind | None, content: FileContent) -> Converted:
     return _assembled(reader, kind, content.max_characters)
 
 
-def _assembled(reader: _Reader, kind: Kind | None, max_characters: int) -> Converted:
+def _assembled(reader: _OpenDocumentReader, kind: Kind | None, max_characters: int) -> Converted:
     if kind is None:
         return Converted(markdown=reader.text, converter="odt/1")
     if kind == "sheet":

@@ -18,7 +18,7 @@ _MAX_PIXELS = 12_000_000
 _QUALITY = 88
 
 
-class Drawn(NamedTuple):
+class DrawnPage(NamedTuple):
     mime: str
     width: int
     height: int
@@ -26,7 +26,7 @@ class Drawn(NamedTuple):
     data: bytes
 
 
-def draw_page(data: bytes, number: int, width: int) -> Drawn:
+def draw_page(data: bytes, number: int, width: int) -> DrawnPage:
     """Return a page at most `width` pixels wide; the first is 1. Raises ConversionFailed."""
     if pictures.is_pdf(data):
         image, pages = _pdf_page(data, number, width)
@@ -35,7 +35,7 @@ def draw_page(data: bytes, number: int, width: int) -> Drawn:
         image.thumbnail((width, _MAX_HEIGHT))
     encoded = io.BytesIO()
     image.convert("RGB").save(encoded, "JPEG", quality=_QUALITY)
-    return Drawn("image/jpeg", image.width, image.height, pages, encoded.getvalue())
+    return DrawnPage("image/jpeg", image.width, image.height, pages, encoded.getvalue())
 
 
 def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:

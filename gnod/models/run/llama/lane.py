@@ -67,7 +67,7 @@ class Lane:
             raise ModelRejected(
                 "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
             )
-        self._batch = _Batch(tokens)
+        self._batch = _LlamaBatch(tokens)
         self._threads = threads
         dimensions = llama_cpp.llama_model_n_embd(model)
         # The weights of a layer: four matrices of attention, and two that are four times as large.
@@ -124,7 +124,7 @@ def threads_for(multiplications: int, threads: int) -> int:
     return max(threads - 1, 1) if multiplications < _SHORT_STEP else threads
 
 
-class _Batch:
+class _LlamaBatch:
     """llama.cpp's batch over arrays that NumPy fills at once."""
 
     def __init__(self, tokens: int) -> None:

@@ -16,7 +16,7 @@ from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.packing import STEP_TOKENS
 from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, CrossEncoderPrompts, Prompts, TemplatePrompts
-from gnod.models.run.llama.reading import DecoderReading, EncoderReading, Reading
+from gnod.models.run.llama.reading import DecoderReading, EncoderReading, LlamaReading
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
 
@@ -42,7 +42,7 @@ class RankingEngine:
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
-        self._reading: Reading | None = None
+        self._reading: LlamaReading | None = None
         try:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
             most = MAX_WINDOW_ON_GPU if spec.gpu and library.has_graphics_card() else MAX_WINDOW
@@ -88,7 +88,7 @@ class RankingEngine:
                 return len(query + text) / took_s
             text += " " + text
 
-    def _encoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
+    def _encoder(self, spec: ModelSpec) -> tuple[Prompts, LlamaReading]:
         if not library.has_tensor(spec, *_HEADS):
             raise ModelRejected(
                 "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
@@ -105,7 +105,7 @@ class RankingEngine:
         step = _LARGE_STEP_TOKENS if is_small else STEP_TOKENS
         return prompts, EncoderReading(self._model, window=self.window, step=step, threads=spec.threads)
 
-    def _decoder(self, spec: ModelSpec) -> tuple[Prompts, Reading]:
+    def _decoder(self, spec: ModelSpec) -> tuple[Prompts, LlamaReading]:
         if library.metadata(self._model, "general.architecture") != "qwen3":
             raise ModelRejected(
                 "gnod cannot rerank with this language model: use Qwen3-Reranker, or a cross-encoder such as "

@@ -20,7 +20,7 @@ from gnod.models.run.llama.library import Stop
 from gnod.models.run.llama.packing import STEP_TOKENS, packed
 
 
-class Reading(Protocol):
+class LlamaReading(Protocol):
     """Several threads may use it."""
 
     def scores(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:

@@ -27,7 +27,7 @@ _Shape = tuple[int, ...]
 Floats = NDArray[np.float32]
 
 
-class Tensor(NamedTuple):
+class ConvertedTensor(NamedTuple):
     """A tensor of the GGUF file, made of Hugging Face's. `exact`: llama.cpp needs it in float32."""
 
     name: str
@@ -37,11 +37,11 @@ class Tensor(NamedTuple):
     exact: bool = False
 
 
-def one(name: str, source: str, *shape: int, exact: bool = False) -> Tensor:
-    return Tensor(name, shape, {source: shape}, exact=exact)
+def one(name: str, source: str, *shape: int, exact: bool = False) -> ConvertedTensor:
+    return ConvertedTensor(name, shape, {source: shape}, exact=exact)
 
 
-def affine(name: str, source: str, *shape: int) -> list[Tensor]:
+def affine(name: str, source: str, *shape: int) -> list[ConvertedTensor]:
     """Return a matrix and its bias, or both parts of a norm."""
     return [one(f"{name}.weight", f"{source}.weight", *shape), one(f"{name}.bias", f"{source}.bias", shape[0])]
 
@@ -86,10 +86,10 @@ class Architecture(msgspec.Struct, frozen=True):
             "{arch}.attention.value_length": size,
         }
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ConvertedTensor]:
         raise NotImplementedError
 
-    def head(self) -> list[Tensor]:
+    def head(self) -> list[ConvertedTensor]:
         """Return the classification head of one class. Its tensors have no prefix."""
         raise ModelRejected(f"llama.cpp cannot run the classification head of a {self.llama} model")
 
@@ -97,6 +97,6 @@ class Architecture(msgspec.Struct, frozen=True):
         """Return the fields of a model with a classification head."""
         return {}
 
-    def with_second_text(self, tensors: Iterator[Tensor]) -> tuple[list[Tensor], int]:
+    def with_second_text(self, tensors: Iterator[ConvertedTensor]) -> tuple[list[ConvertedTensor], int]:
         """Return the tensors of a model that reads pairs, and how far the second text's tokens are shifted."""
         return list(tensors), 0

@@ -12,11 +12,11 @@ from gnod.errors import ModelRejected
 from gnod.models.supply.convert.architecture import (
     MAX_LAYERS,
     Architecture,
+    ConvertedTensor,
     Epsilon,
     Floats,
     Natural,
     Positive,
-    Tensor,
     affine,
     one,
 )
@@ -58,11 +58,11 @@ class Bert(Architecture, frozen=True):
             "tokenizer.ggml.token_type_count": self.type_vocab_size,
         }
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ConvertedTensor]:
         wide, inner = self.hidden_size, self.intermediate_size
         words, places, offset = "embeddings.word_embeddings.weight", self.max_position_embeddings, self._offset
         yield one("token_embd.weight", words, self.vocab_size, wide)
-        yield Tensor(
+        yield ConvertedTensor(
             "position_embd.weight",
             (places - offset, wide),
             {"embeddings.position_embeddings.weight": (places, wide)},
@@ -86,7 +86,7 @@ class Bert(Architecture, frozen=True):
             ):
                 yield from affine(f"blk.{layer}.{name}", f"encoder.layer.{layer}.{source}", *shape)
 
-    def head(self) -> list[Tensor]:
+    def head(self) -> list[ConvertedTensor]:
         dense, out = (
             ("bert.pooler.dense", "classifier")
             if self.model_type == "bert"
@@ -95,7 +95,7 @@ class Bert(Architecture, frozen=True):
         wide = self.hidden_size
         return [*affine("cls", dense, wide, wide), *affine("cls.output", out, 1, wide)]
 
-    def with_second_text(self, tensors: Iterator[Tensor]) -> tuple[list[Tensor], int]:
+    def with_second_text(self, tensors: Iterator[ConvertedTensor]) -> tuple[list[ConvertedTensor], int]:
         """llama.cpp gives every token type 0. So the words of the second text are words of their own, whose embedding
         contains the difference between the types."""
         rest = list(tensors)
@@ -107,7 +107,7 @@ class Bert(Architecture, frozen=True):
         def both(values: Floats, kinds: Floats) -> Floats:
             return np.concatenate([values, values + (kinds[1] - kinds[0])])
 
-        rest[0] = Tensor(words.name, (2 * self.vocab_size, self.hidden_size), sources, both)
+        rest[0] = ConvertedTensor(words.name, (2 * self.vocab_size, self.hidden_size), sources, both)
         return rest, self.vocab_size
 
 
@@ -130,7 +130,7 @@ class DistilBert(Architecture, frozen=True):
             "tokenizer.ggml.token_type_count": 1,
         }
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ConvertedTensor]:
         wide, inner = self.hidden_size, self.intermediate_size
         yield one("token_embd.weight", "embeddings.word_embeddings.weight", self.vocab_size, wide)
         yield one("position_embd.weight", "embeddings.position_embeddings.weight", self.positions, wide, exact=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gnod.errors import ModelCorrupt
 from gnod.models.supply.convert import charsmap, gguf_file
 from gnod.models.supply.convert.bert import Bert
-from gnod.models.supply.convert.gguf_file import Value, Weights
+from gnod.models.supply.convert.gguf_file import TensorWeights, Value
 
 _MAGIC = b"E5S1"
 _VERSION = 1
@@ -237,7 +237,7 @@ def _full_name(name: str) -> str:
     return f"{prefix}{_NAMES.get(part, part)}.{'weight' if kind == 'w' else 'bias' if kind == 'b' else kind}"
 
 
-def _weights(data: memoryview, directory: dict[str, _Tensor], model: Bert) -> Iterator[Weights]:
+def _weights(data: memoryview, directory: dict[str, _Tensor], model: Bert) -> Iterator[TensorWeights]:
     for each in model.tensors():
         ((name, shape),) = each.sources.items()
         tensor = directory.get(name)
@@ -252,4 +252,4 @@ def _weights(data: memoryview, directory: dict[str, _Tensor], model: Bert) -> It
             raise ModelCorrupt(f"the model's file is cut off: tensor {name} lies beyond its end")
         values = np.frombuffer(data[tensor.start : tensor.end], np.uint8 if quantised else "<f4")
         read = partial(values.reshape, (shape[0], -1) if quantised else shape)
-        yield Weights(each.name, shape, read, WeightType.Q4_0 if quantised else None, exact=True)
+        yield TensorWeights(each.name, shape, read, WeightType.Q4_0 if quantised else None, exact=True)

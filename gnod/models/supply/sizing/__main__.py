@@ -16,7 +16,7 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError
 from gnod.models import uris
-from gnod.models.supply.sizing.messages import AllAsked, Size, SizesRequest, Started
+from gnod.models.supply.sizing.messages import AllAsked, DownloadSize, SizesRequest, Started
 from gnod.models.uris import Endpoint, LocalFile, WheelFile
 
 _AT_ONCE = 8
@@ -69,13 +69,13 @@ def _fail(error: GnoError) -> None:
     raise error
 
 
-def _ask(uri: str, question: Question) -> Size:
+def _ask(uri: str, question: Question) -> DownloadSize:
     try:
-        return Size(uri=uri, bytes=question())
+        return DownloadSize(uri=uri, bytes=question())
     except GnoError as error:
-        return Size(uri=uri, problem=error.message)
+        return DownloadSize(uri=uri, problem=error.message)
     except Exception as error:
-        return Size(uri=uri, problem=f"a bug in gnod ({type(error).__name__}: {error})")
+        return DownloadSize(uri=uri, problem=f"a bug in gnod ({type(error).__name__}: {error})")
 
 
 if __name__ == "__main__":

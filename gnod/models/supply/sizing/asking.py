@@ -11,7 +11,7 @@ import msgspec
 from gnod.child import frames
 from gnod.child.process import launch
 from gnod.models.supply import network
-from gnod.models.supply.sizing.messages import AllAsked, Size, SizesReply, SizesRequest, Started
+from gnod.models.supply.sizing.messages import AllAsked, DownloadSize, SizesReply, SizesRequest, Started
 
 LIMIT_S = 2.5
 # On a quiet machine, nobody waits for this. A busy one needs seconds for the imports, which are not the hub's fault.
@@ -27,25 +27,25 @@ async def ask_sizes(
     variables: Mapping[str, str],
     limit_s: float = LIMIT_S,
     on_progress: OnProgress = lambda *_: None,
-) -> dict[str, Size]:
+) -> dict[str, DownloadSize]:
     """Return an answer for every model; `variables` are added to the daemon's environment. `limit_s`: from the first
     question. `on_progress` gets the answers so far, and all. Never raises for a model."""
     environment = network.for_child(variables)
     merged = {**os.environ, **environment}
     if network.offline_variable(merged):
-        return {uri: Size(uri=uri, problem=network.offline(uri, merged).message) for uri in uris}
-    found: dict[str, Size] = {}
+        return {uri: DownloadSize(uri=uri, problem=network.offline(uri, merged).message) for uri in uris}
+    found: dict[str, DownloadSize] = {}
     if uris:
         await _ask(list(uris), environment, limit_s, found, on_progress)
     silent = f"no answer within {limit_s:g} s"
-    return {uri: found.get(uri) or Size(uri=uri, problem=silent) for uri in uris}
+    return {uri: found.get(uri) or DownloadSize(uri=uri, problem=silent) for uri in uris}
 
 
 async def _ask(
     uris: list[str],
     environment: Mapping[str, str],
     limit_s: float,
-    found: dict[str, Size],
+    found: dict[str, DownloadSize],
     on_progress: OnProgress,
 ) -> None:
     on_progress(0, len(uris))
@@ -56,7 +56,7 @@ async def _ask(
     try:
         async with asyncio.timeout(_START_LIMIT_S) as limit:
             await child.send(frames.encode(SizesRequest(uris=uris)))
-            while isinstance(reply := await frames.read(child.reader, _replies), Started | Size):
+            while isinstance(reply := await frames.read(child.reader, _replies), Started | DownloadSize):
                 if isinstance(reply, Started):
                     limit.reschedule(asyncio.get_running_loop().time() + limit_s)
                 else:

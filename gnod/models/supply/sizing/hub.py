@@ -16,7 +16,7 @@ from gnod.models.uris import HubFile, HubQuant, HubRepository
 _TIMEOUT_S = 2.0
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _HubEntry(msgspec.Struct, frozen=True):
     path: str
     size: int = 0
 
@@ -43,7 +43,7 @@ def _of_repository(repository: str) -> int:
     needed = (*SMALL_FILES, *tokenizer.FILES)
     return sum(
         entry.size
-        for entry in msgspec.json.decode(response.content, type=list[_Entry])
+        for entry in msgspec.json.decode(response.content, type=list[_HubEntry])
         if entry.path.count("/") <= 1
         and (entry.path.endswith(".safetensors") or entry.path.rpartition("/")[2] in needed)
     )

@@ -13,7 +13,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
     """The child has loaded what it needs, and asks now."""
 
 
-class Size(msgspec.Struct, frozen=True, kw_only=True, tag="size"):
+class DownloadSize(msgspec.Struct, frozen=True, kw_only=True, tag="size"):
     """The size of a download. `bytes`: if the hub or the index says so. `problem`: why the model cannot be downloaded
     now."""
 
@@ -26,4 +26,4 @@ class AllAsked(msgspec.Struct, frozen=True, tag="all_asked"):
     """The end."""
 
 
-SizesReply = Started | Size | AllAsked
+SizesReply = Started | DownloadSize | AllAsked

@@ -11,7 +11,14 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
-from gnod.models.supply.speed.messages import Devices, Finished, Measured, MeasureReply, MeasureRequest, Skipped
+from gnod.models.supply.speed.messages import (
+    Devices,
+    Finished,
+    MeasureReply,
+    MeasureRequest,
+    SpeedMeasured,
+    SpeedSkipped,
+)
 
 # A large model may use the processor better than a small one by at most this factor.
 _MARGIN = 3
@@ -38,11 +45,11 @@ def _measure(request: MeasureRequest, channel: socket.socket) -> Finished:
         for shape in request.shapes:
             # A card may be much faster with large models than with small ones.
             if not (cards or shape.is_small) and rate * _MARGIN < shape.parameters * request.least_tokens_per_s:
-                _send(channel, Skipped(shape=shape))
+                _send(channel, SpeedSkipped(shape=shape))
                 continue
             speed = tokens_per_s(shape, Path(request.folder), threads=request.threads, gpu=request.gpu)
             rate = max(speed * shape.sample.parameters, rate if rate < math.inf else 0)
-            _send(channel, Measured(shape=shape, tokens_per_s=speed))
+            _send(channel, SpeedMeasured(shape=shape, tokens_per_s=speed))
     except Exception as error:
         return Finished(f"{type(error).__name__}: {error}")
     return Finished()

@@ -16,7 +16,15 @@ import msgspec
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
 from gnod.models.run.worker_process import ENVIRONMENT
-from gnod.models.supply.speed.messages import Devices, Finished, Gpu, Measured, MeasureReply, MeasureRequest, Skipped
+from gnod.models.supply.speed.messages import (
+    Devices,
+    Finished,
+    Gpu,
+    MeasureReply,
+    MeasureRequest,
+    SpeedMeasured,
+    SpeedSkipped,
+)
 from gnod.models.supply.speed.shapes import Shape
 
 LIMIT_S = 15.0
@@ -106,9 +114,9 @@ async def _listen(child: ChildProcess, heard: _Heard, on_report: Callable[[], No
         match await frames.read(child.reader, _replies):
             case Devices() as devices:
                 heard.gpus.extend(devices.gpus)
-            case Measured() as measured:
+            case SpeedMeasured() as measured:
                 heard.speeds[measured.shape.sample] = measured.tokens_per_s
-            case Skipped() as skipped:
+            case SpeedSkipped() as skipped:
                 heard.skipped.add(skipped.shape.sample)
             case Finished() as finished:
                 return finished.failure

@@ -30,14 +30,14 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, tag="devices"):
     gpus: list[Gpu]
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
+class SpeedMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
     """`tokens_per_s`: of the layers that are measured, alone."""
 
     shape: Shape
     tokens_per_s: float
 
 
-class Skipped(msgspec.Struct, frozen=True, kw_only=True, tag="skipped"):
+class SpeedSkipped(msgspec.Struct, frozen=True, kw_only=True, tag="skipped"):
     """It would be too slow."""
 
     shape: Shape
@@ -49,4 +49,4 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     failure: str | None = None
 
 
-MeasureReply = Devices | Measured | Skipped | Finished
+MeasureReply = Devices | SpeedMeasured | SpeedSkipped | Finished

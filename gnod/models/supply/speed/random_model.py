@@ -15,9 +15,9 @@ import numpy as np
 from gguf import GGMLQuantizationType as WeightType
 from numpy.typing import NDArray
 
-from gnod.models.supply.convert.architecture import Architecture, Tensor
+from gnod.models.supply.convert.architecture import Architecture, ConvertedTensor
 from gnod.models.supply.convert.bert import Bert
-from gnod.models.supply.convert.gguf_file import Value, Weights, write
+from gnod.models.supply.convert.gguf_file import TensorWeights, Value, write
 from gnod.models.supply.convert.rotary import ModernBert, Qwen3
 from gnod.models.supply.speed.shapes import Shape
 
@@ -67,13 +67,13 @@ def _architecture(shape: Shape) -> Architecture:
             return Qwen3(num_key_value_heads=shape.key_value_heads, head_dim=shape.head_size, **common)
 
 
-def _weights(tensor: Tensor, weights: str) -> Weights:
+def _weights(tensor: ConvertedTensor, weights: str) -> TensorWeights:
     kind = _TYPES[weights]
     block, _ = gguf.GGML_QUANT_SIZES[kind]
     is_matrix = len(tensor.shape) > 1 and not tensor.exact and tensor.shape[-1] % block == 0
     if is_matrix and tensor.name.startswith("blk."):
-        return Weights(tensor.name, tensor.shape, partial(_blocks, tensor.shape, weights), blocks=kind)
-    return Weights(tensor.name, tensor.shape, partial(_numbers, tensor.shape), exact=tensor.exact)
+        return TensorWeights(tensor.name, tensor.shape, partial(_blocks, tensor.shape, weights), blocks=kind)
+    return TensorWeights(tensor.name, tensor.shape, partial(_numbers, tensor.shape), exact=tensor.exact)
 
 
 def _numbers(shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -38,14 +38,14 @@ class Made(msgspec.Struct, frozen=True, tag="made"):
     checksum: int
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class BuildFailed(msgspec.Struct, frozen=True, tag="failed"):
     """`is_damage`: of the files that were read; else the system refused something."""
 
     message: str
     is_damage: bool
 
 
-_REPLIES: msgspec.msgpack.Decoder[Made | Failed] = msgspec.msgpack.Decoder(Made | Failed)
+_REPLIES: msgspec.msgpack.Decoder[Made | BuildFailed] = msgspec.msgpack.Decoder(Made | BuildFailed)
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
@@ -61,7 +61,7 @@ class Builder:
         self._analyse = analyse
         self._least = least
         self._lock = threading.Lock()
-        self._process: _Process | None = None
+        self._process: _BuilderProcess | None = None
         self._closed = False
 
     @property
@@ -101,16 +101,16 @@ class Builder:
         self._closed = True
         self.rest()
 
-    def _started(self, folder: Path) -> _Process:
+    def _started(self, folder: Path) -> _BuilderProcess:
         with self._lock:
             if self._closed:
                 raise _Ended
             if self._process is None:
-                self._process = _Process(folder, self._analyse)
+                self._process = _BuilderProcess(folder, self._analyse)
             return self._process
 
 
-class _Process:
+class _BuilderProcess:
     """The child, for the daemon."""
 
     def __init__(self, folder: Path, analyse: Analyse) -> None:
@@ -131,7 +131,7 @@ class _Process:
             self._channel.close()
             raise
 
-    def ask(self, request: Request) -> Made | Failed:
+    def ask(self, request: Request) -> Made | BuildFailed:
         """Raises _Ended."""
         try:
             self._channel.sendall(frames.encode(request))
@@ -163,13 +163,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _reply(request: Request, analyse: Analyse) -> Made | Failed:
+def _reply(request: Request, analyse: Analyse) -> Made | BuildFailed:
     try:
         return Made(building.perform(request, analyse))
     except (Damaged, ValueError, IndexError) as error:
-        return Failed(f"{type(error).__name__}: {error}", is_damage=True)
+        return BuildFailed(f"{type(error).__name__}: {error}", is_damage=True)
     except (OSError, MemoryError) as error:
-        return Failed(f"{type(error).__name__}: {error}", is_damage=False)
+        return BuildFailed(f"{type(error).__name__}: {error}", is_damage=False)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from gnod.store.keyword_index.postings import files
-from gnod.store.keyword_index.postings.contents import Document, Numbers, build
+from gnod.store.keyword_index.postings.contents import Numbers, SegmentDocument, build
 from gnod.store.keyword_index.postings.files import File
 from gnod.store.keyword_index.postings.merging import Kept, merge
 from gnod.store.keyword_index.postings.segment import encode, opened
@@ -31,7 +31,7 @@ class Text(msgspec.Struct, frozen=True, array_like=True):
     markdown: str
 
 
-class Source(msgspec.Struct, frozen=True, array_like=True):
+class SegmentInput(msgspec.Struct, frozen=True, array_like=True):
     """A document. It has a text or terms."""
 
     id: int
@@ -49,14 +49,14 @@ class Build(msgspec.Struct, frozen=True, tag="build"):
     """Make the segment of some documents, in a new file."""
 
     path: str
-    documents: list[Source]
+    documents: list[SegmentInput]
 
     @property
     def characters(self) -> int:
         return sum(document.characters for document in self.documents)
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True):
+class SegmentPiece(msgspec.Struct, frozen=True, array_like=True):
     """A segment's file, and the numbers of the documents that are left out."""
 
     path: str
@@ -67,7 +67,7 @@ class Merge(msgspec.Struct, frozen=True, tag="merge"):
     """Make one segment of several, in a new file. `postings`: how many they have."""
 
     path: str
-    pieces: list[Piece]
+    pieces: list[SegmentPiece]
     postings: int
 
     @property
@@ -91,15 +91,15 @@ def perform(request: Request, analyse: Analyse) -> int:
     return files.write(Path(request.path), encode(contents))
 
 
-def _document(source: Source, analyse: Analyse) -> Document:
+def _document(source: SegmentInput, analyse: Analyse) -> SegmentDocument:
     if source.terms is None:
         terms = analyse(*msgspec.structs.astuple(source.text)) if source.text else Terms("", "", "")
     else:
         terms = source.terms
-    return Document(source.id, source.docid, source.collection, terms)
+    return SegmentDocument(source.id, source.docid, source.collection, terms)
 
 
-def _kept(piece: Piece) -> Kept:
+def _kept(piece: SegmentPiece) -> Kept:
     segment = opened(File(Path(piece.path)))
     alive: Numbers | None = None
     if piece.removed:

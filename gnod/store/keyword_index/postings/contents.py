@@ -21,7 +21,7 @@ MOST_DOCUMENTS = 1 << _DOCUMENT_BITS
 _LARGEST_COUNT = (1 << 21) - 1
 
 
-class Document(NamedTuple):
+class SegmentDocument(NamedTuple):
     """The part of a document that a segment stores."""
 
     id: int
@@ -79,7 +79,7 @@ def tokens(stream: str) -> list[bytes]:
     return stream.encode(errors="surrogatepass").lower().split()
 
 
-def build(documents: Sequence[Document]) -> Contents:
+def build(documents: Sequence[SegmentDocument]) -> Contents:
     """Return the contents of a segment of some documents, not more than MOST_DOCUMENTS, with different ids."""
     ordered = sorted(documents, key=lambda each: each.id)
     terms, lengths, words = _numbered([stream for each in ordered for stream in each.terms_by_column()])

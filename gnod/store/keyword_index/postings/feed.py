@@ -37,7 +37,7 @@ def take(connection: Connection) -> dict[int, Terms]:
     return terms
 
 
-class Stored(NamedTuple):
+class StoredTerms(NamedTuple):
     """The terms of a document that a transaction stored. `clock`: the last one of that transaction; a document that
     changed later has other terms."""
 
@@ -64,12 +64,15 @@ class Feed:
                 self._drop_first()
         self.wake.set()
 
-    def up_to(self, clock: int) -> dict[int, Stored]:
+    def up_to(self, clock: int) -> dict[int, StoredTerms]:
         """Return the latest terms of the documents that were stored up to a clock: as far as they are known, since a
         transaction may have been committed and its terms not be here yet."""
         with self._lock:
             return {
-                id_: Stored(at, terms) for at, _, stored in self._stored if at <= clock for id_, terms in stored.items()
+                id_: StoredTerms(at, terms)
+                for at, _, stored in self._stored
+                if at <= clock
+                for id_, terms in stored.items()
             }
 
     def forget(self, clock: int) -> None:

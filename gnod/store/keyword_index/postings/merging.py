@@ -28,7 +28,7 @@ LARGER = 2
 MOST_POSTINGS = 8_000_000
 
 
-class Size(NamedTuple):
+class SegmentSize(NamedTuple):
     """Of a segment: documents, how many of them are alive, and postings."""
 
     documents: int
@@ -96,7 +96,7 @@ def _renumbered(
     return posting(terms[term_of(postings)], codes[code_of(postings)], documents[of_document])
 
 
-def worth_merging(sizes: Sequence[Size]) -> list[int]:
+def worth_merging(sizes: Sequence[SegmentSize]) -> list[int]:
     """Return which segments to merge next, by their numbers; empty if no merge is needed. A search reads all segments,
     so there should be few. None of those chosen is much larger than the smaller ones together, so a document is copied
     only a few times. A segment that lost most of its documents is written again."""

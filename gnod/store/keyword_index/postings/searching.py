@@ -27,7 +27,7 @@ class Conditions(NamedTuple):
     excluded: AnyOf = ()
 
 
-class Ranked(NamedTuple):
+class RankedDocids(NamedTuple):
     """`best`: ids and scores. `total` and `total_of_roots`: as in `view.Scored`."""
 
     best: list[tuple[int, float]]
@@ -37,7 +37,7 @@ class Ranked(NamedTuple):
 
 def ranked(
     connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
-) -> Ranked:
+) -> RankedDocids:
     """Return the best documents; ties are ordered by docid."""
     filters = passing.filters
     allowed = None
@@ -47,7 +47,7 @@ def ranked(
     scored = view.scored(phrases, weights, least, allowed)
     order = np.lexsort((scored.ids, scored.docids, -scored.scores))
     best = _cut(connection, scored.ids[order], scored.scores[order], filters, depth)
-    return Ranked(best, scored.total, scored.total_of_roots)
+    return RankedDocids(best, scored.total, scored.total_of_roots)
 
 
 def count(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> int:

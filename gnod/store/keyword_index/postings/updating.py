@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.building import Build, Merge, Perform, Piece, Source, Text
+from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, SegmentPiece, Text
 from gnod.store.keyword_index.postings.current_view import in_snapshot, totals
-from gnod.store.keyword_index.postings.feed import Feed, Stored
-from gnod.store.keyword_index.postings.merging import Size, worth_merging
-from gnod.store.keyword_index.postings.versions import Part, Postings, Version
+from gnod.store.keyword_index.postings.feed import Feed, StoredTerms
+from gnod.store.keyword_index.postings.merging import SegmentSize, worth_merging
+from gnod.store.keyword_index.postings.versions import ListedSegment, Postings, Version
 from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
 
@@ -27,7 +27,7 @@ MOST_DOCUMENTS = 4000
 _MOST_CHARACTERS = 16 * 1024 * 1024
 
 
-class _Changed(NamedTuple):
+class _ChangedTerms(NamedTuple):
     clock: int
     id: int
     docid: str
@@ -39,14 +39,14 @@ class _Changed(NamedTuple):
     is_here: bool
 
 
-class _Found(NamedTuple):
+class _FoundChanges(NamedTuple):
     """The changes in a snapshot: the `documents` among the first changes after `before`, up to `clock`; the ids of all
     that changed; and the totals of the full-text table, if these are all changes."""
 
     before: Version
     clock: int
     changed: list[int]
-    documents: list[Source]
+    documents: list[SegmentInput]
     totals: tuple[int, int] | None
 
 
@@ -80,18 +80,18 @@ def compact(postings: Postings, perform: Perform) -> bool:
     others = tuple(part for number, part in enumerate(newest.parts) if number not in chosen)
     if any(part.size for part in merged):
         path = postings.new_file()
-        pieces = [Piece(str(postings.folder / part.name), part.removed) for part in merged]
+        pieces = [SegmentPiece(str(postings.folder / part.name), part.removed) for part in merged]
         checksum = perform(Merge(str(path), pieces, sum(sizes[number].postings for number in chosen)))
         others = (*others, postings.part(path, checksum))
     postings.publish(newest._replace(parts=others))
     return True
 
 
-def sizes_of(version: Version) -> list[Size]:
-    return [Size(len(part.segment), part.size, part.segment.postings) for part in version.parts]
+def sizes_of(version: Version) -> list[SegmentSize]:
+    return [SegmentSize(len(part.segment), part.size, part.segment.postings) for part in version.parts]
 
 
-def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:
+def _read(newest: Version, feed: Feed, connection: Connection) -> _FoundChanges | None:
     now = changes.present(connection)
     begin = changes.catch_up(connection, Position(newest.clock, newest.floor))
     if begin != (newest.clock, newest.floor):
@@ -101,7 +101,7 @@ def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:
     changed = list(_changed(connection, newest.clock))
     documents, taken = _documents(connection, changed, feed.up_to(now.clock))
     is_last = taken == len(changed) < MOST_DOCUMENTS
-    return _Found(
+    return _FoundChanges(
         newest,
         now.clock if is_last else changed[taken - 1].clock,
         [each.id for each in changed[:taken] if each.id is not None],
@@ -110,7 +110,7 @@ def _read(newest: Version, feed: Feed, connection: Connection) -> _Found | None:
     )
 
 
-def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
+def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
     rows = connection.execute(
         "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mirror_hash, s.id IS NOT NULL"
         " FROM changes h LEFT JOIN collections c ON c.name = h.collection"
@@ -118,14 +118,14 @@ def _changed(connection: Connection, clock: int) -> Sequence[_Changed]:
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
         (clock, MOST_DOCUMENTS),
     )
-    return [_Changed(*row) for row in rows]
+    return [_ChangedTerms(*row) for row in rows]
 
 
 def _documents(
-    connection: Connection, changed: Sequence[_Changed], known: dict[int, Stored]
-) -> tuple[list[Source], int]:
+    connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, StoredTerms]
+) -> tuple[list[SegmentInput], int]:
     """Return the documents of the first changes, and of how many: until their terms are long enough."""
-    found: list[Source] = []
+    found: list[SegmentInput] = []
     characters = taken = 0
     for each in changed:
         taken += 1
@@ -134,29 +134,29 @@ def _documents(
             is_latest = stored is not None and each.clock <= stored.clock
             terms = stored.terms if stored and is_latest else None
             text = _text(connection, each) if terms is None else None
-            found.append(Source(each.id, each.docid, each.collection, terms, text))
+            found.append(SegmentInput(each.id, each.docid, each.collection, terms, text))
             characters += found[-1].characters
             if characters >= _MOST_CHARACTERS:
                 break
     return found, taken
 
 
-def _text(connection: Connection, document: _Changed) -> Text:
+def _text(connection: Connection, document: _ChangedTerms) -> Text:
     text = connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (document.mirror_hash,)).get
     return Text(document.language, document.path, document.title, str(text or ""))
 
 
-def _without(parts: Sequence[Part], removed: Collection[int]) -> tuple[Part, ...]:
+def _without(parts: Sequence[ListedSegment], removed: Collection[int]) -> tuple[ListedSegment, ...]:
     gone = np.array(sorted(removed), np.int64)
     return tuple(part for part in (each.without(gone) for each in parts) if part.size)
 
 
-def _totals_of(parts: Sequence[Part]) -> tuple[int, int]:
+def _totals_of(parts: Sequence[ListedSegment]) -> tuple[int, int]:
     """Return the number of documents, and of their terms."""
     return sum(part.size for part in parts), sum(part.length for part in parts)
 
 
-def _repaired(parts: tuple[Part, ...], connection: Connection) -> tuple[Part, ...]:
+def _repaired(parts: tuple[ListedSegment, ...], connection: Connection) -> tuple[ListedSegment, ...]:
     """Compare all documents with the full-text table: the rows of some may be deleted, so no change names them."""
     here = np.array(
         [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64

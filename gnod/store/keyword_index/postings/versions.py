@@ -34,7 +34,7 @@ _MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
-class Part:
+class ListedSegment:
     """A segment with its file (None: it has no postings), its checksum, and which of its documents are alive (None:
     all)."""
 
@@ -64,7 +64,7 @@ class Part:
         removed: list[int] = [] if self.alive is None else np.flatnonzero(~self.alive).tolist()
         return removed
 
-    def without(self, ids: Numbers) -> Part:
+    def without(self, ids: Numbers) -> ListedSegment:
         _, numbers = self.segment.numbers_of(ids)
         if not len(numbers):
             return self
@@ -87,10 +87,10 @@ class Version(NamedTuple):
 
     clock: int
     floor: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ListedSegment, ...] = ()
 
 
-class _File(msgspec.Struct, frozen=True):
+class _VersionsFile(msgspec.Struct, frozen=True):
     name: str
     checksum: int
     removed: list[int]
@@ -101,7 +101,7 @@ class _Manifest(msgspec.Struct, frozen=True):
     terms: int
     clock: int
     floor: int
-    files: list[_File]
+    files: list[_VersionsFile]
 
 
 class Postings:
@@ -150,7 +150,7 @@ class Postings:
             for part in self.newest.parts:
                 _verify(part.file, part.checksum)
 
-    def _take(self, part_of: Callable[[_File], Part]) -> None:
+    def _take(self, part_of: Callable[[_VersionsFile], ListedSegment]) -> None:
         try:
             manifest = msgspec.json.decode((self.folder / _MANIFEST).read_bytes(), type=_Manifest)
         except FileNotFoundError:
@@ -174,15 +174,15 @@ class Postings:
             if not path.exists():
                 return path
 
-    def part(self, path: Path, checksum: int) -> Part:
+    def part(self, path: Path, checksum: int) -> ListedSegment:
         """Return a segment that was written to a file."""
         file = File(path)
-        return Part(file, checksum, opened(file))
+        return ListedSegment(file, checksum, opened(file))
 
     def publish(self, version: Version) -> None:
         """Make this the newest version; the files that no version needs are deleted."""
         private_folder(self.folder)
-        listed = [_File(part.name, part.checksum, part.removed) for part in version.parts]
+        listed = [_VersionsFile(part.name, part.checksum, part.removed) for part in version.parts]
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
         with atomic_file.replacing(self.folder / _MANIFEST) as file:
             file.write(msgspec.json.encode(manifest))
@@ -200,7 +200,7 @@ class Postings:
             if path.name not in needed:
                 path.unlink(missing_ok=True)
 
-    def _part(self, file: _File, *, verified: bool) -> Part:
+    def _part(self, file: _VersionsFile, *, verified: bool) -> ListedSegment:
         try:
             if verified:
                 _verify(File(self.folder / file.name), file.checksum)
@@ -237,7 +237,7 @@ class SharedPostings(Postings):
         except (OSError, Damaged):  # they are being replaced, or were dropped
             self._versions, self._seen = [], None
 
-    def _known_part(self, known: Mapping[str, Part], file: _File) -> Part:
+    def _known_part(self, known: Mapping[str, ListedSegment], file: _VersionsFile) -> ListedSegment:
         part = known.get(file.name)
         if part is None or part.checksum != file.checksum:
             return self._part(file, verified=False)

@@ -23,7 +23,7 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.postings.contents import COLUMNS, Numbers, tokens
 from gnod.store.keyword_index.postings.segment import Segment
-from gnod.store.keyword_index.postings.versions import Part
+from gnod.store.keyword_index.postings.versions import ListedSegment
 
 # Up to this many documents are looked up one by one, which takes 30 µs each. More are found in all that the table says
 # of a phrase, which takes 1 µs for each document that has it.
@@ -89,7 +89,7 @@ class Scored(NamedTuple):
 class Matching(NamedTuple):
     """Documents, as a mask for each part."""
 
-    parts: Sequence[Part]
+    parts: Sequence[ListedSegment]
     masks: Sequence[NDArray[np.bool_]]
 
     @property
@@ -112,7 +112,7 @@ class View:
     def __init__(
         self,
         connection: Connection,
-        parts: Sequence[Part],
+        parts: Sequence[ListedSegment],
         rest: Segment,
         *,
         only_rest: bool = True,
@@ -121,7 +121,7 @@ class View:
         self._connection = connection
         self._rest = rest.ids()
         self._only_rest = only_rest
-        self.parts = [*parts, *([Part(None, 0, rest)] if len(rest) else [])]
+        self.parts = [*parts, *([ListedSegment(None, 0, rest)] if len(rest) else [])]
         self.size = sum(part.size for part in self.parts)
         self.length = sum(part.length for part in self.parts)
         self._mean = mean or self.length / max(self.size, 1) or 1.0
@@ -216,7 +216,7 @@ class View:
         are_best = scores >= least
         return Scored(ids[are_best], docids[are_best], scores[are_best], total, total_of_roots)
 
-    def _scores(self, part: Part, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
+    def _scores(self, part: ListedSegment, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return the scores of all documents of a part."""
         scores = np.zeros(len(part.segment))
         for phrase, weight in phrases:
@@ -225,11 +225,11 @@ class View:
             scores[found.documents] += weight * bm25.saturated(found.frequencies(weights), lengths)
         return scores
 
-    def _mask(self, part: Part, phrases: AnyOf) -> NDArray[np.bool_]:
+    def _mask(self, part: ListedSegment, phrases: AnyOf) -> NDArray[np.bool_]:
         """Return which documents of a part have one of the phrases."""
         return _mask_of(part, [self._find(part, phrase).documents for phrase in phrases])
 
-    def _find(self, part: Part, phrase: str) -> Places:
+    def _find(self, part: ListedSegment, phrase: str) -> Places:
         """Return where a phrase occurs in the documents of a part that are alive."""
         key = part.segment, phrase
         if key not in self._places:
@@ -240,7 +240,7 @@ class View:
                 self._places[key] = _in_segment(part, parsed)
         return self._places[key]
 
-    def _in_table(self, part: Part, phrase: str, parsed: Phrase) -> Places:
+    def _in_table(self, part: ListedSegment, phrase: str, parsed: Phrase) -> Places:
         if phrase not in self._rows:
             self._rows[phrase] = self._read(phrase, parsed)
         ids, counts = self._rows[phrase]
@@ -258,7 +258,7 @@ class View:
         return ids[order], counts[order]
 
 
-def _in_segment(part: Part, phrase: Phrase) -> Places:
+def _in_segment(part: ListedSegment, phrase: Phrase) -> Places:
     found = part.segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
     places = _alive(part, Places(found.documents.astype(np.intp), found.codes, part.segment.counts))
     if not phrase.is_prefix:
@@ -268,14 +268,14 @@ def _in_segment(part: Part, phrase: Phrase) -> Places:
     return places._replace(documents=np.flatnonzero(mask), owners=np.cumsum(mask)[places.documents] - 1)
 
 
-def _alive(part: Part, found: Places) -> Places:
+def _alive(part: ListedSegment, found: Places) -> Places:
     if part.alive is None:
         return found
     is_alive = part.alive[found.documents]
     return found._replace(documents=found.documents[is_alive], codes=found.codes[is_alive])
 
 
-def _mask_of(part: Part, found: Iterable[Numbers]) -> NDArray[np.bool_]:
+def _mask_of(part: ListedSegment, found: Iterable[Numbers]) -> NDArray[np.bool_]:
     mask = np.zeros(len(part.segment), bool)
     for documents in found:
         mask[documents] = True
