@@ -38,9 +38,9 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.postings import attachment, building, updating
-from gnod.store.keyword_index.postings.feed import Feed
-from gnod.store.keyword_index.postings.one_view import in_one_view
+from gnod.store.keyword_index.postings import building, current_view, updating
+from gnod.store.keyword_index.postings.current_view import in_one_view
+from gnod.store.keyword_index.postings.feed import Feed, take
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
 from gnod.store.tables import changes
 from gnod.store.tables.filters import Filters
@@ -69,7 +69,7 @@ class Index:
         self.seconds = {"store": 0.0, "postings": 0.0}
 
     def before_commit(self, connection: Connection) -> Callable[[], None]:
-        return partial(self._feed.add, changes.present(connection).clock, attachment.take(connection))
+        return partial(self._feed.add, changes.present(connection).clock, take(connection))
 
     def add(self, batch: Sequence[Document]) -> None:
         """Store documents."""
@@ -88,8 +88,7 @@ class Index:
 
     def reader(self, *, with_postings: bool) -> Connection:
         connection = self.database.open_reader()
-        if with_postings:
-            attachment.attach(connection, self.postings)
+        current_view.attach(connection, self.postings if with_postings else None)
         connection.execute("BEGIN")
         return connection
 

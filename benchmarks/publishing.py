@@ -30,7 +30,8 @@ from gnod.ingest.prepare import prepare
 from gnod.shared.engine import Restriction, key_of
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import PublishedModel, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -65,7 +66,7 @@ def main(count: int, edits: int) -> None:
 def _measure(database: Database, folder: Path, port: int, server: psutil.Process, count: int, edits: int) -> None:
     engine = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/team/bench"), timeout_s=60))
     ledger = Ledger(folder / "ledger.sqlite")
-    publisher = Publisher(ledger, engine, "notes", PublishedModel(URI, URI, None), "benchmark")
+    publisher = Publisher(ledger, engine, "notes", Model(URI, URI, None), "benchmark")
     connection = database.open_reader()
     started, used, served = time.perf_counter(), time.process_time(), _processor(server)
     publisher.begin(connection)

@@ -26,7 +26,8 @@ from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
 from gnod.search.meaning.vector_places import Floats
 from gnod.shared.ledger import Ledger
-from gnod.shared.publishing import PublishedModel, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
@@ -50,13 +51,13 @@ def main(words: Sequence[str]) -> int:
         write_documents(Path(folder) / "docs", options.documents)
         daemon.add(Path(folder) / "docs", "docs")
         with milvus_lite(Path(folder) / "milvus") as server:
-            published = PublishedModel(f"file:{model}", f"file:{model.name}", sha256(model.read_bytes()).hexdigest())
+            published = Model(f"file:{model}", f"file:{model.name}", sha256(model.read_bytes()).hexdigest())
             _prepare(daemon, server, published, Path(folder))
             _measure_all(daemon, server, queries_of_texts(options.queries))
     return 0
 
 
-def _prepare(daemon: Throwaway, server: MilvusLite, model: PublishedModel, folder: Path) -> None:
+def _prepare(daemon: Throwaway, server: MilvusLite, model: Model, folder: Path) -> None:
     """Store a vector for every chunk, and publish the collection, while the daemon is stopped; then attach it."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")

@@ -21,6 +21,7 @@ from statistics import mean
 
 import numpy as np
 
+from benchmarks.local_engine import LocalEngine
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
 from gnod.configured.configuration import Configuration
 from gnod.evaluate.dataset import Dataset, read
@@ -31,14 +32,14 @@ from gnod.evaluate.modes import MODES
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid.sources import Joined
 from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.shared.attached import AttachedCollections, Joined
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import SharedEngine
-from gnod.shared.local import LocalEngine
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import documents

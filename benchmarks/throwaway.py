@@ -19,14 +19,12 @@ from typing import Any
 import psutil
 
 from gnod.analysis.terms import VERSION
-from gnod.config.model import IngestConfig
-from gnod.store.keyword_index.postings.merging import worth_merging_at_rest
+from gnod.store.keyword_index.postings.merging import worth_merging
 from gnod.store.keyword_index.postings.updating import sizes_of
 from gnod.store.keyword_index.postings.versions import SharedPostings, folder_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared"
-_POSTINGS_FROM = IngestConfig().postings_from
 _ANY_CLOCK = sys.maxsize
 
 
@@ -72,12 +70,10 @@ class Throwaway:
             self._socket = None
 
     def wait_for_postings(self, *, merged: bool = True) -> None:
-        """Wait until the postings of a large index have all its documents, so that searches are measured and not their
-        building; and until their segments are merged, as they are some seconds later."""
+        """Wait until the postings have all documents, so that searches are measured and not their building; and until
+        their segments are merged."""
         while True:
             status = self.call("index.status")
-            if status["documents"] < _POSTINGS_FROM:
-                return
             is_complete = status["postings"] and status["postings"]["documents"] == status["documents"]
             if is_complete and not (merged and _has_work(folder_of(Path(status["database"])))):
                 return
@@ -126,7 +122,7 @@ def throwaway(config: str | None = None) -> Iterator[Throwaway]:
 def _has_work(postings: Path) -> bool:
     """Tell whether segments will be merged."""
     newest = SharedPostings(postings, VERSION).up_to(_ANY_CLOCK)
-    return newest is None or bool(worth_merging_at_rest(sizes_of(newest)))
+    return newest is None or bool(worth_merging(sizes_of(newest)))
 
 
 def real_texts(limit: int) -> Iterator[tuple[str, str]]:

@@ -62,10 +62,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "store.keyword_index.fulltext:_NEGLIGIBLE",
             "terms below this share of the rarest term's weight are negligible",
         ),
-        Constant("store.keyword_index.postings.view:MOST_CHANGED", "changed documents that are added to the postings"),
-        Constant(
-            "store.keyword_index.postings.view:CHANGED_OF", "the same in a large index: one of this many documents"
-        ),
     ),
     "Corrections": (
         Constant("search.correction.occurrences:MIN_LETTERS", "letters of a word that is corrected"),

@@ -28,11 +28,10 @@ from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.embedding import Embed, ahead
-from gnod.search.hybrid.joint import OtherIndex
+from gnod.search.hybrid.sources import Source
 from gnod.search.hybrid.stages import HybridResult, SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.store import joined
-from gnod.store.connection import Connection, Read
+from gnod.store.connection import Connection, Read, in_each
 from gnod.store.database import Database
 from gnod.store.documents import collections as known
 from gnod.types import UnavailableModel
@@ -86,7 +85,7 @@ class ConfiguredModels:
         return ahead(partial(self._embedding.texts, collections=collections), queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         seen = await self._seen(read, collections)
         reranker = self._model("rerank", Reranker, collections, seen)
@@ -176,8 +175,9 @@ class ConfiguredModels:
         return self._factory.make(kind, uri, self._egress.of_collections(role, collections, seen=seen))
 
 
+@in_each
 def _collections(connection: Connection) -> list[str]:
-    return [each.name for part in joined.each(connection) for each in known.all_collections(part)]
+    return [each.name for each in known.all_collections(connection)]
 
 
 def _only(collections: Sequence[str]) -> str | None:

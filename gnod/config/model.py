@@ -137,10 +137,6 @@ class IngestConfig(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int | None, setting("Number of converter workers; the default depends on the machine.", 1, 256)
     ] = None
-    postings_from: Annotated[
-        int,
-        setting("Documents from which on an index has postings: files that make keyword search fast.", 0, 10**9),
-    ] = 4_000
 
 
 class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):

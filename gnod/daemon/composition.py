@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 
 from gnod.analysis.terms import VERSION
 from gnod.answers.query_models import ConfiguredModels
@@ -29,7 +27,7 @@ from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import RecommendationService
 from gnod.daemon.lifecycle import Control
 from gnod.egress import Purpose
-from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, InvalidModelUri, OutdatedDatabase
+from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, OutdatedDatabase
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers import answers as answer_handlers
@@ -66,6 +64,7 @@ from gnod.rpc.subscriptions import Subscriptions
 from gnod.search.correction.corrector import Corrector
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.service import SearchService
+from gnod.shared import models as shared_models
 from gnod.shared import opening
 from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import SharedEngine
@@ -90,10 +89,8 @@ _MAX_READERS = 4
 # An engine that does not answer within this time is unreachable. A search waits less.
 _ENGINE_S = 5.0
 # A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
-# half a second in an index of a million documents.
+# seconds in an index of a million documents.
 _POSTINGS_S = 3.0
-# Keep the digests of this many files of the user's models.
-_DIGESTS = 16
 _OCR_MODULE = "gnod.ingest.workers.ocr_worker"
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
@@ -204,7 +201,8 @@ async def _start(
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
-        following = _following(places, configuration, database)
+        # Before anything reads the database, so that all readers have the postings.
+        following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
         undo.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:
@@ -243,7 +241,7 @@ async def _compose(
         places.data_dir,
         f"shared-{places.index}-",
         partial(_engine, egress, addresses),
-        partial(_same_model, model_service),
+        partial(shared_models.same, model_service),
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
@@ -301,15 +299,17 @@ async def _compose(
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
+    attached_infos = partial(shared_handlers.attached_infos, attached)
     families = (
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
-        collection.handlers(configuration, database, attached),
+        collection.handlers(configuration, database, attached_infos),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
-                *(memory_service, endpoints, embedding_service, attached, publications),
+                *(memory_service, endpoints, embedding_service),
+                partial(shared_handlers.checks, attached, publications),
             )
         ),
         document.handlers(configuration, database, attached),
@@ -318,7 +318,8 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, journal, attached, publications),
+                *(ocr, inference, nearest, endpoints, journal, attached_infos),
+                partial(shared_handlers.publication_infos, publications),
             )
         ),
         links.handlers(configuration, database),
@@ -359,38 +360,6 @@ async def _compose(
 async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name: str) -> SharedEngine:
     purpose = Purpose("search", collections=(name,), users=(name,))
     return await opening.open_engine(shared_addresses.parse(written), egress, purpose, addresses, _ENGINE_S)
-
-
-def _same_model(models: ModelService, uri: str, sha256: str | None) -> str | None:
-    """Return the address of the model with which a collection was embedded, if it is here: under the same address, or
-    as a file of the user's. Reads that once."""
-    with contextlib.suppress(InvalidModelUri):
-        installed = models.find(uri)
-        if installed and installed.sha256:
-            return uri if sha256 in (None, installed.sha256) else None
-    own = (use.uri for use in models.uses() if use.role == "embed" and use.uri.startswith("file:"))
-    return next((each for each in own if (found := models.find(each)) and sha256 == _digest(found.path)), None)
-
-
-def _digest(path: Path) -> str:
-    stat = path.stat()
-    return _digest_of(path, stat.st_size, stat.st_mtime_ns)
-
-
-@lru_cache(_DIGESTS)
-def _digest_of(path: Path, _size: int, _mtime_ns: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _following(places: IndexPaths, configuration: Configuration, database: Database) -> Following:
-    """Make what keeps the postings. Call it before anything reads the database, so that all readers have them."""
-    postings = Postings(folder_of(places.database), VERSION)
-    following = Following(
-        database, postings, Builder(terms_of), least=lambda: configuration.current.ingest.postings_from
-    )
-    configuration.changed.connect(lambda _: following.wake())
-    return following
 
 
 def _pool(places: IndexPaths, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:

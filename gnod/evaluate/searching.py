@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from gnod.configured.configuration import Configuration
-from gnod.errors import NotEmbedded, UsageError
+from gnod.errors import NotEmbedded
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
@@ -17,13 +17,11 @@ from gnod.search.correction.corrector import Corrector
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.embedding import Embed, ahead
-from gnod.search.hybrid.joint import OtherIndex
+from gnod.search.hybrid.sources import NoSources, Source
 from gnod.search.hybrid.stages import SearchDependencies
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.service import SearchService
-from gnod.shared.attached import AttachedCollections
-from gnod.shared.engine import SharedEngine
 from gnod.store.connection import Connection, Read
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
@@ -36,9 +34,8 @@ def search_service(index: Index, models: MeasuredModels) -> SearchService:
     """Return the service. Its coroutines must run in the loop of the models."""
     folder = index.database.path.parent
     configuration = Configuration(folder / "index.yml", index.database)
-    attached = AttachedCollections(configuration, folder, "shared-", _connect, lambda *_: None)
     corrector, readers = Corrector(index.database.submit_read), Readers(index.database, 0, __name__)
-    given = (configuration, index.database, _Complete(), models, models.nearest, corrector, readers, attached)
+    given = (configuration, index.database, _Complete(), models, models.nearest, corrector, readers, NoSources())
     return SearchService(*given)
 
 
@@ -66,11 +63,11 @@ class MeasuredModels:
         return ahead(self._embed, queries, passages)
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         return self._dependencies(read, embed, sources)
 
-    def _dependencies(self, read: Read, embed: Embed, sources: Sequence[OtherIndex] = ()) -> SearchDependencies:
+    def _dependencies(self, read: Read, embed: Embed, sources: Sequence[Source] = ()) -> SearchDependencies:
         return SearchDependencies(
             read=read,
             nearest=self.nearest,
@@ -115,7 +112,3 @@ class _Complete:
         embedded: bool = False,
     ) -> FreshnessReport:
         return FreshnessReport(0, 0, [], [], 0)
-
-
-async def _connect(_address: str, _name: str) -> SharedEngine:
-    raise UsageError("a measurement searches no attached collection")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +13,11 @@ from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
-from gnod.handlers.shared import attached_infos
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.shared.attached import AttachedCollections
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections
@@ -27,7 +25,9 @@ from gnod.store.tables import documents
 from gnod.types import check_collection_name
 
 
-def handlers(configuration: Configuration, database: Database, attached: AttachedCollections) -> Mapping[str, Handler]:
+def handlers(
+    configuration: Configuration, database: Database, attached: Callable[[], list[wire.AttachedInfo]]
+) -> Mapping[str, Handler]:
     async def collection_add(params: wire.CollectionAddParams, _: Call) -> wire.CollectionAddResult:
         collection = await asyncio.to_thread(_new_collection, params)
         await configuration.edit(partial(edit.add_collection, collection=collection))
@@ -61,7 +61,7 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
     async def collection_list(_: NoParams, __: Call) -> wire.CollectionListResult:
         counts = await database.read(_counts)
         infos = [collection_info(c, counts.get(c.name, 0)) for c in configuration.current.collections]
-        return wire.CollectionListResult(collections=infos, attached=attached_infos(attached))
+        return wire.CollectionListResult(collections=infos, attached=attached())
 
     async def context_add(params: wire.ContextAddParams, _: Call) -> wire.ContextAddResult:
         context = ContextConfig(scope=params.scope, text=params.text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,6 @@ from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers.embedding import embedding_status, inference_status
-from gnod.handlers.shared import attached_infos, publication_infos
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Listing, walk
@@ -33,9 +32,8 @@ from gnod.models.run.inference import Inference
 from gnod.paths import IndexPaths
 from gnod.protocol import index as wire
 from gnod.protocol.base import copied
+from gnod.protocol.collections import AttachedInfo, PublicationInfo
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.shared.attached import AttachedCollections
-from gnod.shared.publisher import PublishingService
 from gnod.store.backup import restore
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -70,8 +68,8 @@ class IndexServices(NamedTuple):
     nearest: Nearest
     endpoints: EndpointReport
     journal: EgressJournal
-    attached: AttachedCollections
-    publishing: PublishingService
+    attached: Callable[[], list[AttachedInfo]]
+    published: Callable[[], list[PublicationInfo]]
 
 
 class _Compared(NamedTuple):
@@ -86,7 +84,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
     endpoints = [_endpoint(each) for each in await services.endpoints.uses()]
-    attached = attached_infos(services.attached)
+    attached = services.attached()
     wanted, unused = services.embedding.wanted(), services.embedding.unused()
     answering = services.embedding.answering()
 
@@ -128,7 +126,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             languages=documents.languages(connection),
             collections=statuses,
             attached=attached,
-            published=publication_infos(services.publishing),
+            published=services.published(),
             freshness=freshness_of(
                 services.freshness.report(connection, [])._replace(pending=sum(statuse.pending for statuse in statuses))
             ),

@@ -96,7 +96,7 @@ def attached_info(report: AttachedReport) -> wire.AttachedInfo:
     return copied(wire.AttachedInfo, report.config, problem=report.problem, limits=list(report.limits), **known)
 
 
-def published(each: wire.AttachedInfo) -> str:
+def _published(each: wire.AttachedInfo) -> str:
     """Return how old what the engine has is, in words."""
     if each.published_ago_s is None:
         return each.address
@@ -112,11 +112,20 @@ def publication_info(state: PublicationState) -> wire.PublicationInfo:
     return copied(wire.PublicationInfo, state, told_at=None if state.told_at is None else iso(state.told_at))
 
 
-def checks(publishing: PublishingService) -> list[Check]:
-    return [_check(state) for state in publishing.states()]
+def checks(attached: AttachedCollections, publishing: PublishingService) -> list[Check]:
+    return [*map(_attached_check, attached.reports()), *map(_published_check, publishing.states())]
 
 
-def _check(state: PublicationState) -> Check:
+def _attached_check(report: AttachedReport) -> Check:
+    subject = f"attached collection {report.config.name}"
+    if report.problem:
+        remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
+        return Check(subject, "warning", report.problem, remedy)
+    state = _published(attached_info(report))
+    return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
+
+
+def _published_check(state: PublicationState) -> Check:
     name = f"published {state.collection}"
     if state.state == "failing":
         return Check(name, "warning", f"{state.address}: {state.reason}", "gnoctl status")

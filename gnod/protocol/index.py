@@ -242,7 +242,7 @@ class EndpointStatus(Result, frozen=True, kw_only=True):
 
 
 class PostingsStatus(Result, frozen=True, kw_only=True):
-    """The files that make keyword search fast in a large index.
+    """The files that make keyword search fast.
 
     `documents`: the number of documents in these files; searches read the others from the database. `bytes`: their size
     on disk.

@@ -5,7 +5,7 @@ Runs on a reader thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
@@ -21,8 +21,7 @@ from gnod.search.passages.best_passage import ShownPassage, best_passage, best_p
 from gnod.search.passages.code_passages import best_in_definition
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument, Span
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id
 from gnod.store.tables import copies, definitions, documents, shown, texts
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
@@ -88,12 +87,10 @@ def hits_of(
     vectors: QueryVectors | None = None,
 ) -> list[DocumentHit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out; those of indexes that are joined are read there. `vectors`: of the
-    query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
-    by_id = {each.id: each for each in ranked}
-    hits: dict[int, DocumentHit] = {}
-    for connection_of_index, ids in joined.split(connection, list(by_id)):
-        hits |= _hits_of(connection_of_index, [by_id[id_] for id_ in ids], words, options, vectors)
+    that left the index meanwhile are left out. `vectors`: of the query, for further passages. Raises LimitExceeded for
+    whole texts that no answer can hold."""
+    known = {each.id: each for each in ranked}
+    hits = _hits_of(connection, list(known), known, words, options, vectors)
     return [hits[each.id] for each in ranked if each.id in hits]
 
 
@@ -111,30 +108,32 @@ def copies_of(
     return {id_: Copies(group[:MAX_COPIES], max(len(group) - MAX_COPIES, 0)) for id_, group in shown.items()}
 
 
+@by_id
 def _hits_of(
     connection: Connection,
-    ranked: Sequence[RankedDocument],
+    ids: Collection[int],
+    ranked: Mapping[int, RankedDocument],
     words: Marked,
     options: HitOptions,
     vectors: QueryVectors | None,
 ) -> dict[int, DocumentHit]:
-    by_id = documents.by_ids(connection, [each.id for each in ranked])
+    found = documents.by_ids(connection, ids)
     if not options.passages:
-        there = [(each, by_id[each.id]) for each in ranked if each.id in by_id]
+        there = [(ranked[id_], found[id_]) for id_ in ids if id_ in found]
         return {
             each.id: DocumentHit(document, each, [], shown.Columns(), None, NO_COPIES)
             for each, document in there
             if document.active
         }
-    also = copies_of(connection, by_id, options.filters, words.expression)
-    known = shown.of(connection, by_id)
-    analyzers = anchors.analyzers_of(by_id, words.analyzers)
+    also = copies_of(connection, found, options.filters, words.expression)
+    known = shown.of(connection, found)
+    analyzers = anchors.analyzers_of(found, words.analyzers)
     finders = {id_: TermFinder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
-    wanted = anchors.wanted(connection, words.expression, by_id, finders)
+    wanted = anchors.wanted(connection, words.expression, found, finders)
     hits: dict[int, DocumentHit] = {}
     room = MAX_TEXT_CHARACTERS
-    for each in ranked:
-        document = by_id.get(each.id)
+    for each in (ranked[id_] for id_ in ids):
+        document = found.get(each.id)
         if document is None or not document.active:
             continue
         text = documents.markdown(connection, document.mirror_hash) if options.full else None

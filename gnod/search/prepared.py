@@ -14,11 +14,10 @@ from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import joint, stages
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.embedding import Embed
-from gnod.search.hybrid.joint import OtherIndex
+from gnod.search.hybrid.sources import Joined, Source
 from gnod.search.hybrid.stages import HybridResult, HybridSettings, OnStage, SearchDependencies
 from gnod.search.query.parsing import ParsedQuery
 from gnod.search.results import AskedQuery, correct_stage, with_lag
-from gnod.shared.attached import Joined
 from gnod.store.connection import Connection, Read
 
 T = TypeVar("T")
@@ -39,7 +38,7 @@ class QueryModels(Protocol):
         """Begin to embed texts that will probably be asked for (gnod.search.hybrid.ahead)."""
 
     async def dependencies(
-        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[OtherIndex]
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
         """Return what a hybrid query over these collections runs with."""
 
@@ -131,7 +130,7 @@ def corrected_by(
 
 
 async def unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
-    """Search for the query as it stands if an attached collection has a word that the local index does not know."""
+    """Search for the query as it stands if another source has a word that the local index does not know."""
     written = " ".join(correction.written for correction in corrected.corrections)
     if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
         return Corrected(text)

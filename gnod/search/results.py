@@ -17,13 +17,12 @@ from gnod.search.fields.facets import Count
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
+from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.shared.attached import Joined
-from gnod.store import joined
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 
@@ -178,8 +177,7 @@ def vector_results(
 
 def _matches(connection: Connection, found: LexicalResult, filters: Filters, most: int) -> list[int]:
     """Return the documents that facets count: all that match here, and what other indexes returned."""
-    elsewhere = [each.id for each in found.ranked if joined.number_of(each.id)]
-    return [*lexical.all_matches(connection, found.expression, filters, most), *elsewhere]
+    return [*lexical.all_matches(connection, found.expression, filters, most), *found.elsewhere]
 
 
 def listed(connection: Connection, asked: AskedQuery) -> Results:
@@ -227,7 +225,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
 
 
 def with_lag(report: FreshnessReport, shared: Joined) -> FreshnessReport:
-    """Add what publishers have not published yet."""
+    """Add the changes that other sources do not have yet."""
     return report._replace(pending=report.pending + shared.behind)
 
 

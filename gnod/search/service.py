@@ -26,6 +26,7 @@ from gnod.search.hits import marked
 from gnod.search.hybrid import joint
 from gnod.search.hybrid.budget import stage
 from gnod.search.hybrid.embedding import embedded_texts
+from gnod.search.hybrid.sources import Joined, Sources
 from gnod.search.hybrid.stages import BUDGET_S, HybridResult, HybridSettings, OnStage
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
@@ -50,7 +51,6 @@ from gnod.search.results import (
     shown,
     vector_results,
 )
-from gnod.shared.attached import AttachedCollections, Joined
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
@@ -81,7 +81,7 @@ class SearchService:
         nearest: Nearest,
         corrector: Corrector,
         readers: Readers,
-        attached: AttachedCollections,
+        sources: Sources,
     ) -> None:
         self._configuration = configuration
         self._database = database
@@ -90,7 +90,7 @@ class SearchService:
         self._nearest = nearest
         self._corrector = corrector
         self._readers = readers
-        self._attached = attached
+        self._sources = sources
 
     async def lexical(
         self, request: SearchRequest, encode: Callable[[Results], T], *, prefix_last_term: bool = False
@@ -103,7 +103,7 @@ class SearchService:
         text = asked.query.text
         is_unfinished = prefix_last_term and not text[-1:].isspace()
         written = KeywordSearch(asked, parse_clauses(text), is_unfinished, Corrected(text))
-        if self._attached.concerns(asked.filters):
+        if self._sources.concerns(asked.filters):
             async with self._searching(asked) as shared:
                 return encode(await self._lexical_jointly(written, shared))
         return await self._readers.run(
@@ -176,7 +176,7 @@ class SearchService:
     async def similar(self, request: SearchRequest, reference: str, *, linked: bool) -> Results:
         """Return documents similar to one; `linked`: and those that links connect with it. The text of the request has
         fields only."""
-        if self._attached.find(reference):
+        if self._sources.find(reference):
             raise InvalidParams(
                 f"{reference} is in a shared collection, for which similar documents cannot be searched"
             )
@@ -235,7 +235,7 @@ class SearchService:
 
     @asynccontextmanager
     async def _searching(self, asked: AskedQuery) -> AsyncIterator[Joined]:
-        async with self._database.snapshot() as read, self._attached.searching(read, asked.filters) as shared:
+        async with self._database.snapshot() as read, self._sources.searching(read, asked.filters) as shared:
             yield shared
 
     @asynccontextmanager
@@ -257,7 +257,7 @@ class SearchService:
             yield PreparedQuery(asked, shared.read, shared, embed, self._models, preparation)
 
     async def _listed(self, asked: AskedQuery) -> Results:
-        notes = [_NOT_LISTED] if self._attached.concerns(asked.filters) else []
+        notes = [_NOT_LISTED] if self._sources.concerns(asked.filters) else []
         return await self._database.read(lambda connection: listed(connection, asked)._replace(notes=notes))
 
     def _worded(self, connection: Connection, written: KeywordSearch) -> KeywordSearch:

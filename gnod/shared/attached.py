@@ -24,7 +24,7 @@ from gnod.analysis.terms import VERSION
 from gnod.config.model import AttachedConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import DocumentNotFound, EngineFailed, GnoError, NotPublished, Unreachable
-from gnod.search.hybrid.joint import OtherIndex, VectorResults
+from gnod.search.hybrid.sources import Joined, Listed, Meant
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning.vector_search import Rows
@@ -33,8 +33,7 @@ from gnod.shared.reading import Shared, SharedRequest
 from gnod.shared.replica import Replica, number_of
 from gnod.shared.sample import SIZE, DocumentSample
 from gnod.signals import Signal
-from gnod.store import joined
-from gnod.store.connection import Connection, Read
+from gnod.store.connection import Connection, Other, Read, beside, index_of
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
 from gnod.types import SCHEME
@@ -71,16 +70,6 @@ class AttachedReport(NamedTuple):
     header: CollectionHeader | None
     problem: str | None
     limits: Sequence[str]
-
-
-class Joined(NamedTuple):
-    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out.
-    `behind`: changes that the publishers know and have not published."""
-
-    read: Read
-    sources: Sequence[OtherIndex]
-    notes: list[str]
-    behind: int = 0
 
 
 class AttachedCollections:
@@ -143,7 +132,7 @@ class AttachedCollections:
             return
         with contextlib.ExitStack() as stack:
             others = {
-                source.number: joined.Other(
+                source.number: Other(
                     stack.enter_context(source.shared.replica.reading()), source.shared.header.languages
                 )
                 for source in sources
@@ -241,9 +230,14 @@ class Attached:
     async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
         """Bring the document of a reference, as it is now, into the replica, and read that. Raises Unreachable, and
         DocumentNotFound."""
-        return await self.ask(partial(_got, self.config.name, reference, work))
+        return await self._ask(partial(_got, self.config.name, reference, work))
 
-    async def ask(self, work: Callable[[Shared], T]) -> T:
+    async def listed(self, prefix: str, limit: int) -> list[Listed]:
+        """Return the first documents whose path begins so, in order. Raises Unreachable."""
+        found = await self._ask(lambda shared: shared.engine.listed(prefix, limit))
+        return [Listed(each.path, each.title, f"{self.config.address}/{each.path}") for each in found]
+
+    async def _ask(self, work: Callable[[Shared], T]) -> T:
         """Return what `work` gets of the engine. Raises Unreachable."""
         return await self.run(partial(work, self._required()), self.config.budget_s)
 
@@ -343,6 +337,9 @@ class _AttachedSource:
         self._left_s = attached.config.budget_s
         self._is_silent = False
 
+    def has(self, document_id: int) -> bool:
+        return index_of(document_id) == self.number
+
     async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None:
         return await self._run(partial(self._reading.count, terms)) if self.shared.reads_words else None
 
@@ -353,9 +350,7 @@ class _AttachedSource:
     async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
         return await self._run(partial(self._reading.survey, wanted, terms)) if self.shared.reads_words else None
 
-    async def meanings(
-        self, rows: Sequence[Mapping[str, Rows]], also: Sequence[set[int]], pool: int
-    ) -> VectorResults | None:
+    async def meanings(self, rows: Sequence[Mapping[str, Rows]], also: Sequence[set[int]], pool: int) -> Meant | None:
         return await self._run(partial(self._reading.meanings, rows, also, pool)) if self.shared.uri else None
 
     async def _run(self, work: Callable[[], T]) -> T | None:
@@ -386,8 +381,8 @@ class _AttachedSource:
         self._notes.append(f"{self.name} did not answer: {why}; its documents were not searched")
 
 
-def _in_all(others: Mapping[int, joined.Other], work: Callable[[Connection], T], connection: Connection) -> T:
-    with joined.joined(connection, others):
+def _in_all(others: Mapping[int, Other], work: Callable[[Connection], T], connection: Connection) -> T:
+    with beside(connection, others):
         return work(connection)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import StorageFailed
 
-# A frequency that no term has.
+# A frequency that no term has, and a mean length that no collection has.
 _UNKNOWN = -1
 _VERSION = 1
 _CACHE_KIB = 8 * 1024
@@ -57,8 +57,8 @@ class PublishedState(msgspec.Struct, kw_only=True):
     """`publisher`: the name of this publisher. `clock`, `floor`, `vectors`: up to where the changes of the index are
     noted; `is_complete`: all documents were compared since then. `is_alone`: the engine had nothing before, so what the
     ledger does not know is not there; otherwise `is_swept` tells whether what others left there was removed. `model`:
-    the address of the model whose vectors are sent. `documents`, `pieces` and `tokens` are sums over the documents.
-    `change` grows with each change."""
+    the address of the model whose vectors are sent. `weighing`: how the weights were made (gnod.shared.weights).
+    `documents`, `pieces` and `tokens` are sums over the documents. `change` grows with each change."""
 
     publisher: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
     clock: int = 0
@@ -68,6 +68,7 @@ class PublishedState(msgspec.Struct, kw_only=True):
     is_alone: bool = False
     is_swept: bool = False
     model: str | None = None
+    weighing: str = ""
     average: float = 0.0
     documents: int = 0
     pieces: int = 0
@@ -156,6 +157,12 @@ class Ledger:
                 (self.state.average,),
             )
             self._save()
+
+    def forget_weights(self) -> None:
+        """Have the weights of all documents sent again."""
+        with self._connection:
+            self._connection.execute("UPDATE documents SET average = ?", (_UNKNOWN,))
+        self.wait_for_all()
 
     # Documents
 

@@ -30,12 +30,13 @@ from gnod.configured.models import ModelService
 from gnod.egress import Purpose, Scope
 from gnod.errors import AlreadyPublished, EngineFailed, GnoError, NotPublished
 from gnod.models.remote.addresses import Addresses
-from gnod.models.uris import LocalFile, endpoint_of, parse
+from gnod.shared import models as shared_models
 from gnod.shared import opening
 from gnod.shared.engine import CollectionHeader
 from gnod.shared.ledger import Ledger
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import PublishedModel, Publisher, refused
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher, refused
 from gnod.signals import Signal
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -100,7 +101,6 @@ class PublishingService:
         self._publications: dict[str, _Publication] = {}
         self._invalid: dict[str, PublicationState] = {}
         self._lock = asyncio.Lock()
-        self._hashes: dict[tuple[str, int, int], str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         configuration.changed.connect(lambda _: self._follow_config())
@@ -241,27 +241,9 @@ class PublishingService:
     def _scope(self, name: str) -> Scope:
         return self._configuration.collection(name).egress
 
-    async def _model(self, name: str) -> PublishedModel | None:
+    async def _model(self, name: str) -> Model | None:
         uri = self._embedding.served().get(name)
-        return await asyncio.to_thread(self._published_model, uri) if uri else None
-
-    def _published_model(self, uri: str) -> PublishedModel:
-        """Return a model as readers see it: without the path of a file."""
-        parsed, installed = parse(uri), self._models.files.find(uri)
-        name = f"file:{Path(parsed.path).name}" if isinstance(parsed, LocalFile) else uri
-        if endpoint := endpoint_of(uri):
-            name = endpoint.model if endpoint.socket else uri
-        return PublishedModel(uri, name, (installed.sha256 or self._hash(installed.path)) if installed else None)
-
-    def _hash(self, path: Path) -> str | None:
-        with contextlib.suppress(OSError):
-            stat = path.stat()
-            key = (str(path), stat.st_size, stat.st_mtime_ns)
-            if key not in self._hashes:
-                with path.open("rb") as file:
-                    self._hashes[key] = hashlib.file_digest(file, "sha256").hexdigest()
-            return self._hashes[key]
-        return None
+        return await asyncio.to_thread(shared_models.published, self._models, uri) if uri else None
 
     async def _drop(self, name: str, address: SharedAddress) -> Removed:
         engine = await self._open(name, address)
@@ -295,7 +277,7 @@ class _Publication:
         ledger: Path,
         database: Database,
         open_engine: Callable[[], Awaitable[MilvusEngine]],
-        model: Callable[[], Awaitable[PublishedModel | None]],
+        model: Callable[[], Awaitable[Model | None]],
         changed: Signal[[]],
     ) -> None:
         self.address = address
@@ -315,7 +297,7 @@ class _Publication:
         self._engine: MilvusEngine | None = None
         self._ledger: Ledger | None = None
         self._publisher: Publisher | None = None
-        self._model: PublishedModel | None = None
+        self._model: Model | None = None
         self._compared_at = time.monotonic()
         self._is_closing = False
 

@@ -21,9 +21,11 @@ from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, CollectionHeader, Former, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Ledger, QueuedDocument, SentDocument
 from gnod.shared.local import shared_document
+from gnod.shared.models import Model
+from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.docsizes import column_sizes
-from gnod.store.keyword_index.postings.one_view import in_snapshot
+from gnod.store.keyword_index.columns import column_sizes
+from gnod.store.keyword_index.postings.current_view import in_snapshot
 from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows
@@ -41,14 +43,6 @@ _HEARTBEAT_S = 55.0
 _DRIFT = 0.05
 
 
-class PublishedModel(NamedTuple):
-    """The model whose vectors are published. `uri` in the index; `name` and `hash` for readers."""
-
-    uri: str
-    name: str
-    hash: str | None
-
-
 class _PublishedBatch(NamedTuple):
     """`paths`: all that were looked at. `sent`: documents to be sent, with what the ledger notes; `reweighed`: those of
     which only the weights are; `removed`: keys; `restamped`: (key, stamp) of those that are as they were."""
@@ -64,7 +58,7 @@ class Publisher:
     """`label`: who publishes, in words for people. `told_at`: when the header was stored, since 1970."""
 
     def __init__(
-        self, ledger: Ledger, engine: WritableEngine, collection: str, model: PublishedModel | None, label: str
+        self, ledger: Ledger, engine: WritableEngine, collection: str, model: Model | None, label: str
     ) -> None:
         self._ledger = ledger
         self._engine = engine
@@ -87,6 +81,7 @@ class Publisher:
         if header is None or header.publisher != state.publisher or state.change == 0:
             self._start_over(connection, header)
         self._take_model()
+        self._take_weighing()
         self._engine.create(self._header(connection))
 
     def _start_over(self, connection: Connection, header: CollectionHeader | None) -> None:
@@ -108,6 +103,12 @@ class Publisher:
         if state.model != uri:
             state.model, state.is_complete = uri, False
             self._ledger.save()
+
+    def _take_weighing(self) -> None:
+        """Send all weights again if this version of gnod makes others. The version of a document does not tell."""
+        if self._ledger.state.weighing != WEIGHING:
+            self._ledger.state.weighing = WEIGHING
+            self._ledger.forget_weights()
 
     # To be called again and again
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.caches import Cache
-from gnod.search.hybrid.joint import VectorResults
+from gnod.search.hybrid.sources import Meant
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import candidate_documents, nearest_documents
@@ -29,6 +30,7 @@ from gnod.shared.sample import DocumentSample
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
+from gnod.store.keyword_index.postings import current_view
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
 
@@ -120,10 +122,6 @@ class SharedRequest:
         self._within = _restriction(filters)
         self._asked: list[_Asked] = []
 
-    @property
-    def _average(self) -> float:
-        return max(self._shared.header.average, 1.0)
-
     def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts:
         """A phrase of several terms is counted as its rarest one."""
         phrases = {phrase: _terms_of(phrase) for term in terms for phrase in term.phrases}
@@ -135,20 +133,16 @@ class SharedRequest:
 
     def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches:
         found = self._find(terms, max(BY_WORDS, min(2 * limit, MOST)))
-        ids = self._bring(found).values()
-        average = self._average
-        with self._shared.replica.reading() as connection:
-            return lexical.rank(connection, wanted, terms, self._among(ids), limit=limit, average=average)
+        with self._candidates(self._bring(found).values()) as connection:
+            return lexical.rank(connection, wanted, terms, self._filters, limit=limit)
 
     def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part:
         found = self._find(terms, BY_WORDS)
         self._asked.append(_Asked(wanted, terms))
         ids = self._bring(found)
-        with self._shared.replica.reading() as connection:
-            part = self._part(connection, wanted, terms, ids.values())
+        part = self._part(wanted, terms, ids.values())
         # The sums are over all documents, including those that do not pass.
-        scored = {id_ for id_, _ in part.found.matches}
-        rest = self._rest(terms, {key for key, id_ in ids.items() if id_ in scored})
+        rest = self._rest(terms, ids.keys())
         whole = part.found._replace(
             documents=self._shared.header.documents,
             total=part.found.total + rest[0],
@@ -156,9 +150,7 @@ class SharedRequest:
         )
         return part._replace(found=whole, is_cut=len(found) >= BY_WORDS)
 
-    def meanings(
-        self, rows: Sequence[Mapping[str, Vector]], also: Sequence[Collection[int]], pool: int
-    ) -> VectorResults:
+    def meanings(self, rows: Sequence[Mapping[str, Vector]], also: Sequence[Collection[int]], pool: int) -> Meant:
         uri = self._shared.uri
         queries = [row.get(uri) if uri else None for row in rows]
         found = [self._nearest(query, pool) for query in queries]
@@ -168,8 +160,7 @@ class SharedRequest:
                 self._surveyed(connection, query, {ids[each.key] for each in one if each.key in ids} | set(more))
                 for query, one, more in zip(queries, found, also, strict=True)
             ]
-            words = [self._part(connection, *each, ids.values()).scores for each in self._asked]
-        return VectorResults(surveys, words)
+        return Meant(surveys, [self._part(*each, ids.values()).scores for each in self._asked])
 
     def _bring(self, found: Sequence[ScoredDocument]) -> dict[Key, int]:
         ids = self._shared.bring(found, self.until)
@@ -187,11 +178,16 @@ class SharedRequest:
     def _nearest(self, query: Vector | None, pool: int) -> list[ScoredDocument]:
         return [] if query is None else self._shared.engine.nearest(query, self._within, pool)[:pool]
 
-    def _part(
-        self, connection: Connection, wanted: Expression, terms: Sequence[Weighed], ids: Collection[int]
-    ) -> lexical.Part:
-        depth, average = len(ids) + 1, self._average
-        return lexical.survey_part(connection, wanted, terms, self._among(ids), depth=depth, average=average)
+    def _part(self, wanted: Expression, terms: Sequence[Weighed], ids: Collection[int]) -> lexical.Part:
+        with self._candidates(ids) as connection:
+            return lexical.survey_part(connection, wanted, terms, self._filters, depth=len(ids) + 1)
+
+    @contextmanager
+    def _candidates(self, ids: Collection[int]) -> Iterator[Connection]:
+        """Yield the replica for a keyword search among these documents."""
+        mean = max(self._shared.header.average, 1.0)
+        with self._shared.replica.reading() as connection, current_view.sample(connection, ids, mean):
+            yield connection
 
     def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:
         """Return about the sum of the scores of all other documents, and of their square roots."""

@@ -24,8 +24,7 @@ from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import FORMAT, Key, SharedDocument, key_of
 from gnod.shared.payload import Payload
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import ID_BITS, Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
@@ -58,7 +57,7 @@ _FIRST = (
 
 
 def number_of(name: str) -> int:
-    """Return the number of the index of a collection (gnod.store.joined)."""
+    """Return the number of the index of a collection (gnod.store.connection)."""
     return 1 + crc32(name.encode()) % _NUMBERS
 
 
@@ -142,7 +141,7 @@ class Replica:
         if known:
             return [(each.name, each.path, each.language) for each in known] == [(self.name, self._address, stamp)]
         collections.mirror(connection, [collections.Folder(self.name, self._address, stamp)], [])
-        connection.execute(_FIRST, (self.number << joined.SHIFT, collections.id_of(connection, self.name)))
+        connection.execute(_FIRST, (self.number << ID_BITS, collections.id_of(connection, self.name)))
         return True
 
     def _delete_files(self) -> None:

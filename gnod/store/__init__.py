@@ -3,7 +3,7 @@
     schema, migrations   its history
     tables/              one module for each table
     documents/           what changes several tables at once: storing, removing, compacting
-    keyword_index/       full text; postings/ is its copy for large indexes
+    keyword_index/       full text; postings/ is its copy in files, which scores
     vectors/  links/  memory/  backup/  health/
     readers/             processes that read for many clients
 

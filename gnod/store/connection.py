@@ -1,17 +1,114 @@
-"""What the functions of the store are given: a connection, or a way to read. Opens nothing, and has no table."""
+"""What the functions of the store are given: a connection, or a way to read. Opens nothing, and has no table.
+
+For one piece of work, a reader may see other indexes beside its own. Each index has a range of ids for its documents:
+the upper bits are its number, 0 for the own index. A function that is marked `by_id` reads each document where it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import apsw
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Connection = apsw.Connection
+# The number of the lower bits of an id.
+ID_BITS = 40
 
 
 class Read(Protocol):
     """Runs work on a reader thread, for coroutines."""
 
     def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]: ...
+
+
+class Other(NamedTuple):
+    """An index beside that of a reader. `languages`: of its documents, and of those that it stands for."""
+
+    connection: Connection
+    languages: tuple[str, ...] = ()
+
+
+_beside: WeakKeyDictionary[Connection, Mapping[int, Other]] = WeakKeyDictionary()
+
+
+@contextmanager
+def beside(connection: Connection, others: Mapping[int, Other]) -> Iterator[None]:
+    """Let reads of `connection` also see the documents of others, by their numbers."""
+    _beside[connection] = others
+    try:
+        yield
+    finally:
+        del _beside[connection]
+
+
+def index_of(document_id: int) -> int:
+    """Return the number of the index that has a document."""
+    return document_id >> ID_BITS
+
+
+def languages_beside(connection: Connection) -> set[str]:
+    """Return the languages of the other indexes that a reader sees."""
+    return {language for other in _beside.get(connection, {}).values() for language in other.languages}
+
+
+def by_id(
+    read: Callable[Concatenate[Connection, Collection[int], P], T],
+) -> Callable[Concatenate[Connection, Collection[int], P], T]:
+    """Mark a function that reads documents by id: it runs in each index that has some of them. Its results, which are
+    dictionaries, sets or lists, are joined. Documents of unknown indexes are left out."""
+
+    @wraps(read)
+    def read_each(connection: Connection, ids: Collection[int], /, *args: P.args, **options: P.kwargs) -> T:
+        found: Any = None
+        for each, some in _by_index(connection, ids):
+            more: Any = read(each, some, *args, **options)
+            if found is None:
+                found = more
+            else:
+                found = found + more if isinstance(more, list) else found | more
+        return cast(T, found)
+
+    return read_each
+
+
+def in_each(read: Callable[[Connection], list[T]]) -> Callable[[Connection], list[T]]:
+    """Mark a function that lists something of an index: it lists that of all indexes that the reader sees."""
+
+    @wraps(read)
+    def read_all(connection: Connection, /) -> list[T]:
+        others = [other.connection for other in _beside.get(connection, {}).values()]
+        return [found for each in (connection, *others) for found in read(each)]
+
+    return read_all
+
+
+def from_any(read: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
+    """Mark a function that reads something by its content: the first index that has it is read."""
+
+    @wraps(read)
+    def read_first(connection: Connection, /, *args: P.args, **options: P.kwargs) -> T:
+        found = read(connection, *args, **options)
+        others = iter(_beside.get(connection, {}).values())
+        while not found and (other := next(others, None)):
+            found = read(other.connection, *args, **options)
+        return found
+
+    return read_first
+
+
+def _by_index(connection: Connection, ids: Collection[int]) -> list[tuple[Connection, Collection[int]]]:
+    """Return the ids by the index that has them, each in their order; the reader's own index is always there."""
+    others = _beside.get(connection)
+    if not others:
+        return [(connection, ids)]
+    groups: dict[int, list[int]] = {0: []}
+    for id_ in ids:
+        groups.setdefault(index_of(id_), []).append(id_)
+    connections = {0: connection, **{number: other.connection for number, other in others.items()}}
+    return [(connections[number], some) for number, some in groups.items() if number in connections]

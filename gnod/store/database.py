@@ -26,8 +26,8 @@ from gnod.signals import Signal
 from gnod.store import index_schema, packing
 from gnod.store.connection import Connection, Read
 from gnod.store.faults import damaged, identify, translated
-from gnod.store.keyword_index.postings import attachment
-from gnod.store.keyword_index.postings.one_view import in_one_view, in_snapshot
+from gnod.store.keyword_index.postings import current_view, feed
+from gnod.store.keyword_index.postings.current_view import in_one_view, in_snapshot
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
@@ -150,7 +150,7 @@ class Database:
 
     def follow(self, follower: Follower) -> None:
         """Tell a follower of each write from now on. To be called before the first."""
-        attachment.collect(self._writer_connection)
+        feed.collect(self._writer_connection)
         self._follower = follower
 
     def heartbeat(self) -> Future[None]:
@@ -215,7 +215,7 @@ class Database:
     def _write(self, work: Callable[[Connection], T]) -> T:
         connection, committed = self._writer_connection, None
         if self._follower:
-            attachment.take(connection)  # drop the terms of a transaction that failed
+            feed.take(connection)  # drop the terms of a transaction that failed
         with self._writing(), atomic(connection):
             result = work(connection)
             if self._follower:
@@ -409,7 +409,6 @@ def folded(value: apsw.SQLiteValue) -> str | None:
 def open_reader(path: Path, postings: Postings | None = None) -> Connection:
     """Open a database for reading, in this process or another."""
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    if postings:
-        attachment.attach(connection, postings)
+    current_view.attach(connection, postings)
     _configure(connection)
     return connection

@@ -1,4 +1,4 @@
-"""An index that has postings, here from the first document on: the same results, after a crash and after damage too."""
+"""The postings of an index: the same results after a crash and after damage."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ pytestmark = pytest.mark.slow
 
 def test_postings_serve_searches_through_crashes_and_damage(machine: Machine) -> None:
     machine.configure()
-    with machine.config.open("a") as file:
-        file.write("ingest: {postings_from: 0}\n")
     machine.write(**{f"n{n}_md": f"# Bird {n}\n\nA kestrel saw bird number {n} of many.\n" for n in range(30)})
     machine.ok("index")
     hold(machine, 30)

@@ -20,10 +20,10 @@ from gnod.protocol.documents import (
 )
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
+from gnod.search.hybrid.sources import NoSources
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from tests.shared.attaching import not_attached
 from tests.small_index import SmallIndex, prepared
 
 SHORT = "# Short\n\ntext\n"
@@ -32,7 +32,7 @@ LONG = "# Löng\n\n" + "line\n" * 20
 
 def handlers_of(index: SmallIndex, folder: Path) -> Mapping[str, Handler]:
     configuration = Configuration(folder / "index.yml", index.database)
-    return document.handlers(configuration, index.database, not_attached(configuration, folder))
+    return document.handlers(configuration, index.database, NoSources())
 
 
 async def multi_get(index: SmallIndex, folder: Path, max_bytes: int) -> DocumentMultiGetResult:

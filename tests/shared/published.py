@@ -7,23 +7,22 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from benchmarks.local_engine import LocalEngine
 from gnod.shared.engine import SharedDocument
 from gnod.shared.ledger import Ledger
-from gnod.shared.local import LocalEngine
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.publishing import PublishedModel, Publisher
+from gnod.shared.models import Model
+from gnod.shared.publishing import Publisher
 from tests.small_index import SmallIndex
 
 URI = "file:/home/ann/models/one.gguf"
-MODEL = PublishedModel(URI, "file:one.gguf", "abc")
+MODEL = Model(URI, "file:one.gguf", "abc")
 
 
 class Published:
     """A daemon's publisher, without the daemon. `stop` and `start` are a kill and a new start."""
 
-    def __init__(
-        self, index: SmallIndex, engine: MilvusEngine, ledger: Path, model: PublishedModel | None = MODEL
-    ) -> None:
+    def __init__(self, index: SmallIndex, engine: MilvusEngine, ledger: Path, model: Model | None = MODEL) -> None:
         self.index = index
         self.engine = engine
         self.connection = index.database.open_reader()

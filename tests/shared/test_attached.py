@@ -13,16 +13,18 @@ import msgspec
 import numpy as np
 import pytest
 
+from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
 from gnod.search.hybrid import joint, retrieval
 from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
+from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.shared.attached import AttachedCollections, Joined
+from gnod.shared.attached import AttachedCollections
 from gnod.shared.engine import (
     CollectionHeader,
     Key,
@@ -33,10 +35,8 @@ from gnod.shared.engine import (
     Vector,
     key_of,
 )
-from gnod.shared.local import LocalEngine
 from gnod.shared.replica import Replica, number_of
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, index_of
 from gnod.store.database import Database
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
@@ -316,7 +316,7 @@ def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp
             held = replica.held(connection, [each.key for each in every])
             assert {each.key for each in [*every[:20], *every[100:110]]} <= held.keys()
             assert len(held) == 90
-            assert {joined.number_of(id_) for _, id_ in held.values()} == {number_of("notes")}
+            assert {index_of(id_) for _, id_ in held.values()} == {number_of("notes")}
     finally:
         replica.close()
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from benchmarks.local_engine import LocalEngine
 from gnod.errors import NotPublished, Unreachable
 from gnod.shared.engine import (
     CollectionHeader,
@@ -19,7 +20,6 @@ from gnod.shared.engine import (
     SharedEngine,
     key_of,
 )
-from gnod.shared.local import LocalEngine
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.milvus.expressions import condition_of
 from gnod.shared.weights import idf, term_id

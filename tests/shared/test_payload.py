@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.local_engine import LocalEngine
 from gnod.errors import EngineFailed
 from gnod.shared import payload
-from gnod.shared.local import LocalEngine, prepared_of
+from gnod.shared.local import prepared_of
 from gnod.shared.payload import Payload
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing

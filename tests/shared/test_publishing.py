@@ -66,6 +66,25 @@ def test_the_mean_length_drifts(published: Published) -> None:
     assert after.average > 2 * before.average
 
 
+def test_weights_that_an_earlier_version_made_are_sent_again(published: Published) -> None:
+    published.sync()
+    keys = dict(published.engine.keys())
+    earlier = [
+        msgspec.structs.replace(document, weights={id_: 2 * weight for id_, weight in document.weights.items()})
+        for document in published.engine.documents(keys)
+    ]
+    published.engine.reweigh(earlier)
+    published.ledger.state.weighing = "(1.0, 1.0, 1.0) 1.2 0.75"
+    published.ledger.save()
+    published.stop()
+    published.start()
+    published.sync()
+    published.check()
+    published.stop()
+    published.start()
+    assert published.sync() == 1
+
+
 @pytest.mark.stress
 def test_another_model(published: Published) -> None:
     published.sync()

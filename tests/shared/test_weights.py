@@ -14,7 +14,7 @@ from gnod.shared.weights import NO_TERM, counts_of, idf, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import WEIGHTS, Term
-from gnod.store.tables.filters import Filters
+from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
 
@@ -32,7 +32,8 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
         connection.executemany(
             "INSERT INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash,"
             " title, mime, converter, dated, metadata, line_map, indexed_at)"
-            " VALUES (?1, (SELECT id FROM collections), ?1, ?1, ?1, 0, 0, 0, '', '', '', '', 0, '{}', '[]', 0)",
+            " VALUES (?1, (SELECT id FROM collections), ?1, printf('#%08x', ?1), ?1, 0, 0, 0, '', '', '', '', 0, '{}',"
+            " '[]', 0)",
             ((id_,) for id_ in range(1, len(stored) + 1)),
         )
         fulltext.store(connection, dict(enumerate(stored, 1)))
@@ -42,7 +43,7 @@ def put(index: SmallIndex, stored: list[Terms]) -> None:
 
 def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
     terms = [Term((fulltext.quote(word),)) for word in words]
-    return dict(fulltext.search(index.reader, fulltext.weigh(index.reader, terms), Filters(), 100).best)
+    return dict(fulltext.search(index.reader, fulltext.weigh(index.reader, terms), Conditions(), 100).best)
 
 
 @given(stored=st.lists(TERMS, min_size=1, max_size=6), words=st.sets(st.sampled_from(WORDS), min_size=1, max_size=3))

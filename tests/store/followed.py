@@ -11,31 +11,20 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index.postings.builder import Builder
-from gnod.store.keyword_index.postings.following import IDLE_S, REST_S, Following
+from gnod.store.keyword_index.postings.current_view import view_of
+from gnod.store.keyword_index.postings.following import IDLE_S, Following
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
-from gnod.store.keyword_index.postings.view import view_of
 from tests.small_index import prepared
 
 
 class Index:
-    """A database with the thread. `least` may be changed. `uses_process`: for all work, however small."""
+    """A database with the thread. `uses_process`: for all work, however small."""
 
-    def __init__(
-        self,
-        path: Path,
-        least: int,
-        *,
-        uses_process: bool = False,
-        rest_s: float = REST_S,
-        idle_s: float = IDLE_S,
-    ) -> None:
-        self.least = least
+    def __init__(self, path: Path, *, uses_process: bool = False, idle_s: float = IDLE_S) -> None:
         self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
         self.database = Database(path, readers=1, use_knn=False)
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.following = Following(
-            self.database, self.postings, self.builder, lambda: self.least, rest_s=rest_s, idle_s=idle_s
-        )
+        self.following = Following(self.database, self.postings, self.builder, idle_s=idle_s)
         self.following.start()
 
     def close(self) -> None:
@@ -56,14 +45,14 @@ class Index:
             lambda c: writing.remove(c, collections.id_of(c, "notes"), list(paths), now=1.0)
         ).result()
 
-    def size(self) -> int | None:
-        """Return the number of documents in the view of a reader; None without a view."""
-        return self.database.submit_read(lambda c: view.size if (view := view_of(c)) else None).result()
+    def size(self) -> int:
+        """Return the number of documents in the view of a reader."""
+        return self.database.submit_read(lambda c: view_of(c).size).result()
 
-    def segments(self) -> int | None:
-        """Return how many segments the view of a reader has; None without a view."""
-        return self.database.submit_read(lambda c: len(view._parts) if (view := view_of(c)) else None).result()
+    def segments(self) -> int:
+        """Return how many segments the view of a reader has."""
+        return self.database.submit_read(lambda c: sum(part.file is not None for part in view_of(c).parts)).result()
 
     def is_current(self) -> bool:
-        newest = self.postings.newest
-        return newest is not None and sum(part.size for part in newest.parts) == self.size()
+        """Tell whether the segments have all documents."""
+        return self.database.submit_read(lambda c: view_of(c).is_complete).result()

@@ -11,7 +11,7 @@ from tests.store.followed import Index
 
 
 def main() -> None:
-    index = Index(Path(sys.argv[1]), 1, uses_process=True)
+    index = Index(Path(sys.argv[1]), uses_process=True)
     rng = random.Random()
     for number in count():
         index.add(*(f"{rng.randrange(200)}.md" for _ in range(rng.choice([1, 5, 40]))), text=f"red {number}")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gnod.store.connection import Connection
 from gnod.store.documents import collections
-from gnod.store.keyword_index.fulltext import Term, search, weigh
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex
@@ -87,29 +85,3 @@ def test_frontmatter_dates_and_tags(small_index: SmallIndex) -> None:
         (Filters(collections=("other",)), False),
     ]:
         assert (small_index.search("zebra", filters) == ["a.md"]) is found, filters
-
-
-def test_the_full_text_table_is_walked_once_with_filters(small_index: SmallIndex) -> None:
-    """A subquery inside the MATCH would make SQLite start FTS5 anew for each row: minutes instead of milliseconds."""
-    small_index.add({f"{i}.md": "zebra filler" for i in range(20)})
-
-    def work(connection: Connection, terms: list[Term]) -> list[str]:
-        statements: list[tuple[str, object]] = []
-
-        def trace(_: object, sql: str, values: object) -> bool:
-            statements.append((sql, values))
-            return True
-
-        connection.exec_trace = trace
-        search(connection, weigh(connection, terms), Filters(collections=("notes",)), 5)
-        connection.exec_trace = None
-        (ranking,) = [(sql, values) for sql, values in statements if "bm25" in sql]
-        rows = connection.execute(f"EXPLAIN QUERY PLAN {ranking[0]}", ranking[1])  # type: ignore[arg-type]
-        return [str(row[3]) for row in rows]
-
-    for terms in ([Term(('"zebra"',))], [Term(('"zebra"',)), Term(('"filler"',))]):
-        plan = small_index.database.submit_read(lambda c, terms=terms: work(c, terms)).result()  # type: ignore[misc]
-        walks = [step for step in plan if "documents_fts" in step]
-        assert walks == ["SCAN documents_fts VIRTUAL TABLE INDEX 0:M3"] * len(terms)
-        assert "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)" in plan
-        assert not [step for step in plan if step.startswith("CORRELATED")]

@@ -17,22 +17,23 @@ from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
-from gnod.store.keyword_index.postings import attachment
-from gnod.store.keyword_index.postings.view import view_of
+from gnod.store.keyword_index.postings import current_view
+from gnod.store.keyword_index.postings.current_view import view_of
+from gnod.store.keyword_index.postings.versions import folder_of
 from gnod.store.tables.filters import Filters
 from tests.machine import wait_until
-from tests.small_index import prepared
+from tests.small_index import SmallIndex, prepared
 from tests.store.followed import Index
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[[int], Index]]:
+def opened(tmp_path: Path) -> Iterator[Callable[[], Index]]:
     made: list[Index] = []
 
-    def open_(least: int) -> Index:
+    def open_() -> Index:
         if made:
             made.pop().close()
-        made.append(Index(tmp_path / "index.sqlite", least))
+        made.append(Index(tmp_path / "index.sqlite"))
         return made[-1]
 
     yield open_
@@ -53,12 +54,12 @@ def killed_while_writing(database: Path, after_s: float) -> None:
         process.kill()
 
 
-def check_after_a_kill(opened: Callable[[int], Index], database: Path) -> Index:
+def check_after_a_kill(opened: Callable[[], Index], database: Path) -> Index:
     """Closing it twice does no harm."""
-    index = opened(1)
+    index = opened()
     wait_until(index.is_current)
     plain = index.database.open_reader()
-    attachment.detach(plain)
+    current_view.attach(plain, None)
     for query in ("red", "1", "17 md", "red 5"):
         of_table, of_postings = (
             lexical.search(connection, parse_clauses(query), Filters(), limit=200)
@@ -71,13 +72,13 @@ def check_after_a_kill(opened: Callable[[int], Index], database: Path) -> Index:
 
 
 @pytest.mark.slow
-def test_killed_while_it_writes(opened: Callable[[int], Index], tmp_path: Path) -> None:
+def test_killed_while_it_writes(opened: Callable[[], Index], tmp_path: Path) -> None:
     killed_while_writing(tmp_path / "index.sqlite", 0.3)
     check_after_a_kill(opened, tmp_path / "index.sqlite")
 
 
 @pytest.mark.stress
-def test_killed_often_while_it_writes(opened: Callable[[int], Index], tmp_path: Path) -> None:
+def test_killed_often_while_it_writes(opened: Callable[[], Index], tmp_path: Path) -> None:
     for number in range(20):
         killed_while_writing(tmp_path / "index.sqlite", number * 0.05)
         check_after_a_kill(opened, tmp_path / "index.sqlite").close()
@@ -90,7 +91,7 @@ def builders(folder: Path) -> list[psutil.Process]:
 
 @pytest.mark.slow
 def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
-    index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
+    index = Index(tmp_path / "index.sqlite", uses_process=True)
     try:
         ended = set()
         for number in range(6):
@@ -108,7 +109,7 @@ def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
-    index = Index(tmp_path / "index.sqlite", 1, uses_process=True)
+    index = Index(tmp_path / "index.sqlite", uses_process=True)
     index.add(*names(0, 60), text="red " * 20_000)
     wait_until(lambda: index.builder.is_running)
     index.close()
@@ -116,61 +117,43 @@ def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_segments_are_merged_at_rest(tmp_path: Path) -> None:
-    """Readers see it, and the process ends later."""
-    index = Index(tmp_path / "index.sqlite", 1, uses_process=True, rest_s=0.3, idle_s=0.6)
+def test_segments_are_merged_and_the_process_ends(tmp_path: Path) -> None:
+    index = Index(tmp_path / "index.sqlite", uses_process=True, idle_s=0.6)
     try:
         for number in range(3):
             index.add(*names(10 * number, 10 * number + 10))
             wait_until(index.is_current)
         wait_until(lambda: index.segments() == 1)
-        assert index.is_current()
         assert index.size() == 30
         wait_until(lambda: not index.builder.is_running)
     finally:
         index.close()
 
 
-def test_an_index_has_postings_while_it_is_large(opened: Callable[[int], Index]) -> None:
-    index = opened(20)
-    index.add(*names(0, 19))
-    assert index.size() is None
-    index.add("19.md")
-    wait_until(index.is_current)
-    assert index.size() == 20
-    index.remove(*names(0, 10))
-    wait_until(index.is_current)
-    index.remove("10.md")
-    wait_until(lambda: index.postings.newest is None)
-    wait_until(lambda: not index.postings.folder.exists())
-    index.least = 1
-    index.following.wake()
-    wait_until(index.is_current)
-
-
-def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable[[int], Index]) -> None:
-    index = opened(1)
+def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable[[], Index], tmp_path: Path) -> None:
+    index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
-    index = opened(10**6)
-    index.add(*names(5, 8))
-    wait_until(lambda: index.postings.newest is None)
-    index = opened(1)
-    wait_until(index.is_current)
+    index.close()
+    with_others = SmallIndex(tmp_path / "index.sqlite")
+    with_others.add(dict.fromkeys(names(5, 8), "red house"))
+    with_others.close()
+    index = opened()
     assert index.size() == 8
+    wait_until(index.is_current)
 
 
-def test_a_start_can_wait_for_the_postings_that_are_there(opened: Callable[[int], Index]) -> None:
-    index = opened(1)
+def test_a_start_can_wait_for_the_postings_that_are_there(opened: Callable[[], Index]) -> None:
+    index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
-    index = opened(1)
+    index = opened()
     index.following.wait_until_loaded(60.0)
     assert index.postings.newest is not None
 
 
-def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> None:
-    index = opened(1)
+def test_damaged_postings_are_built_again(opened: Callable[[], Index]) -> None:
+    index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
     folder = index.postings.folder
@@ -181,15 +164,15 @@ def test_damaged_postings_are_built_again(opened: Callable[[int], Index]) -> Non
                 path.unlink()
             else:
                 path.write_bytes(damaged)
-        index = opened(1)
-        assert index.size() in (None, 5)
+        index = opened()
+        assert index.size() == 5
         wait_until(index.is_current)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-def test_files_that_are_truncated_while_they_are_read_are_built_again(opened: Callable[[int], Index]) -> None:
-    index = opened(1)
+def test_files_that_are_truncated_while_they_are_read_are_built_again(opened: Callable[[], Index]) -> None:
+    index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
     (before,) = index.postings.folder.glob("*.segment")
@@ -204,11 +187,11 @@ def test_files_that_are_truncated_while_they_are_read_are_built_again(opened: Ca
 
 def has_postings(connection: Connection) -> bool:
     view = view_of(connection)
-    return view is not None and view.frequency('"red"') == 5
+    return view.is_complete and view.frequency('"red"') == 5
 
 
-def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int], Index]) -> None:
-    index = opened(1)
+def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[], Index]) -> None:
+    index = opened()
     index.add("a.md")
 
     def fail(connection: Connection) -> None:
@@ -224,13 +207,16 @@ def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[int]
     assert index.size() == 2
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_speed(opened: Callable[[int], Index]) -> None:
-    index = opened(10**6)
-    index.postings.folder.write_text("no folder")
-    index.least = 1
+def test_a_folder_that_cannot_be_written_costs_nothing_but_speed(opened: Callable[[], Index], tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "index.sqlite")
+    folder.write_text("no folder")
+    index = opened()
     index.add(*names(0, 5))
-    assert index.size() is None
+    found = index.database.submit_read(
+        partial(lexical.search, clauses=parse_clauses("red"), filters=Filters(), limit=9)
+    )
+    assert found.result().total == 5
+    assert not index.is_current()
     index.following.close()
-    index.postings.folder.unlink()
-    index = opened(1)
-    wait_until(index.is_current)
+    folder.unlink()
+    wait_until(opened().is_current)

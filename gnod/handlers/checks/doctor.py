@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from gnod.configured.endpoints import EndpointReport
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
-from gnod.handlers import shared
 from gnod.handlers.checks import doctor_models
 from gnod.ingest.files.walk import root_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
@@ -32,8 +31,6 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import Check, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import Stats
-from gnod.shared.attached import AttachedCollections, AttachedReport
-from gnod.shared.publisher import PublishingService
 from gnod.store.database import Database
 from gnod.store.health import damage
 from gnod.store.health.monitor import StorageMonitor
@@ -75,8 +72,7 @@ class DoctorServices(NamedTuple):
     memory: MemoryService
     endpoints: EndpointReport
     embedding: EmbeddingService
-    attached: AttachedCollections
-    publishing: PublishingService
+    more_checks: Callable[[], list[Check]]
 
 
 def handlers(services: DoctorServices) -> Mapping[str, Handler]:
@@ -91,8 +87,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             _disk(services.places.data_dir),
             *_folders(services.configuration),
             *await _files(services.configuration, services.database),
-            *map(_attached, services.attached.reports()),
-            *shared.checks(services.publishing),
+            *services.more_checks(),
             await _workers(services.pool),
             _sandbox(services.pool),
             *await doctor_models.checks(
@@ -203,15 +198,6 @@ def _folders(configuration: Configuration) -> list[Check]:
             )
         )
     return checks
-
-
-def _attached(report: AttachedReport) -> Check:
-    subject = f"attached collection {report.config.name}"
-    if report.problem:
-        remedy = f"check its server, or run: gnoctl collection detach {report.config.name}"
-        return Check(subject, "warning", report.problem, remedy)
-    state = shared.published(shared.attached_info(report))
-    return Check(subject, "warning" if report.limits else "ok", "; ".join([state, *report.limits]))
 
 
 async def _files(configuration: Configuration, database: Database) -> list[Check]:

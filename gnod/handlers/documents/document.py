@@ -20,8 +20,8 @@ from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.hybrid.sources import SourceReader, Sources
 from gnod.search.query import references
-from gnod.shared.attached import Attached, AttachedCollections
 from gnod.store.connection import Connection
 from gnod.store.database import READERS, Database
 from gnod.store.tables import documents
@@ -39,7 +39,7 @@ _LONG_READS = READERS // 2
 T = TypeVar("T")
 
 
-def handlers(configuration: Configuration, database: Database, attached: AttachedCollections) -> Mapping[str, Handler]:
+def handlers(configuration: Configuration, database: Database, sources: Sources) -> Mapping[str, Handler]:
     long_reads = asyncio.Semaphore(_LONG_READS)
 
     async def read_long(work: Callable[[Connection], T]) -> T:
@@ -61,23 +61,23 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
                 raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
             return replace(text, locations=_locations(found.document)) if params.locations else text
 
-        if shared := attached.find(params.ref):
+        if shared := sources.find(params.ref):
             return await shared.get(params.ref, work)
         return await read_long(work)
 
     async def document_multi_get(params: wire.DocumentMultiGetParams, _: Call) -> wire.DocumentMultiGetResult:
         config = configuration.current
-        local = [ref for ref in params.refs if references.is_glob(ref) or not attached.find(ref)]
+        local = [ref for ref in params.refs if references.is_glob(ref) or not sources.find(ref)]
         found = wire.DocumentMultiGetResult(documents=[], skipped=[])
         if local:
             found = await read_long(lambda connection: _multi_get(connection, replace(params, refs=local), config))
         for ref in [ref for ref in params.refs if ref not in local]:
-            found = _together(found, await _get_shared(attached, replace(params, refs=[ref]), config), params.limit)
+            found = _together(found, await _get_shared(sources, replace(params, refs=[ref]), config), params.limit)
         return found
 
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
-        if attached.find(params.ref):
+        if sources.find(params.ref):
             raise NotFound(
                 f"{params.ref} is in a shared collection, so this machine has no file of it: "
                 "`gnoctl get` prints its text"
@@ -91,8 +91,8 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
 
     async def document_list(params: wire.DocumentListParams, _: Call) -> wire.DocumentListResult:
         collection, prefix = references.scope(params.scope)
-        if collection is not None and (shared := attached.of(collection)):
-            return await _list_shared(shared, prefix, params)
+        if collection is not None and (shared := sources.of(collection)):
+            return await _list_shared(shared, collection, prefix, params)
         if collection is not None:
             configuration.collection(collection)
 
@@ -107,10 +107,10 @@ def handlers(configuration: Configuration, database: Database, attached: Attache
 
 
 async def _get_shared(
-    attached: AttachedCollections, params: wire.DocumentMultiGetParams, config: Config
+    sources: Sources, params: wire.DocumentMultiGetParams, config: Config
 ) -> wire.DocumentMultiGetResult:
     (ref,) = params.refs
-    shared = attached.find(ref)
+    shared = sources.find(ref)
     try:
         assert shared
         return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
@@ -133,18 +133,20 @@ def _together(
     )
 
 
-async def _list_shared(shared: Attached, prefix: str, params: wire.DocumentListParams) -> wire.DocumentListResult:
-    """List documents of an attached collection; of some fields, only the replica would know more."""
+async def _list_shared(
+    shared: SourceReader, collection: str, prefix: str, params: wire.DocumentListParams
+) -> wire.DocumentListResult:
+    """List documents of another source, which does not tell all fields."""
     prefix = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
     wanted = params.offset + params.limit
-    found = await shared.ask(lambda opened: opened.engine.listed(prefix, wanted))
+    found = await shared.listed(prefix, wanted)
     entries = [
         wire.DocumentEntry(
             docid="",
-            uri=format_uri(shared.config.name, each.path),
-            collection=shared.config.name,
+            uri=format_uri(collection, each.path),
+            collection=collection,
             path=each.path,
-            source=f"{shared.config.address}/{each.path}",
+            source=each.source,
             title=each.title,
             mime="",
             size=0,

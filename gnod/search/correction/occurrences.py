@@ -149,12 +149,12 @@ class Occurrences:
     def _count(self, word: str) -> int:
         """Count documents. Stems of a language with few documents count only in that language: elsewhere, `issing`
         would be a form of `is`."""
-        times = fulltext.frequency_up_to(self.connection, quoted(self.terms(word, self._main)), RARE + 1)
+        times = self.frequency(quoted(self.terms(word, self._main)))
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.terms_of(word)[0])
             if each not in self._main:
-                times += fulltext.frequency_in_language(self.connection, term, each.language, RARE + 1)
-        return times
+                times += fulltext.frequency_in_language(self.connection, term, each.language)
+        return min(times, RARE + 1)
 
     def _may_be_wrong(self, word: QueryWord) -> bool:
         if not word.is_open:
@@ -179,7 +179,7 @@ class Occurrences:
 
     def occurs(self, phrases: Collection[str]) -> bool:
         """Tell whether a document has one of the phrases."""
-        return fulltext.frequency_up_to(self.connection, phrases, 1) > 0
+        return self.frequency(tuple(phrases)) > 0
 
     def frequency(self, *groups: AnyOf) -> int:
         """Return how many documents have a phrase of each group."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -11,8 +11,7 @@ import msgspec
 from gnod.errors import InvalidParams
 from gnod.search.fields import frontmatter, registry
 from gnod.search.ranking.distinct import representatives
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id
 
 MAX_VALUES = 50
 # Count at most this many documents.
@@ -29,30 +28,26 @@ def count(connection: Connection, names: Sequence[str], ids: Sequence[int]) -> d
     Raises InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names}
     copied = representatives(connection, ids).by_id
-    groups = [
-        (each, msgspec.json.encode([id_ for id_ in of_it if id_ not in copied]).decode())
-        for each, of_it in joined.split(connection, ids)
-    ]
-    return {name: _added([_counts(*group, source) for group in groups]) for name, source in sources.items()}
+    different = [id_ for id_ in ids if id_ not in copied]
+    return {name: _added(_counts(connection, different, source)) for name, source in sources.items()}
 
 
-def _added(groups: Sequence[list[Count]]) -> list[Count]:
-    """Return the counts of several indexes together."""
-    if len(groups) == 1:
-        return groups[0]
+def _added(counts: Sequence[Count]) -> list[Count]:
+    """Add the counts of a value, and return the most frequent values."""
     sums = Counter[str]()
-    for value, n in (count for counts in groups for count in counts):
+    for value, n in counts:
         sums[value] += n
-    return [Count(*each) for each in sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:MAX_VALUES]]
+    return [Count(*each) for each in sums.most_common(MAX_VALUES)]
 
 
-def _counts(connection: Connection, ids: str, source: tuple[str, str, tuple[object, ...]]) -> list[Count]:
+@by_id
+def _counts(connection: Connection, ids: Collection[int], source: tuple[str, str, tuple[object, ...]]) -> list[Count]:
     tables, expression, values = source
     rows = connection.execute(
         f"SELECT value, count(DISTINCT id) AS n FROM (SELECT {expression} AS value, d.id AS id FROM json_each(?) wanted"
         f" CROSS JOIN documents d ON d.id = wanted.value {tables})"
         f" WHERE value <> '' GROUP BY value ORDER BY n DESC, value LIMIT {MAX_VALUES}",
-        (ids, *values),
+        (msgspec.json.encode(list(ids)).decode(), *values),
     )
     return [Count(str(value), n) for value, n in rows]
 

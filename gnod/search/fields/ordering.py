@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from gnod.errors import InvalidParams
 from gnod.search.fields import frontmatter, registry
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id
 
 # Sort at most this many of the best documents.
 DEPTH = 20_000
@@ -32,14 +31,16 @@ def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str)
 
 
 def _keys(connection: Connection, name: str, ids: Sequence[int]) -> dict[int, Key]:
-    expression, values = _expression(connection, name)
+    return _keys_by(connection, ids, *_expression(connection, name))
+
+
+@by_id
+def _keys_by(
+    connection: Connection, ids: Collection[int], expression: str, values: tuple[object, ...]
+) -> dict[int, Key]:
     statement = f"SELECT d.id, {expression} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
-    return {
-        id_: _key(value)
-        for each, of_it in joined.split(connection, ids)
-        for id_, value in each.execute(statement, (*values, msgspec.json.encode(of_it).decode()))
-        if value not in (None, "")
-    }
+    rows = connection.execute(statement, (*values, msgspec.json.encode(list(ids)).decode()))
+    return {id_: _key(value) for id_, value in rows if value not in (None, "")}
 
 
 def _expression(connection: Connection, name: str) -> tuple[str, tuple[object, ...]]:

@@ -1,21 +1,20 @@
-"""One search over the local index and others: replicas of shared collections, whose engines are asked first.
+"""One search over the local index and other sources (gnod.search.hybrid.sources).
 
 All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
 scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
-
-Must not depend on engines. Ids of documents say which index they are in (gnod.store.joined).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, RetrievalFacts, Retrieved, Surveys
+from gnod.search.hybrid.sources import Source
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
@@ -24,40 +23,10 @@ from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store import joined
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
-
-
-class VectorResults(NamedTuple):
-    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
-    the vectors found."""
-
-    surveys: Sequence[SurveyedVectors]
-    words: Sequence[Mapping[int, float]]
-
-
-class OtherIndex(Protocol):
-    """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
-    applies the request's filters."""
-
-    name: str
-    number: int
-
-    async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None: ...
-
-    async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
-        """See `lexical.rank`."""
-
-    async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
-        """See `lexical.survey_part`."""
-
-    async def meanings(
-        self, rows: Sequence[Mapping[str, vector_search.Rows]], also: Sequence[set[int]], pool: int
-    ) -> VectorResults | None:
-        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
 
 
 class TermWeights(NamedTuple):
@@ -74,7 +43,7 @@ class TermWeights(NamedTuple):
         return [term.among(self.here.frequencies) for term in self.worth_reading(thorough=thorough)]
 
 
-async def is_known(read: Read, sources: Sequence[OtherIndex], words: str) -> bool:
+async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
     """Tell whether a source has one of the words."""
     wanted = await read(lambda connection: _searchable(connection, words))
     terms = wanted.terms() if wanted else []
@@ -84,7 +53,7 @@ async def is_known(read: Read, sources: Sequence[OtherIndex], words: str) -> boo
 
 async def search_words(
     read: Read,
-    sources: Sequence[OtherIndex],
+    sources: Sequence[Source],
     clauses: Sequence[Clause],
     filters: Filters,
     *,
@@ -107,13 +76,14 @@ async def search_words(
     ranked = sorted((each for part in found for each in part.ranked), key=lambda each: -each.score)
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
-    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [])
+    elsewhere = [each.id for part in found[1:] for each in part.ranked]
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [], elsewhere)
 
 
 async def search_vectors(
     read: Read,
     local: Nearest,
-    sources: Sequence[OtherIndex],
+    sources: Sequence[Source],
     query: QueryVectors,
     filters: Filters,
     *,
@@ -129,7 +99,7 @@ async def search_vectors(
 
 
 async def survey_words(
-    read: Read, sources: Sequence[OtherIndex], lines: Sequence[QueryLine], filters: Filters
+    read: Read, sources: Sequence[Source], lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
     """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
@@ -143,7 +113,7 @@ async def survey_words(
 async def retrieve(
     read: Read,
     local: Nearest,
-    sources: Sequence[OtherIndex],
+    sources: Sequence[Source],
     words: Surveys,
     vector_lines: Sequence[QueryLine],
     vectors: QueryVectors | None,
@@ -179,9 +149,9 @@ def _searchable(connection: Connection, words: str) -> Expression | None:
         return None
 
 
-def _own(source: OtherIndex, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
+def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
     """Return what the words of the query found in a source, for its original lines."""
-    own = {id_ for id_ in first if joined.number_of(id_) == source.number}
+    own = {id_ for id_ in first if source.has(id_)}
     return [own if line.is_original else set() for line in lines]
 
 
@@ -195,7 +165,7 @@ def _built(line: QueryLine, analyzers: Sequence[Analyzer]) -> list[Expression]:
         return []
 
 
-async def _surveyed(read: Read, sources: Sequence[OtherIndex], wanted: Expression, filters: Filters) -> LexicalSurvey:
+async def _surveyed(read: Read, sources: Sequence[Source], wanted: Expression, filters: Filters) -> LexicalSurvey:
     weights = await _weigh(read, sources, wanted.terms())
     worth, local = weights.worth_reading(thorough=True), weights.local(thorough=True)
     here = read(lambda connection: lexical.survey_part(connection, wanted, local, filters, depth=LEXICAL_DEPTH))
@@ -204,7 +174,7 @@ async def _surveyed(read: Read, sources: Sequence[OtherIndex], wanted: Expressio
     return lexical.surveyed(found, wanted, fulltext.coverage(weights.terms))
 
 
-async def _weigh(read: Read, sources: Sequence[OtherIndex], terms: Sequence[Term]) -> TermWeights:
+async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -> TermWeights:
     here, there = await asyncio.gather(
         read(lambda connection: fulltext.counted(connection, terms)),
         asyncio.gather(*(source.count(terms) for source in sources)),

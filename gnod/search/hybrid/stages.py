@@ -21,8 +21,8 @@ from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import expanding, joint, reranking, retrieval
 from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.embedding import Embed, embed_lines, vector_lines
-from gnod.search.hybrid.joint import OtherIndex
 from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, RetrievalFacts, Retrieved, Surveys
+from gnod.search.hybrid.sources import Source
 from gnod.search.meaning import candidate_documents as candidates
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
@@ -57,7 +57,7 @@ class SearchDependencies(NamedTuple):
     throughput: ThroughputEstimate
     backoff: Backoff
     readability: Callable[[str], Readability | None] = lambda _: None
-    sources: Sequence[OtherIndex] = ()
+    sources: Sequence[Source] = ()
 
 
 class HybridSettings(NamedTuple):

@@ -20,6 +20,8 @@ from gnod.errors import QuerySyntaxError
 from gnod.search.keyword.marks import ANY_ENDING, TermVariant
 from gnod.search.query.parsing import Clause
 from gnod.store.keyword_index.fulltext import Term, quote
+from gnod.store.keyword_index.postings.searching import Conditions
+from gnod.store.tables.filters import Filters
 
 # A longer query is a pasted page: more words cost time and add no meaning.
 MAX_WORDS = 64
@@ -88,11 +90,10 @@ class Expression(NamedTuple):
     def required_phrases(self) -> str | None:
         return " AND ".join(word.expression for word in self.required) or None
 
-    def required_groups(self) -> list[tuple[str, ...]]:
-        return [word.phrases for word in self.required]
-
-    def excluded_phrases(self) -> tuple[str, ...]:
-        return tuple(phrase for word in self.excluded for phrase in word.phrases)
+    def conditions(self, filters: Filters) -> Conditions:
+        """Return what documents must pass, besides filters."""
+        excluded = tuple(phrase for word in self.excluded for phrase in word.phrases)
+        return Conditions(filters, [word.phrases for word in self.required], excluded)
 
 
 def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:

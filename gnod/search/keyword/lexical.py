@@ -25,8 +25,7 @@ from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
 from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id, languages_beside
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
@@ -50,12 +49,14 @@ _SCORE = itemgetter(1)
 
 
 class LexicalResult(NamedTuple):
-    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations."""
+    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations.
+    `elsewhere`: those of the ranked documents that are in other indexes."""
 
     ranked: list[RankedDocument]
     total: int
     expression: Expression
     analyzers: list[Analyzer]
+    elsewhere: Sequence[int] = ()
 
 
 class LexicalSurvey(NamedTuple):
@@ -131,10 +132,9 @@ def rank(
     filters: Filters,
     *,
     limit: int,
-    average: float | None = None,
 ) -> Matches:
-    """Return the best `limit` documents, unscaled. `average`: as in `fulltext.search`."""
-    look = partial(_matches, connection, wanted, terms, filters, average=average)
+    """Return the best `limit` documents, unscaled."""
+    look = partial(_matches, connection, wanted, terms, filters)
     found = look(depth=_MIN_DEPTH)
     windowed = list(islice(found.scores, _WINDOWED))
     if 2 * limit > _MIN_DEPTH:
@@ -157,14 +157,10 @@ def survey_part(
     filters: Filters,
     *,
     depth: int,
-    average: float | None = None,
 ) -> Part:
-    """Return what one index says to `surveyed`. `average`: as in `fulltext.survey`."""
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
+    """Return what one index says to `surveyed`."""
     while True:
-        found = fulltext.survey(
-            connection, terms, filters, depth, required=required, excluded=excluded, average=average
-        )
+        found = fulltext.survey(connection, terms, wanted.conditions(filters), depth)
         whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
         scores = _distinct_scores(connection, found.matches, whole)
         if len(found.matches) < depth or len(scores) >= depth // _MOST_COPIES:
@@ -191,21 +187,14 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
     """Return those of the documents that contain every required phrase and no excluded one."""
-    kept = set(document_ids)
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
-    if not required and not excluded:
-        return kept
-    return {id_ for each, ids in joined.split(connection, kept) for id_ in _allowed(each, required, excluded, set(ids))}
+    _, required, excluded = wanted.conditions(Filters())
+    kept = _matching(connection, document_ids, required) if required else set(document_ids)
+    return kept - _matching(connection, kept, [excluded]) if excluded else kept
 
 
-def _allowed(
-    connection: Connection, required: Sequence[tuple[str, ...]], excluded: tuple[str, ...], ids: set[int]
-) -> set[int]:
-    if required:
-        ids = fulltext.matching(connection, required, ids)
-    if excluded:
-        ids = ids - fulltext.matching(connection, [excluded], ids)
-    return ids
+@by_id
+def _matching(connection: Connection, ids: Collection[int], groups: Sequence[tuple[str, ...]]) -> set[int]:
+    return fulltext.matching(connection, groups, ids)
 
 
 def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
@@ -223,8 +212,7 @@ def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedD
 
 def all_matches(connection: Connection, wanted: Expression, filters: Filters, limit: int) -> list[int]:
     """Return the documents with a word of the expression, unranked."""
-    required, excluded = wanted.required_groups(), wanted.excluded_phrases()
-    return fulltext.ids(connection, tuple(wanted.phrases()), filters, limit, required=required, excluded=excluded)
+    return fulltext.ids(connection, tuple(wanted.phrases()), wanted.conditions(filters), limit)
 
 
 def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
@@ -241,14 +229,14 @@ def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
-    """Return one analyser for each language of the index, and of those joined to it: a query is too short to detect its
+    """Return one analyser for each language of the index, and of those beside it: a query is too short to detect its
     own. Only the calling thread may use them."""
     (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
     known = _languages.get(connection)
     if known is None or known[0] != version:
         held = {stemming_language(language) for language in documents.distinct_languages(connection)}
         known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
-    beside = {stemming_language(each) for other in joined.others(connection).values() for each in other.languages}
+    beside = {stemming_language(each) for each in languages_beside(connection)}
     return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
 
 
@@ -272,17 +260,13 @@ def _matches(
     filters: Filters,
     *,
     depth: int,
-    average: float | None,
 ) -> _FoundDocuments:
     """Return the best documents: at least half of `depth`, if that many match."""
     enough, every_word = depth // 2, wanted.every_word()
     look = partial(
         fulltext.search,
-        *(connection, terms, filters),
+        *(connection, terms, wanted.conditions(filters)),
         every_word=every_word if len(every_word) > 1 else (),
-        required=wanted.required_groups(),
-        excluded=wanted.excluded_phrases(),
-        average=average,
     )
     while True:
         matches = look(depth)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from gnod.store import joined
 from gnod.store.connection import Connection
 from gnod.store.tables import copies
 from gnod.store.tables.copies import CopyGroup
@@ -51,8 +50,6 @@ class Representatives(NamedTuple):
 
 def representatives(connection: Connection, ids: Iterable[int]) -> Representatives:
     """Choose the first document of each content, so that several rankings can name the same one."""
-    if not any(copies.exist(each) for each in joined.each(connection)):
-        return Representatives({}, {})
     ordered = list(dict.fromkeys(ids))
     known = copies.among(connection, ordered)
     first: dict[str, int] = {}

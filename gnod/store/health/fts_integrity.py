@@ -8,7 +8,7 @@ of the time of that check.
 from __future__ import annotations
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.docsizes import column_sizes
+from gnod.store.keyword_index.columns import column_sizes
 
 
 def has_lost_words(connection: Connection) -> bool:

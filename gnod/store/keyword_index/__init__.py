@@ -1,4 +1,4 @@
-"""The keyword index: the full-text table (`fulltext`), its words, and the postings, which are a copy for large indexes.
+"""The keyword index: the full-text table (`fulltext`), its words, and the postings, a copy in files, which scores.
 
 Knows terms and their scores; does not know the query language.
 """

@@ -1,19 +1,15 @@
-"""Query the full-text index. Depends on FTS5 and its scores; must not depend on the query language.
+"""Query the keyword index: what scores comes from the postings (gnod.store.keyword_index.postings), and FTS5 stores the
+terms and knows where they are. Must not depend on the query language.
 
-A large index also has postings (`gnod.store.keyword_index.postings`): the same scores, from files that are faster to
-read. Where they have no view of the connection's snapshot, FTS5 answers.
-
-Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. FTS5 computes the part
-that depends on the document, in C. The weight of a phrase is computed here, because FTS5's is 0 for a word in half of
-the documents or more, which in a small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474
-against .50). It is Lucene's: log(1 + (N - n + 0.5) / (n + 0.5)).
+Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. The weight of a phrase
+is Lucene's, log(1 + (N - n + 0.5) / (n + 0.5)). FTS5's own is 0 for a word in half of the documents or more, which in a
+small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474 against .50).
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
-from math import log, sqrt
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -24,12 +20,11 @@ import numpy as np
 from gnod import bm25
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import columns
-from gnod.store.keyword_index.docsizes import column_sizes
-from gnod.store.keyword_index.postings import attachment, searching
-from gnod.store.keyword_index.postings.searching import Conditions
-from gnod.store.keyword_index.postings.view import AnyOf, Noted, view_of
-from gnod.store.tables import copies
-from gnod.store.tables.filters import Filters
+from gnod.store.keyword_index.columns import column_sizes
+from gnod.store.keyword_index.postings import feed, searching
+from gnod.store.keyword_index.postings.current_view import view_of
+from gnod.store.keyword_index.postings.searching import Conditions, RankedDocids
+from gnod.store.keyword_index.postings.view import AnyOf
 from gnod.store.tables.records import Terms
 
 # Column weights of filepath, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight of 3
@@ -50,26 +45,10 @@ _WALK = 10_000
 _POSTINGS_OF_A_LOOKUP = 300
 
 
-def _score(weights: Sequence[float]) -> str:
-    return f"-bm25(documents_fts, {_listed(weights)}) * ?"
-
-
-def _score_against(weights: Sequence[float]) -> str:
-    return f"bm25_against(documents_fts, ?, {_listed(weights)}) * ?"
-
-
-def _listed(weights: Sequence[float]) -> str:
-    return ", ".join(str(weights[column]) for column in columns.ORDER)
-
-
-_FTS5_MIN_IDF = 1e-6
-# FTS5's k1: a term that fills a document scores k1 + 1 times its weight.
-
 # This must be a filter ("+") and not a constraint: otherwise SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
-# Connections that have the SQL functions body_positions and bm25_against.
+# Connections that have the SQL function body_positions.
 _with_positions: WeakSet[Connection] = WeakSet()
-_with_average: WeakSet[Connection] = WeakSet()
 
 
 class Term(NamedTuple):
@@ -78,11 +57,6 @@ class Term(NamedTuple):
 
     phrases: tuple[str, ...]
     weight: float = 1.0
-
-
-class _Scored(NamedTuple):
-    phrase: str
-    factor: float
 
 
 class PhraseDocumentCounts(NamedTuple):
@@ -133,7 +107,7 @@ def store(connection: Connection, terms: dict[int, Terms]) -> None:
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
         ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
     )
-    attachment.add(connection, terms)
+    feed.add(connection, terms)
     terms.clear()
 
 
@@ -163,160 +137,40 @@ def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> l
 def search(
     connection: Connection,
     terms: Sequence[Weighed],
-    filters: Filters,
+    passing: Conditions,
     depth: int,
     *,
     every_word: Sequence[AnyOf] = (),
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-    average: float | None = None,
 ) -> FulltextMatches:
-    """Return the best `depth` documents with at least one term that pass the filters; ties are ordered by docid.
-    `every_word`: a phrase of each of these groups makes a document whole.
-    `average`: the mean length of the documents, where the index holds only a part of them.
-
-    Every document must have a phrase of each group in `required`, and none of `excluded`. Each phrase reads the
-    full-text table once, and the filters apply to its rows: a `rowid IN (SELECT …)` inside a MATCH query would make
-    SQLite restart FTS5 for every row.
-    """
-    passing = Conditions(filters, required, excluded)
-    occurring = tuple(dict.fromkeys(phrase for term in terms for phrase, n in term.frequencies if n))
-    view = view_of(connection) if average is None else None
-    if view is not None:
-        phrases = _weights(worth_reading(terms, view.size, thorough=False))
-        noted = Noted(every_word, occurring)
-        best, whole, total = searching.best(connection, view, phrases, WEIGHTS, depth, passing, noted)
-    else:
-        best = _best(connection, terms, passing, depth, average)
-        whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word and best else set()
-        total = None
+    """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
+    phrase of each of these groups makes a document whole."""
+    best = _ranked(connection, terms, WEIGHTS, depth, passing, thorough=False).best
+    whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
-        total = len(best)
-    elif total is None:
-        total = count(connection, occurring, filters, required=required, excluded=excluded)
-    return FulltextMatches(best, whole, total)
+        return FulltextMatches(best, whole, len(best))
+    phrases = tuple(dict.fromkeys(phrase for term in terms for phrase, n in term.frequencies if n))
+    return FulltextMatches(best, whole, searching.count(connection, view_of(connection), phrases, passing))
 
 
-def _best(
-    connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int, average: float | None
-) -> list[tuple[int, float]]:
-    """Do as `search`, in the full-text table."""
-    filters, required, excluded = passing
-    if average is not None:
-        best, _ = _against(connection, WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded)
-        return best
-    scored = _factors(terms, size(connection), thorough=False)
-    if not scored:
-        return []
-    where, bound = _conditions(filters, required, excluded)
-    score = _score(WEIGHTS)
-    if len(scored) == 1:
-        # A single phrase needs no sum: this takes half the time, and only documents that pass the filters are scored.
-        rows = connection.execute(
-            f"SELECT d.id, {score} AS score FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
-            f" WHERE documents_fts MATCH ? AND {where} ORDER BY score DESC, d.docid, d.id LIMIT ?",
-            (scored[0].factor, scored[0].phrase, *bound, depth),
-        )
-    else:
-        rows = connection.execute(
-            f"{_hits(score, len(scored))}"
-            f" SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
-            " ORDER BY hits.score DESC, d.docid, d.id LIMIT ?",
-            (*_bound(scored), *bound, depth),
-        )
-    return list(rows)
+def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
+    """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores."""
+    found = _ranked(connection, terms, FUSED_WEIGHTS, depth, passing, thorough=True)
+    return Survey(found.best, size(connection), found.total, found.total_of_roots, coverage(terms))
 
 
-def survey(
+def _ranked(
     connection: Connection,
     terms: Sequence[Weighed],
-    filters: Filters,
+    weights: tuple[float, ...],
     depth: int,
+    passing: Conditions,
     *,
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-    average: float | None = None,
-) -> Survey:
-    """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores. With an
-    `average`, it is that of the returned documents."""
-    view = view_of(connection) if average is None else None
-    if view is not None:
-        phrases = _weights(worth_reading(terms, view.size, thorough=True))
-        passing = Conditions(filters, required, excluded)
-        found = searching.survey(connection, view, phrases, FUSED_WEIGHTS, depth, passing)
-        return Survey(found.best, view.size, found.sums.scores, found.sums.roots, coverage(terms) if phrases else 0.0)
-    if average is not None:
-        best_of, sums = _against(
-            connection, FUSED_WEIGHTS, terms, average, filters, depth, required=required, excluded=excluded
-        )
-        return Survey(best_of, len(best_of), *sums, coverage(terms) if terms else 0.0)
-    documents = size(connection)
-    scored = _factors(terms, documents, thorough=True)
-    if not scored:
-        return Survey([], documents, 0.0, 0.0, 0.0)
-    where, bound = _conditions(filters, required, excluded)
-    best = f"SELECT hits.id, hits.score FROM hits CROSS JOIN documents d ON d.id = hits.id WHERE {where}"
-    if filters.are_empty and not required and not excluded:
-        best, bound = "SELECT id, score FROM hits", []  # every row of the full-text table is an active document
-    rows = connection.execute(
-        f"{_hits(_score(FUSED_WEIGHTS), len(scored))}"
-        " SELECT total(score), total(sqrt(max(score, 0))) FROM hits UNION ALL"
-        f" SELECT * FROM ({best} ORDER BY hits.score DESC, hits.id LIMIT ?)",
-        (*_bound(scored), *bound, depth),
-    )
-    total, roots = next(rows)
-    return Survey(list(rows), documents, total, roots, coverage(terms))
-
-
-def _against(
-    connection: Connection,
-    weights: Sequence[float],
-    terms: Sequence[Weighed],
-    average: float,
-    filters: Filters,
-    depth: int,
-    *,
-    required: Sequence[AnyOf],
-    excluded: AnyOf,
-) -> tuple[list[tuple[int, float]], tuple[float, float]]:
-    """Return the best documents that pass, with scores for this mean length, and the sums of the scores and of their
-    roots. The filters are applied first: each score is computed in Python."""
-    if connection not in _with_average:
-        connection.register_fts5_function("bm25_against", _bm25_against)
-        _with_average.add(connection)
-    where, bound = _conditions(filters, required, excluded)
-    among = _json([id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", bound)])
-    scored = _score_against(weights)
-    statement = f"SELECT rowid, {scored} FROM documents_fts WHERE documents_fts MATCH ? AND {_AMONG}"
-    scores: dict[int, float] = {}
-    for phrase, weight in [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]:
-        for id_, score in connection.execute(statement, (average, weight, phrase, among)):
-            scores[id_] = scores.get(id_, 0.0) + score
-    best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:depth]
-    return best, (sum(score for _, score in best), sum(sqrt(max(score, 0.0)) for _, score in best))
-
-
-def _bm25_against(api: apsw.FTS5ExtensionApi, /, *arguments: apsw.SQLiteValue) -> float:
-    """Return the score of FTS5's bm25() without the weight of the phrase. Arguments: the mean length of documents, and
-    the weights of the columns."""
-    average, *weights = map(float, arguments)  # type: ignore[arg-type]
-    places = api.phrase_locations(0)
-    frequency = sum(weight * len(found) for weight, found in zip(weights, places, strict=True))
-    length = api.column_size(-1)
-    return bm25.saturated(frequency, length / average)
-
-
-def _hits(score: str, phrases: int) -> str:
-    """Return the head of a statement: `hits`, every document that holds a phrase, with the sum of its scores."""
-    one = f"SELECT rowid AS id, {score} AS score FROM documents_fts WHERE documents_fts MATCH ?"
-    return (
-        f"WITH scores AS MATERIALIZED ({' UNION ALL '.join([one] * phrases)}),"
-        " hits AS MATERIALIZED (SELECT id, sum(score) AS score FROM scores GROUP BY id)"
-    )
-
-
-def _bound(scored: Sequence[_Scored]) -> list[object]:
-    return [value for phrase, factor in scored for value in (factor, phrase)]
+    thorough: bool,
+) -> RankedDocids:
+    view = view_of(connection)
+    read = worth_reading(terms, view.size, thorough=thorough)
+    phrases = [(phrase, term.weight) for term in read for phrase, n in term.frequencies if n]
+    return searching.ranked(connection, view, phrases, weights, depth, passing)
 
 
 def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
@@ -328,66 +182,18 @@ def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
 
 def matching(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> set[int]:
     """Return those of the documents that have a phrase of each group."""
-    view = view_of(connection)
-    if view is not None:
-        return view.among(ids, groups)
-    return _rows_of(connection, _all_of(groups)).intersection(ids)
+    return view_of(connection).among(ids, groups)
 
 
 def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> tuple[int, set[int]]:
     """Return how many documents have a phrase of each group in their path, and which of `ids` do."""
-    view = view_of(connection)
-    if view is not None:
-        found = view.in_path(groups)
-        if not len(found):
-            return 0, set()
-        return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
-    rows = _rows_of(connection, f"filepath : ({_all_of(groups)})")
-    return len(rows), rows.intersection(ids)
+    found = view_of(connection).in_path(groups)
+    return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
 
 
-def count(
-    connection: Connection,
-    phrases: AnyOf,
-    filters: Filters,
-    *,
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-) -> int:
-    """Return how many documents have one of the phrases, under the same conditions as in `search`; copies count
-    once."""
-    view = view_of(connection)
-    if view is not None:
-        return searching.count(connection, view, phrases, Conditions(filters, required, excluded))
-    expression = _any_of(phrases)
-    if filters.are_empty and not required and not excluded:
-        return frequency(connection, expression) - _surplus(connection, expression, "1", [])
-    where, bound = _conditions(filters, required, excluded)
-    found = connection.execute(
-        "SELECT count(*) FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
-        f" WHERE documents_fts MATCH ? AND {where}",
-        (expression, *bound),
-    )
-    return int(found.get) - _surplus(connection, expression, where, bound)
-
-
-def ids(
-    connection: Connection,
-    phrases: AnyOf,
-    filters: Filters,
-    limit: int,
-    *,
-    required: Sequence[AnyOf] = (),
-    excluded: AnyOf = (),
-) -> list[int]:
-    """Return the documents with one of the phrases under the same conditions as in `search`, unranked."""
-    where, bound = _conditions(filters, required, excluded)
-    rows = connection.execute(
-        "SELECT d.id FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
-        f" WHERE documents_fts MATCH ? AND {where} LIMIT ?",
-        (_any_of(phrases), *bound, limit),
-    )
-    return [document_id for (document_id,) in rows]
+def ids(connection: Connection, phrases: AnyOf, passing: Conditions, limit: int) -> list[int]:
+    """Return documents with one of the phrases that pass, unranked."""
+    return searching.ids(connection, view_of(connection), phrases, passing, limit)
 
 
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
@@ -405,12 +211,6 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
 
 def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
     """Return the documents whose bodies have at least this many terms, without those whose record is damaged."""
-    view = view_of(connection)
-    if view is not None:
-        long = set(view.with_length(document_ids, least))
-        document_ids = [id_ for id_ in document_ids if id_ in long]
-    if not document_ids:
-        return []
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
@@ -423,11 +223,6 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
 def quote(phrase: str) -> str:
     """Return terms, separated by spaces, as an FTS5 phrase."""
     return '"' + phrase.replace('"', '""') + '"'
-
-
-def _factors(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[_Scored]:
-    read = worth_reading(weighed, total, thorough=thorough)
-    return [_Scored(phrase, weight / _fts5_idf(total, n)) for weight, found in read for phrase, n in found if n]
 
 
 def worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[Weighed]:
@@ -445,56 +240,23 @@ def worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> 
 
 def size(connection: Connection) -> int:
     """Return the number of documents."""
-    view = view_of(connection)
-    if view is not None:
-        return view.size
-    return int(connection.execute("SELECT count(*) FROM documents_fts_docsize").get)
+    return view_of(connection).size
 
 
 def frequency_of_phrase(connection: Connection, phrase: str) -> int:
     """Return in how many documents a phrase occurs."""
-    view = view_of(connection)
-    return frequency(connection, phrase) if view is None else view.frequency(phrase)
-
-
-def frequency(connection: Connection, expression: str) -> int:
-    """Return how many documents an FTS5 expression matches."""
-    return int(connection.execute("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH ?", (expression,)).get)
+    return view_of(connection).frequency(phrase)
 
 
 def frequency_of_all(connection: Connection, groups: Sequence[AnyOf]) -> int:
     """Return how many documents have a phrase of each group."""
-    view = view_of(connection)
-    phrases = [phrase for group in groups for phrase in group]
-    if view is None or not view.has_all(phrases):
-        return frequency(connection, _all_of(groups))
-    return view.frequency(phrases[0]) if len(phrases) == 1 else view.matching(groups).size
+    return view_of(connection).matching(groups).size
 
 
-def frequency_up_to(connection: Connection, phrases: Collection[str], most: int) -> int:
-    """Return how many documents have one of the phrases, but not more than `most`. Fast for common words too."""
-    view = view_of(connection)
-    if view is not None and view.has_all(phrases):
-        found = [n for phrase in phrases if (n := view.frequency(phrase))]
-        if len(found) < 2 or max(found) >= most:
-            return min(max(found, default=0), most)
-    expression = _any_of(tuple(phrases))
-    statement = "SELECT count(*) FROM (SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? LIMIT ?)"
-    return int(connection.execute(statement, (expression, most)).get)
-
-
-def frequency_in_language(connection: Connection, expression: str, language: str, most: int) -> int:
-    """Do as `frequency_up_to` for one phrase, in documents of a rare language."""
-    view = view_of(connection)
-    if view is not None and view.has_all([expression]):
-        rows = connection.execute("SELECT id FROM documents WHERE active AND language = ?", (language,))
-        return min(len(view.among([id_ for (id_,) in rows], [(expression,)])), most)
-    found = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM documents_fts CROSS JOIN documents d ON d.id = documents_fts.rowid"
-        " WHERE documents_fts MATCH ? AND d.language = ? LIMIT ?)",
-        (expression, language, most),
-    )
-    return int(found.get)
+def frequency_in_language(connection: Connection, phrase: str, language: str) -> int:
+    """Return how many documents of a rare language have a phrase."""
+    rows = connection.execute("SELECT id FROM documents WHERE active AND language = ?", (language,))
+    return len(matching(connection, [(phrase,)], [id_ for (id_,) in rows]))
 
 
 def texts(connection: Connection, expression: str, limit: int, characters: int) -> list[str]:
@@ -510,60 +272,13 @@ def texts(connection: Connection, expression: str, limit: int, characters: int) 
 
 def _is_common(connection: Connection, phrase: str, documents: int) -> bool:
     """Tell whether it is faster to look a phrase up in each of some documents than to read where it occurs."""
-    view = view_of(connection)
-    return view is not None and view.frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
-
-
-def _fts5_idf(total: int, n: int) -> float:
-    """The weight that bm25() gives a phrase (SQLite, fts5_aux.c)."""
-    idf = log((total - n + 0.5) / (n + 0.5))
-    return idf if idf > 0 else _FTS5_MIN_IDF
-
-
-def _surplus(connection: Connection, expression: str, where: str, bound: Sequence[object]) -> int:
-    """Return how many of the documents that match are copies of others that match."""
-    if not copies.exist(connection):
-        return 0
-    found = connection.execute(
-        "SELECT count(*) - count(DISTINCT d.source_hash) FROM documents_fts"
-        " CROSS JOIN copies ON copies.document_id = documents_fts.rowid"
-        f" CROSS JOIN documents d ON d.id = copies.document_id WHERE documents_fts MATCH ? AND {where}",
-        (expression, *bound),
-    )
-    return int(found.get)
-
-
-def _conditions(filters: Filters, required: Sequence[AnyOf], excluded: AnyOf) -> tuple[str, list[object]]:
-    where, values = filters.condition()
-    bound = list(values)
-    for operator, expression in (("IN", _all_of(required)), ("NOT IN", _any_of(excluded))):
-        if expression:
-            where += f" AND d.id {operator} (SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?)"
-            bound.append(expression)
-    return where, bound
-
-
-def _any_of(phrases: AnyOf) -> str:
-    return " OR ".join(phrases)
-
-
-def _all_of(groups: Sequence[AnyOf]) -> str:
-    return " AND ".join(f"({_any_of(group)})" for group in groups)
-
-
-def _rows_of(connection: Connection, expression: str) -> set[int]:
-    rows = connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH ?", (expression,))
-    return {document_id for (document_id,) in rows}
+    return view_of(connection).frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
 
 
 def coverage(terms: Sequence[Weighed]) -> float:
     """Return the share of the terms, by weight, that occur."""
     found = sum(term.weight for term in terms if any(n for _, n in term.frequencies))
-    return found / sum(term.weight for term in terms)
-
-
-def _weights(terms: Sequence[Weighed]) -> list[tuple[str, float]]:
-    return [(phrase, term.weight) for term in terms for phrase, n in term.frequencies if n]
+    return found / sum(term.weight for term in terms) if terms else 0.0
 
 
 def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *_: apsw.SQLiteValue) -> bytes:

@@ -1,6 +1,6 @@
 """Read the words of the full-text index: its terms that consist of letters. Keeps nothing.
 
-The postings of a large index know in how many documents a term occurs. FTS5 walks over every posting to count them.
+The postings know in how many documents a term occurs. FTS5 walks over every posting to count them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.view import view_of
+from gnod.store.keyword_index.postings.current_view import view_of
 
 MIN_LETTERS, MAX_LETTERS = 3, 32
 # Read a range of first letters at a time: a long statement could not be interrupted, and would need more memory.
@@ -34,15 +34,13 @@ class Words(NamedTuple):
 def is_soon_quicker(connection: Connection) -> bool:
     """Tell whether the postings will have all words in a moment: reading them from the table takes seven times as
     long."""
-    view = view_of(connection)
-    return view is not None and not view.is_complete
+    return view_of(connection).is_nearly_complete
 
 
 def read(connection: Connection) -> Iterator[Words]:
     """Yield all words. Needs one snapshot."""
     view = view_of(connection)
-    frequencies = view.frequencies(_FIRST.encode()) if view else None
-    yield from _from_table(connection) if frequencies is None else _of_frequencies(frequencies)
+    yield from _of_frequencies(view.frequencies(_FIRST.encode())) if view.is_complete else _from_table(connection)
 
 
 def _of_frequencies(frequencies: Mapping[bytes, int]) -> Iterator[Words]:

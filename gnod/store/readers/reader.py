@@ -23,7 +23,7 @@ from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
 from gnod.store.connection import Connection
 from gnod.store.database import open_reader
-from gnod.store.keyword_index.postings.one_view import in_snapshot
+from gnod.store.keyword_index.postings.current_view import in_snapshot
 from gnod.store.keyword_index.postings.versions import SharedPostings, folder_of
 
 READY = 0

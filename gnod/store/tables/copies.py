@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, by_id
 from gnod.store.tables.filters import Filters
 
 
@@ -40,13 +39,9 @@ def exist(connection: Connection) -> bool:
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM copies)").get)
 
 
+@by_id
 def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
-    """Return those of the documents that may have copies; also of indexes that are joined."""
-    groups = joined.split(connection, ids)
-    return {id_: copy for each, of_it in groups for id_, copy in _among(each, of_it).items()}
-
-
-def _among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
+    """Return those of the documents that may have copies."""
     if not exist(connection):
         return {}
     rows = connection.execute(
@@ -58,14 +53,10 @@ def _among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]
     return {id_: CopyGroup(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
 
 
+@by_id
 def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
     """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
-    first. Also of indexes that are joined: a copy is in the same index."""
-    groups = joined.split(connection, ids)
-    return {id_: copies for each, of_it in groups for id_, copies in _others(each, of_it, filters).items()}
-
-
-def _others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
+    first."""
     if not exist(connection):
         return {}
     where, values = filters.condition()

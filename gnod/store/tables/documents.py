@@ -5,15 +5,15 @@ A removed document keeps one row (`active = 0`), for `why`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gnod import locations
 from gnod.locations import Locations, SourceLocation
-from gnod.store import joined, keys
-from gnod.store.connection import Connection
+from gnod.store import keys
+from gnod.store.connection import Connection, by_id, from_any
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
 from gnod.types import LineMap
 
@@ -180,23 +180,16 @@ def by_docid(connection: Connection, prefix: str) -> list[DocumentRow]:
     )
 
 
-def by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
-    """Return documents by id, in any order, including those of joined indexes (gnod.store.joined)."""
-    return {
-        document.id: document
-        for each, of_it in joined.split(connection, ids)
-        for document in _select(each, f"WHERE d.id IN ({','.join('?' * len(of_it))})", tuple(of_it))
-    }
+@by_id
+def by_ids(connection: Connection, ids: Collection[int]) -> dict[int, DocumentRow]:
+    """Return documents by id, in any order."""
+    found = _select(connection, f"WHERE d.id IN ({','.join('?' * len(ids))})", tuple(ids))
+    return {document.id: document for document in found}
 
 
+@by_id
 def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
-    """Return the docid, collection and language of documents, including those of joined indexes; if the language is
-    unknown, the first characters."""
-    groups = joined.split(connection, ids)
-    return {id_: found for each, of_it in groups for id_, found in _facts(each, of_it).items()}
-
-
-def _facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
+    """Return the docid, collection and language of documents; if the language is unknown, the first characters."""
     rows = connection.execute(
         "SELECT d.id, d.docid, c.name, d.language, CASE WHEN d.language IS NULL THEN"
         " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
@@ -223,22 +216,17 @@ def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
     yield from connection.execute(f"SELECT d.id, c.name, d.path {_FROM} WHERE d.active ORDER BY c.name, d.path")
 
 
+@from_any
 def markdown(connection: Connection, mirror_hash: str) -> str:
-    """Return the text of a mirror, which may be in a joined index."""
-    for each in joined.each(connection):
-        row = each.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
-        if row:
-            return str(row[0])
-    return ""
+    """Return the text of a mirror."""
+    return str(connection.execute("SELECT markdown FROM content WHERE mirror_hash = ?", (mirror_hash,)).get or "")
 
 
+@from_any
 def content_digest(connection: Connection, mirror_hash: str) -> str:
-    """Return the hash of a mirror in hex. The mirror may be in a joined index."""
-    for each in joined.each(connection):
-        row = each.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
-        if row:
-            return keys.digest_of(mirror_hash, row[0], markdown(each, mirror_hash))
-    return ""
+    """Return the hash of a mirror in hex."""
+    row = connection.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
+    return keys.digest_of(mirror_hash, row[0], markdown(connection, mirror_hash)) if row else ""
 
 
 def text_bytes(connection: Connection, mirror_hash: str) -> int:

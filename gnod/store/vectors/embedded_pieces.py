@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnod.store import joined
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, from_any
 from gnod.store.vectors.vector_rows import DTYPE, Vectors
 
 
@@ -20,12 +19,9 @@ class EmbeddedPiece(NamedTuple):
     vector: Vectors | None
 
 
+@from_any
 def of_document(connection: Connection, mirror_hash: str, uri: str | None) -> list[EmbeddedPiece]:
-    """Return all pieces in order, with their vectors of that model, if any; also of indexes that are joined."""
-    return next((found for each in joined.each(connection) if (found := _of_document(each, mirror_hash, uri))), [])
-
-
-def _of_document(connection: Connection, mirror_hash: str, uri: str | None) -> list[EmbeddedPiece]:
+    """Return all pieces in order, with their vectors of that model, if any."""
     rows = connection.execute(
         "SELECT k.start, k.end, k.heading, v.start, v.end, v.embedding FROM chunks k"
         " LEFT JOIN content_vectors v ON v.embed_hash = k.embed_hash"

@@ -148,12 +148,10 @@ def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -
     assert corrected("thermomter") == "thermomter"
 
 
-def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_words_are_read_when_the_postings_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of documents that are in the full-text table alone, they are not: that takes seconds."""
     monkeypatch.setattr("gnod.search.correction.corrector.SHARE", 1e9)  # as often as there is a change
-    index = Index(tmp_path / "index.sqlite", 0)
+    index = Index(tmp_path / "index.sqlite")
     corrector = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
 
     def corrected() -> str:
@@ -166,7 +164,7 @@ def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
     index.following.close()
     index.add("heat.md", text="thermometer")
     assert {corrected() for _ in range(3)} == {"thermomter"}
-    index.following = Following(index.database, index.postings, index.builder, lambda: 0)
+    index.following = Following(index.database, index.postings, index.builder)
     index.following.start()
     wait_until(index.is_current)
     wait_until(lambda: corrected() == "thermometer")
@@ -174,7 +172,7 @@ def test_the_words_of_a_large_index_are_read_when_the_postings_have_them(
 
 
 def test_the_words_of_a_large_index_are_read_when_changes_rest_or_go_on_for_long(tmp_path: Path) -> None:
-    index = Index(tmp_path / "index.sqlite", 0)
+    index = Index(tmp_path / "index.sqlite")
     at_rest = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
     waiting = Corrector(index.database.submit_read, at_once_s=0)
     old = Corrector(index.database.submit_read, at_once_s=0, oldest_s=0)

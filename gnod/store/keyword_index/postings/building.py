@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 
 from gnod.store.keyword_index.postings import files
-from gnod.store.keyword_index.postings.contents import SegmentDocument, build
+from gnod.store.keyword_index.postings.contents import Numbers, SegmentDocument, build
 from gnod.store.keyword_index.postings.files import File
 from gnod.store.keyword_index.postings.merging import Kept, merge
-from gnod.store.keyword_index.postings.records import Numbers
 from gnod.store.keyword_index.postings.segment import encode, opened
 from gnod.store.tables.records import Terms
 

@@ -6,15 +6,18 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.keyword_index.postings.records import MOST_DOCUMENTS, Numbers, posting
 from gnod.store.tables.records import Terms
 
+Numbers = NDArray[Any]
 COLUMNS = 3  # filepath, title, body
+# A posting is one number, which sorts postings by term, code and document.
+_DOCUMENT_BITS, _CODE_BITS = 16, 24
+MOST_DOCUMENTS = 1 << _DOCUMENT_BITS
 _LARGEST_COUNT = (1 << 21) - 1
 
 
@@ -32,8 +35,8 @@ class SegmentDocument(NamedTuple):
 
 class Contents(NamedTuple):
     """`ids`, `docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers
-    in a segment, in the order of their ids. `words`: the terms, sorted. `postings` (`records.posting`), sorted. A code
-    is a row in `counts`, how often a term occurs in each column."""
+    in a segment, in the order of their ids. `words`: the terms, sorted. `postings` (as `posting` makes them), sorted. A
+    code is a row in `counts`, how often a term occurs in each column."""
 
     ids: Numbers
     docids: Numbers
@@ -42,6 +45,28 @@ class Contents(NamedTuple):
     words: list[bytes]
     postings: NDArray[np.uint64]
     counts: Numbers
+
+
+def posting(terms: Numbers, codes: Numbers, documents: Numbers) -> NDArray[np.uint64]:
+    """Return postings as numbers."""
+    found = terms.astype(np.uint64)
+    found <<= np.uint64(_CODE_BITS)
+    found |= codes.astype(np.uint64)
+    found <<= np.uint64(_DOCUMENT_BITS)
+    found |= documents.astype(np.uint64)
+    return found
+
+
+def term_of(postings: Numbers) -> Numbers:
+    return (postings >> np.uint64(_DOCUMENT_BITS + _CODE_BITS)).astype(np.int64)
+
+
+def code_of(postings: Numbers) -> Numbers:
+    return (postings >> np.uint64(_DOCUMENT_BITS)).astype(np.int64) & ((1 << _CODE_BITS) - 1)
+
+
+def document_of(postings: Numbers) -> Numbers:
+    return postings.astype(np.uint16)
 
 
 def ordered_docid(docid: str) -> int:

@@ -9,11 +9,32 @@ from __future__ import annotations
 import threading
 from collections import deque
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
+from gnod.store.connection import Connection
 from gnod.store.tables.records import Terms
 
 # The maximum in characters: a few batches of a sync.
 _MOST = 32 * 1024 * 1024
+# By writer, the terms that its transaction has stored so far.
+_collected: WeakKeyDictionary[Connection, dict[int, Terms]] = WeakKeyDictionary()
+
+
+def collect(connection: Connection) -> None:
+    """Keep the terms that are stored from now on."""
+    _collected[connection] = {}
+
+
+def add(connection: Connection, terms: dict[int, Terms]) -> None:
+    if connection in _collected:
+        _collected[connection].update(terms)
+
+
+def take(connection: Connection) -> dict[int, Terms]:
+    """Return the terms that were stored since the last call."""
+    terms = _collected[connection]
+    _collected[connection] = {}
+    return terms
 
 
 class StoredTerms(NamedTuple):

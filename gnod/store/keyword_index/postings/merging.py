@@ -10,15 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.keyword_index.postings.contents import Contents, coded
-from gnod.store.keyword_index.postings.records import MOST_DOCUMENTS, Numbers, code_of, document_of, posting, term_of
+from gnod.store.keyword_index.postings.contents import (
+    MOST_DOCUMENTS,
+    Contents,
+    Numbers,
+    code_of,
+    coded,
+    document_of,
+    posting,
+    term_of,
+)
 from gnod.store.keyword_index.postings.segment import Segment
 
-FACTOR = 8
-# A segment is full if it has this share of the documents or postings that it may have.
-FULL = 15 / 16
-# At rest, a segment is merged with smaller ones that together have at least a quarter of its documents.
-AT_REST = 4
+# A segment is merged with smaller ones that together have at least this part of its documents.
+LARGER = 2
 # A merge takes about 25 bytes of memory for each posting. A document of a few pages has a thousand postings.
 MOST_POSTINGS = 8_000_000
 
@@ -92,73 +97,19 @@ def _renumbered(
 
 
 def worth_merging(sizes: Sequence[SegmentSize]) -> list[int]:
-    """Return which segments to merge next, by their numbers; empty if no merge is needed. Segments of about the same
-    number of documents are merged when there are FACTOR of them, so a document is copied a few times only. Those that
-    fill a segment are merged at once: a search reads all segments, so there should be few."""
-    tiers: dict[int, list[int]] = {}
-    for number, size in enumerate(sizes):
-        if size.alive < size.documents / 2:
-            return [number]
-        if _may_grow(size):
-            tiers.setdefault(_tier(size.documents), []).append(number)
-    filling = _filling([number for tier in tiers.values() for number in tier], sizes)
-    if _share(_together([sizes[number] for number in filling])) >= FULL:
-        return filling
-    for _, numbers in sorted(tiers.items()):
-        together = _together([sizes[number] for number in numbers])
-        if len(numbers) >= FACTOR and _may_grow(together):
-            return numbers
-        if len(numbers) >= FACTOR and not _is_one_segment(together):
-            return filling
-    return []
-
-
-def worth_merging_at_rest(sizes: Sequence[SegmentSize]) -> list[int]:
-    """Return which segments to merge while nothing else happens, because each search reads all of them. None of those
-    chosen is much larger than the smaller ones together, so a document is still copied only a few times."""
+    """Return which segments to merge next, by their numbers; empty if no merge is needed. A search reads all segments,
+    so there should be few. None of those chosen is much larger than the smaller ones together, so a document is copied
+    only a few times. A segment that lost most of its documents is written again."""
     order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
-    for first in range(len(order) - 1):
-        chosen = [order[first]]
-        for number in order[first + 1 :]:
-            together = _together([sizes[each] for each in (*chosen, number)])
-            if sizes[number].alive > AT_REST * (together.alive - sizes[number].alive):
+    for first, number in enumerate(order):
+        chosen, alive, postings = [number], sizes[number].alive, sizes[number].postings
+        for larger in order[first + 1 :]:
+            size = sizes[larger]
+            fits = alive + size.alive <= MOST_DOCUMENTS and postings + size.postings <= MOST_POSTINGS
+            if not fits or size.alive > LARGER * alive:
                 break
-            if not _is_one_segment(together):
-                break
-            chosen.append(number)
-        if len(chosen) > 1:
+            chosen.append(larger)
+            alive, postings = alive + size.alive, postings + size.postings
+        if len(chosen) > 1 or sizes[number].alive < sizes[number].documents / 2:
             return chosen
     return []
-
-
-def _may_grow(size: SegmentSize) -> bool:
-    """Tell whether another one of this size would fit into the same segment."""
-    return size.documents <= MOST_DOCUMENTS // 2 and size.postings <= MOST_POSTINGS // 2
-
-
-def _is_one_segment(size: SegmentSize) -> bool:
-    return size.documents <= MOST_DOCUMENTS and size.postings <= MOST_POSTINGS
-
-
-def _together(sizes: Sequence[SegmentSize]) -> SegmentSize:
-    """Return the size of a segment with the documents of all that are alive."""
-    alive = sum(size.alive for size in sizes)
-    return SegmentSize(alive, alive, sum(size.postings for size in sizes))
-
-
-def _tier(documents: int) -> int:
-    return (max(documents, 1).bit_length() - 1) // (FACTOR.bit_length() - 1)
-
-
-def _filling(numbers: Sequence[int], sizes: Sequence[SegmentSize]) -> list[int]:
-    """Return segments that fill one: the largest, and smaller ones in the rest of it."""
-    chosen: list[int] = []
-    for number in sorted(numbers, key=lambda each: -_share(sizes[each])):
-        if _is_one_segment(_together([sizes[each] for each in (*chosen, number)])):
-            chosen.append(number)
-    return chosen
-
-
-def _share(size: SegmentSize) -> float:
-    """Return which share of a segment it takes."""
-    return max(size.alive / MOST_DOCUMENTS, size.postings / MOST_POSTINGS)

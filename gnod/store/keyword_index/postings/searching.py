@@ -1,4 +1,4 @@
-"""Rank and count documents by a view, with filters. Must not depend on the query language or FTS5."""
+"""Rank and count the documents of a view, with filters. Must not depend on the query language or FTS5."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import msgspec
 import numpy as np
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.best import ScoredDocids
-from gnod.store.keyword_index.postings.masks import Matching
-from gnod.store.keyword_index.postings.records import Numbers
-from gnod.store.keyword_index.postings.view import AnyOf, Noted, Sums, View, Weights
+from gnod.store.keyword_index.postings.contents import Numbers
+from gnod.store.keyword_index.postings.view import AnyOf, Matching, View, Weights
 from gnod.store.tables import copies
 from gnod.store.tables.filters import Filters
 
@@ -22,76 +20,56 @@ _MORE = 4
 
 
 class Conditions(NamedTuple):
-    """What documents must pass: a phrase of each required group, and none that is excluded."""
+    """What documents must pass: filters, a phrase of each required group, and none that is excluded."""
 
-    filters: Filters
+    filters: Filters = Filters()
     required: Sequence[AnyOf] = ()
     excluded: AnyOf = ()
 
 
 class RankedDocids(NamedTuple):
-    """`best`: ids and scores. `whole`: documents with a phrase of every group noted, all such among the best. `total`:
-    how many have any of the phrases noted; None: `count` must tell."""
+    """`best`: ids and scores. `total` and `total_of_roots`: as in `view.Scored`."""
 
     best: list[tuple[int, float]]
-    whole: set[int]
-    total: int | None
+    total: float
+    total_of_roots: float
 
 
-class Surveyed(NamedTuple):
-    best: list[tuple[int, float]]
-    sums: Sums
-
-
-def best(
-    connection: Connection,
-    view: View,
-    phrases: Weights,
-    weights: tuple[float, ...],
-    depth: int,
-    passing: Conditions,
-    noted: Noted,
+def ranked(
+    connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
 ) -> RankedDocids:
     """Return the best documents; ties are ordered by docid."""
-    if len(noted.any) == 1 or not _are_known(passing.filters) or copies.exist(connection):
-        noted = noted._replace(any=())
-    allowed = _allowed(connection, view, passing)
-    scored, total = view.scored(phrases, weights, _least(passing, depth), allowed, noted)
+    filters = passing.filters
+    allowed = None
+    if passing.required or passing.excluded or filters.collections:
+        allowed = _in_collections(connection, view.matching(passing.required, passing.excluded), filters)
+    least = None if _is_slow(filters) else depth + len(filters.excluded)
+    scored = view.scored(phrases, weights, least, allowed)
     order = np.lexsort((scored.ids, scored.docids, -scored.scores))
-    ranked = _cut(connection, scored, passing.filters, depth, order)
-    return RankedDocids(ranked, set(scored.ids[scored.whole].tolist()), total if noted.any else None)
-
-
-def survey(
-    connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
-) -> Surveyed:
-    """Return the best documents; ties are ordered by id."""
-    scored, sums = view.surveyed(phrases, weights, _least(passing, depth), _allowed(connection, view, passing))
-    order = np.lexsort((scored.ids, -scored.scores))
-    return Surveyed(_cut(connection, scored, passing.filters, depth, order), sums)
+    best = _cut(connection, scored.ids[order], scored.scores[order], filters, depth)
+    return RankedDocids(best, scored.total, scored.total_of_roots)
 
 
 def count(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> int:
     """Return how many documents have one of the phrases; copies count once."""
-    is_free = passing.filters.are_empty and not passing.required and not passing.excluded
-    if len(phrases) == 1 and is_free and not copies.exist(connection):
-        return view.frequency(phrases[0])
-    found = _in_collections(connection, view.matching([*passing.required, phrases], passing.excluded), passing.filters)
+    found = _matching(connection, view, phrases, passing)
     if _are_known(passing.filters):
         return found.size - _surplus(connection, found)
-    where, values = passing.filters.condition()
     counted = "DISTINCT d.source_hash" if copies.exist(connection) else "*"
-    rows = connection.execute(
-        f"SELECT count({counted}) FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
-        (_json(found.ids()), *values),
-    )
-    return int(rows.get)
+    return _select(connection, f"count({counted})", found.ids(), passing.filters)[0]
 
 
-def _allowed(connection: Connection, view: View, passing: Conditions) -> Matching | None:
-    if not (passing.required or passing.excluded or passing.filters.collections):
-        return None
-    return _in_collections(connection, view.matching(passing.required, passing.excluded), passing.filters)
+def ids(connection: Connection, view: View, phrases: AnyOf, passing: Conditions, limit: int) -> list[int]:
+    """Return documents with one of the phrases, unranked."""
+    found = _matching(connection, view, phrases, passing).ids()
+    if _are_known(passing.filters):
+        every: list[int] = found[:limit].tolist()
+        return every
+    return _select(connection, "d.id", found, passing.filters)[:limit]
+
+
+def _matching(connection: Connection, view: View, phrases: AnyOf, passing: Conditions) -> Matching:
+    return _in_collections(connection, view.matching([*passing.required, phrases], passing.excluded), passing.filters)
 
 
 def _in_collections(connection: Connection, found: Matching, filters: Filters) -> Matching:
@@ -102,45 +80,31 @@ def _in_collections(connection: Connection, found: Matching, filters: Filters) -
     return found.in_collections([id_ for (id_,) in rows])
 
 
-def _least(passing: Conditions, depth: int) -> int | None:
-    """Return how many of the best documents hold `depth` that pass; None: all must be known."""
-    return None if _is_slow(passing.filters) else depth + len(passing.filters.excluded)
-
-
 def _is_slow(filters: Filters) -> bool:
-    """Tell whether there is a filter that the postings do not know."""
+    """Tell whether there is a filter that the view does not know."""
     return not filters._replace(collections=(), excluded=frozenset()).are_empty
 
 
 def _are_known(filters: Filters) -> bool:
-    """Tell whether the postings alone tell which documents pass."""
+    """Tell whether the view alone tells which documents pass."""
     return not (_is_slow(filters) or filters.excluded)
 
 
 def _cut(
-    connection: Connection, scored: ScoredDocids, filters: Filters, depth: int, order: Numbers
+    connection: Connection, ids: Numbers, scores: Numbers, filters: Filters, depth: int
 ) -> list[tuple[int, float]]:
     """Return the first `depth` documents that pass the filters."""
-    ids, scores = scored.ids[order], scored.scores[order]
     if _are_known(filters):
         return list(zip(ids[:depth].tolist(), scores[:depth].tolist(), strict=True))
     found: list[tuple[int, float]] = []
     start, size = 0, max(_FIRST, 2 * depth)
     while start < len(ids) and len(found) < depth:
-        passing = _passing(connection, ids[start : start + size], filters)
-        pairs = zip(ids[start : start + size].tolist(), scores[start : start + size].tolist(), strict=True)
+        some = slice(start, start + size)
+        passing = set(_select(connection, "d.id", ids[some], filters))
+        pairs = zip(ids[some].tolist(), scores[some].tolist(), strict=True)
         found += [(id_, score) for id_, score in pairs if id_ in passing]
         start, size = start + size, size * _MORE
     return found[:depth]
-
-
-def _passing(connection: Connection, ids: Numbers, filters: Filters) -> set[int]:
-    where, values = filters.condition()
-    rows = connection.execute(
-        f"SELECT d.id FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
-        (_json(ids), *values),
-    )
-    return {id_ for (id_,) in rows}
 
 
 def _surplus(connection: Connection, found: Matching) -> int:
@@ -152,5 +116,11 @@ def _surplus(connection: Connection, found: Matching) -> int:
     return len(among) - len({rows[id_] for id_ in among})
 
 
-def _json(ids: Numbers) -> str:
-    return msgspec.json.encode(ids.tolist()).decode()
+def _select(connection: Connection, what: str, ids: Numbers, filters: Filters) -> list[int]:
+    """Return something of those of the documents that pass the filters."""
+    where, values = filters.condition()
+    rows = connection.execute(
+        f"SELECT {what} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
+        (msgspec.json.encode(ids.tolist()).decode(), *values),
+    )
+    return [int(value) for (value,) in rows]

@@ -8,30 +8,32 @@ they are needed.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.caches import Cache
-from gnod.store.keyword_index.postings import records
-from gnod.store.keyword_index.postings.contents import COLUMNS, Contents
+from gnod.store.keyword_index.postings.contents import (
+    COLUMNS,
+    Contents,
+    Numbers,
+    code_of,
+    document_of,
+    posting,
+    term_of,
+)
 from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.records import Numbers, PostingRecord, Records
 
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
 # One term in this many is in memory.
 _BLOCK = 64
-# Up to this many records are faster to read one after the other.
-_FEW = 8
 # A term never contains white space.
 _SEPARATOR = b" "
 _IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
-_NOTHING = PostingRecord(np.empty(0, np.uint16))
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -40,6 +42,13 @@ class _Header(msgspec.Struct, frozen=True):
     first_id: int
     postings: int
     arrays: dict[str, tuple[str, int]]
+
+
+class Record(NamedTuple):
+    """The postings of some terms: the numbers of documents, and a code for each."""
+
+    documents: Numbers
+    codes: Numbers
 
 
 class Segment:
@@ -56,9 +65,6 @@ class Segment:
         self._first_id = first_id
         self._ids = arrays["ids"]
         self._texts = texts
-        self._known: Cache[bytes, tuple[int, int]] = Cache()
-        self._weighted: dict[tuple[float, ...], NDArray[np.float64]] = {}
-        self._long: dict[int, NDArray[np.int64]] = {}
 
     @classmethod
     def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
@@ -85,39 +91,11 @@ class Segment:
         is_found = is_here[start:end] = self._ids[at] == within
         return is_here, at[is_found]
 
-    def ids_from(self, least: int) -> NDArray[np.int64]:
-        """Return the ids of the documents with at least this many terms. The result is kept: most segments have few."""
-        if least not in self._long:
-            self._long[least] = self.ids(np.flatnonzero(self.lengths >= least))
-        return self._long[least]
-
-    def record(self, term: bytes) -> PostingRecord:
-        """Return the postings of a term. Raises Damaged and OSError."""
-        place = self._known.get(term) or self._place(term)
-        if self._texts is None or place[0] == place[1]:
-            return _NOTHING
-        return PostingRecord(self._texts.units.part(*place))
-
-    def of_prefix(self, prefix: bytes, by_code: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the documents of all postings of terms that begin so, and what each posting has, where `by_code` has
-        it for each code. Raises as `record`."""
+    def record(self, term: bytes, *, is_prefix: bool = False) -> Record:
+        """Return the postings of a term, or of all terms that begin so. Raises Damaged and OSError."""
         if self._texts is None:
-            return _NOTHING.documents, by_code[:0]
-        found = self._texts.records(*self._texts.range(prefix))
-        if len(found) <= _FEW:
-            each = [_NOTHING, *found.each()]
-            return (
-                np.concatenate([record.documents for record in each]),
-                np.concatenate([record.of_postings(by_code) for record in each]),
-            )
-        postings = found.postings()
-        return records.document_of(postings), by_code.take(records.code_of(postings))
-
-    def weighted(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
-        """Return how often a term occurs, for each code, with a weight for each column."""
-        if weights not in self._weighted:
-            self._weighted[weights] = self.counts @ np.array(weights)
-        return self._weighted[weights]
+            return Record(np.empty(0, np.uint16), np.empty(0, np.uint8))
+        return self._texts.record(*self._texts.range(term, is_prefix=is_prefix))
 
     def terms(self) -> list[bytes]:
         return self._texts.all() if self._texts else []
@@ -126,73 +104,55 @@ class Segment:
         """Return in how many documents each term occurs; of those alive."""
         if self._texts is None:
             return np.empty(0, np.int64)
-        found = self._texts.records(0, len(self._texts))
+        sizes = self._texts.sizes()
         if alive is None:
-            return found.sizes()
-        postings = found.postings()
-        return np.bincount(records.term_of(postings[alive[records.document_of(postings)]]), minlength=len(found))
+            return sizes
+        terms = np.repeat(np.arange(len(sizes)), sizes)
+        return np.bincount(terms[alive[self._texts.record(0, len(sizes)).documents]], minlength=len(sizes))
 
     def contents(self) -> Contents:
-        """Return all of it; the postings in some order."""
-        none = np.empty(0, np.uint64)
-        postings = self._texts.records(0, len(self._texts)).postings() if self._texts else none
+        """Return all of it."""
+        postings = np.empty(0, np.uint64)
+        if self._texts:
+            sizes = self._texts.sizes()
+            every = self._texts.record(0, len(sizes))
+            postings = posting(np.repeat(np.arange(len(sizes)), sizes), every.codes, every.documents)
         return Contents(self.ids(), self.docids, self.collections, self.lengths, self.terms(), postings, self.counts)
-
-    def _place(self, term: bytes) -> tuple[int, int]:
-        """Return where the record of a term is, and remember it."""
-        return self._known.keep(term, self._texts.place(term) if self._texts else (0, 0))
 
 
 class _Texts:
-    """The terms of a segment, and where their records are in `units`."""
+    """The terms of a segment, and their postings."""
 
     def __init__(self, arrays: Mapping[str, _Array]) -> None:
-        self.units = arrays["units"]
+        self._documents = arrays["documents"]
+        self._codes = arrays["codes"]
         self._terms = arrays["terms"]
         self._starts = arrays["starts"]
         self._blocks = arrays["blocks"].all().tolist()
         self._sample = arrays["sample"].all().tobytes().split()
 
-    def __len__(self) -> int:
-        return self._starts.length - 1
-
     def all(self) -> list[bytes]:
         return self._terms.all().tobytes().split()
 
-    def range(self, prefix: bytes) -> tuple[int, int]:
-        """Return the numbers of the first term that begins so, and of the first behind these."""
-        return self._first(prefix), self._first(prefix + b"\xff")
+    def sizes(self) -> Numbers:
+        """Return how many postings each term has."""
+        return np.diff(self._starts.all().astype(np.int64))
+
+    def range(self, term: bytes, *, is_prefix: bool) -> tuple[int, int]:
+        """Return the number of the first term that is this one, or begins so, and of the first behind these."""
+        return self._first(term), self._first(term + (b"\xff" if is_prefix else b"\0"))
+
+    def record(self, first: int, last: int) -> Record:
+        """Return the postings of the terms with these numbers."""
+        start, end = (int(self._starts.part(number, number + 1)[0]) for number in (first, last))
+        return Record(self._documents.part(start, end), self._codes.part(start, end))
 
     def _first(self, term: bytes) -> int:
         """Return the number of the first term that is not below `term`."""
         block = bisect_left(self._sample, term) - 1
-        return block * _BLOCK + bisect_left(self._block(block), term) if block >= 0 else 0
-
-    def place(self, term: bytes) -> tuple[int, int]:
-        """Return where the record of a term is."""
-        block = bisect_right(self._sample, term) - 1
         if block < 0:
-            return 0, 0
-        # Search among bytes: dividing a block into its terms takes as long as all the rest.
-        words = _SEPARATOR + self._text(block)
-        at = words.find(_SEPARATOR + term + _SEPARATOR)
-        if at < 0:
-            return 0, 0
-        number = block * _BLOCK + words.count(_SEPARATOR, 0, at)
-        start, end = self._starts.part(number, number + 2).tolist()
-        return start, end
-
-    def records(self, first: int, last: int) -> Records:
-        """Return the records of the terms with these numbers."""
-        starts = self._starts.part(first, last + 1)
-        return Records(starts - starts[0], self.units.part(int(starts[0]), int(starts[-1])))
-
-    def _block(self, number: int) -> list[bytes]:
-        return self._text(number).split()
-
-    def _text(self, block: int) -> bytes:
-        """Return the terms of a block, each with a separator behind it."""
-        return self._terms.raw(self._blocks[block], self._blocks[block + 1])
+            return 0
+        return block * _BLOCK + bisect_left(self._terms.raw(*self._blocks[block : block + 2]).split(), term)
 
 
 class _Array:
@@ -221,7 +181,7 @@ def encode(contents: Contents) -> list[bytes]:
     """Return the contents of a segment's file, in parts."""
     first_id = int(contents.ids[0]) if len(contents.ids) else 0
     words = contents.words
-    starts, units = records.encode(contents.postings, len(words), len(contents.counts))
+    starts = np.cumsum([0, *np.bincount(term_of(contents.postings), minlength=len(words)).tolist()])
     ends = np.cumsum([0, *(len(word) + len(_SEPARATOR) for word in words)])
     arrays = {
         "ids": _small(contents.ids - first_id),  # relative to the first id
@@ -233,7 +193,8 @@ def encode(contents: Contents) -> list[bytes]:
         "sample": _text(words[::_BLOCK]),
         "terms": _text(words),
         "starts": starts.astype(np.uint32),
-        "units": units,
+        "documents": document_of(contents.postings),
+        "codes": _small(code_of(contents.postings)),
     }
     described = {name: (array.dtype.str, len(array)) for name, array in arrays.items()}
     header = msgspec.json.encode(_Header(first_id, len(contents.postings), described))

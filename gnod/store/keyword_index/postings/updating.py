@@ -7,7 +7,7 @@ before, is what a reader with that clock and the changes behind it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,11 +15,10 @@ import numpy as np
 
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, SegmentPiece, Text
+from gnod.store.keyword_index.postings.current_view import in_snapshot, totals
 from gnod.store.keyword_index.postings.feed import Feed, StoredTerms
 from gnod.store.keyword_index.postings.merging import SegmentSize, worth_merging
-from gnod.store.keyword_index.postings.one_view import in_snapshot
 from gnod.store.keyword_index.postings.versions import ListedSegment, Postings, Version
-from gnod.store.keyword_index.postings.view import totals
 from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
 
@@ -69,15 +68,13 @@ def step(connection: Connection, postings: Postings, feed: Feed, perform: Perfor
     return found.totals is None
 
 
-def compact(
-    postings: Postings, perform: Perform, choose: Callable[[Sequence[SegmentSize]], list[int]] = worth_merging
-) -> bool:
+def compact(postings: Postings, perform: Perform) -> bool:
     """Merge some segments of the newest version. Returns whether there was something to do."""
     newest = postings.newest
     if newest is None:
         return False
     sizes = sizes_of(newest)
-    chosen = choose(sizes)
+    chosen = worth_merging(sizes)
     if not chosen:
         return False
     merged = [newest.parts[number] for number in chosen]

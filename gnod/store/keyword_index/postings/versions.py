@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from gnod import atomic_file
 from gnod.private import private_folder
+from gnod.store.keyword_index.postings.contents import Numbers
 from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.records import Numbers
 from gnod.store.keyword_index.postings.segment import Segment, opened
 
 # Increase it when the files change, or when some may be wrong: files of another format are built again.
-FORMAT = 3
+FORMAT = 4
 # No snapshot is open for longer than this.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"
