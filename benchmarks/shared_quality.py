@@ -31,7 +31,7 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import MODES
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
-from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid import across_indexes, stages
 from gnod.search.hybrid.sources import Joined
 from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.meaning.nearest_documents import Nearest
@@ -160,7 +160,7 @@ async def _run(database: Database, attached: AttachedCollections, search: Search
 def _searches(index: Index, database: Database) -> dict[str, Search]:
     async def words(shared: Joined, query: str) -> list[RankedDocument]:
         given = (shared.read, shared.sources, parse_clauses(query), Filters())
-        return (await joint.search_words(*given, limit=LIMIT)).ranked
+        return (await across_indexes.search_words(*given, limit=LIMIT)).ranked
 
     models = index.models
     if models is None:
@@ -173,7 +173,7 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
 
     async def vectors(shared: Joined, query: str) -> list[RankedDocument]:
         asked = await embed([query], [])
-        return await joint.search_vectors(shared.read, nearest, shared.sources, asked, Filters(), limit=LIMIT)
+        return await across_indexes.search_vectors(shared.read, nearest, shared.sources, asked, Filters(), limit=LIMIT)
 
     async def both(shared: Joined, query: str) -> list[RankedDocument]:
         dependencies = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.nearest import Maker, like_real, of_sentences
 from benchmarks.throwaway import Throwaway
 from gnod.config.model import Config, ModelsConfig
-from gnod.models.presets import uri_for
+from gnod.models.requested_models import uri_for
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors

@@ -57,9 +57,9 @@ def _guarded(words: list[str]) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from gnoctl import quick
+    from gnoctl import plain_search
 
-    if (status := quick.run(words)) is not None:
+    if (status := plain_search.run(words)) is not None:
         return status
     _check_text(words)
     if "_GNOCTL_COMPLETE" in os.environ:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from gnoctl.arguments.options import declared, option
-from gnoctl.arguments.plain import JSON
+from gnoctl.arguments.plain_search_options import JSON
 from gnoctl.printing.output import note, print_json
 from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
 from gnod.client.opening import connect_or_start, gnoctl
-from gnod.holder import holder_of
+from gnod.lock_holder import holder_of
 from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import Params, Result
 

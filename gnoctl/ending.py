@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from gnod.errors import DaemonNotRunning, Unavailable
-from gnod.holder import Holder, holder_of
+from gnod.lock_holder import Holder, holder_of
 from gnod.paths import IndexPaths
 
 # The daemon has this long to end in order, and then this long to end after being killed.

@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 # The values of SQLite's FTS5, which computes a part of the scores (fts5_aux.c).
 K1, B = 1.2, 0.75
 
+# The weights of a document's path, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight
+# of 3 instead of 4.
+COLUMN_WEIGHTS = (1.5, 3.0, 1.0)
+# Those together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
+FUSED_COLUMN_WEIGHTS = (1.5, 2.0, 1.0)
+
 Number = TypeVar("Number", float, NDArray[np.float64])
 
 

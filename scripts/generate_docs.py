@@ -21,7 +21,7 @@ import search_constants
 from gnoctl.arguments.help import GROUP_ORDER, split_help, usage
 from gnoctl.arguments.options import specs
 from gnoctl.arguments.parser import Spec
-from gnoctl.arguments.plain import FILTERS
+from gnoctl.arguments.plain_search_options import FILTERS
 from gnoctl.arguments.shared_options import FilterOptions
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load

@@ -38,10 +38,10 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("analysis.terms:MAX_TERM_CHARACTERS", "longest term, in characters; longer ones are cut"),
         Constant("ingest.text.chunking:MAX_CHARACTERS", "longest chunk, in characters"),
         Constant("ingest.text.chunking:OVERLAP", "characters that a chunk shares with the one before it"),
-        Constant("models.profiles:FEW_SENTENCES", "longest piece for small models, in characters"),
+        Constant("models.embedding_profiles:FEW_SENTENCES", "longest piece for small models, in characters"),
     ),
     "Keyword search": (
-        Constant("store.keyword_index.fulltext:WEIGHTS", "weights of path, title and body"),
+        Constant("bm25:COLUMN_WEIGHTS", "weights of path, title and body"),
         Constant(
             "search.keyword.lexical:ALL_WORDS_BONUS", "bonus of a document with every word, as a share of its score"
         ),
@@ -154,7 +154,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "search.hybrid.retrieval:LEXICAL_DEPTH",
             "documents with an exact keyword score; others get the mean of the rest",
         ),
-        Constant("store.keyword_index.fulltext:FUSED_WEIGHTS", "weights of path, title and body"),
+        Constant("bm25:FUSED_COLUMN_WEIGHTS", "weights of path, title and body"),
         Constant(
             "store.keyword_index.fulltext:_FUSED_NEGLIGIBLE",
             "share of the rarest term's weight below which terms are negligible",

@@ -205,11 +205,6 @@ def _run(
 
 
 def _import_gnoctl() -> None:
-    import gnoctl.__main__
-    import gnoctl.arguments.command_line
-    import gnoctl.arguments.help
-    import gnoctl.printing.output
-    import gnoctl.quick  # noqa: F401
     import gnod.client.starting  # noqa: F401
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from gnoctl.arguments.command_line import HELP, VERSION, begin
 from gnoctl.arguments.options import specs
 from gnoctl.arguments.parser import Spec
-from gnoctl.arguments.plain import FILTERS
+from gnoctl.arguments.plain_search_options import FILTERS
 from gnoctl.command import GLOBAL_GROUP, Options
 from gnoctl.commands import GROUPS, PANELS, load
 from gnoctl.printing import text

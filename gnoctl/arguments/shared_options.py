@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from gnoctl.arguments.options import argument, declared, option
-from gnoctl.arguments.plain import COLLECTIONS, FILTERS, split_commas
+from gnoctl.arguments.plain_search_options import COLLECTIONS, FILTERS, split_commas
 from gnoctl.command import JsonOptions
 from gnoctl.printing.output import print_json
 from gnod.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.plain import split_commas
+from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.arguments.references import folder
 from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed

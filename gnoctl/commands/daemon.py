@@ -34,7 +34,7 @@ from gnod.client.opening import (
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
 from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable
-from gnod.holder import Holder, holder_of
+from gnod.lock_holder import Holder, holder_of
 from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import own_file
 from gnod.protocol.base import NoParams

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gnoctl.arguments.options import option
-from gnoctl.arguments.plain import split_commas
+from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text

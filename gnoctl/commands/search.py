@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, TypeVar
 
 from gnoctl.arguments.options import argument, declared, option
-from gnoctl.arguments.plain import FILTERS, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
+from gnoctl.arguments.plain_search_options import FILTERS, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
 from gnoctl.arguments.references import absolute
 from gnoctl.arguments.shared_options import (
     Csv,

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.plain import FILTERS, split_commas
+from gnoctl.arguments.plain_search_options import FILTERS, split_commas
 from gnoctl.arguments.shared_options import Collections
 from gnoctl.command import Options, command
 from gnoctl.printing import text

@@ -12,7 +12,7 @@ from gnod.client.connection import Connection
 from gnod.client.opening import connect_now
 from gnod.client.starting import lock_is_held
 from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
-from gnod.holder import last_failure
+from gnod.lock_holder import last_failure
 from gnod.paths import IndexPaths
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"

@@ -22,7 +22,7 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.errors import GnoError
 from gnod.models import uris
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.run.generator import Generator
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing

@@ -22,7 +22,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.answers.sources import EmbeddedQuestion, Floats, nearness_limit, question_cosines
 from gnod.answers.words import QuestionWord, WordFinder, question_words
 from gnod.locations import SourceLocation
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.search.hybrid import reranking
 from gnod.search.keyword import lexical
 from gnod.search.passages import sentences

@@ -14,7 +14,7 @@ from gnod.answers import quotes
 from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
 from gnod.answers.quotes import Collected, ScoredQuote, ScoredUnit
 from gnod.answers.sources import EmbeddedQuestion, Floats
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import MARGIN_S, RerankPlan, Stage, StageSkipped, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.reranking import rerank_within_budget

@@ -17,8 +17,8 @@ from gnod.ingest.workers.pool import WorkerPool
 from gnod.models.uris import endpoint_of
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from gnod.store.tables import priors
-from gnod.store.tables.priors import Prior
+from gnod.store.tables import learned_factors
+from gnod.store.tables.learned_factors import Prior
 from gnod.tuning.experiment import OnProgress, learn, remove_left_overs
 
 # The background run starts when nothing has been embedded for this time.
@@ -62,13 +62,13 @@ class TuningService:
             await asyncio.shield(self._cleared)
             embedder = self._embedding.embedder(uri, [collection])
             prior = await learn(self._database, collection, embedder, self._pool.run, on_progress)
-            await self._database.write(lambda connection: priors.put(connection, prior))
+            await self._database.write(lambda connection: learned_factors.put(connection, prior))
         _log.info("collection.tuned", extra={"fields": prior._asdict()})
         return prior
 
     async def priors(self) -> dict[str, Prior]:
         """Return what was learned, by collection."""
-        known = await self._database.read(priors.all_priors)
+        known = await self._database.read(learned_factors.all_priors)
         return {prior.collection: prior for prior in known}
 
     async def reset(self, collection: str) -> None:
@@ -114,9 +114,9 @@ class TuningService:
 
 
 def _reset(collection: str, uri: str | None, connection: Connection) -> None:
-    priors.reset(connection, collection)
+    learned_factors.reset(connection, collection)
     if uri is not None:  # it was learned, and the result is that of any collection
-        priors.put(connection, Prior.neutral(collection, uri, _counts(connection).get(collection, 0)))
+        learned_factors.put(connection, Prior.neutral(collection, uri, _counts(connection).get(collection, 0)))
 
 
 def _counts(connection: Connection) -> dict[str, int]:

@@ -13,7 +13,7 @@ import msgspec
 from gnod.client.connection import SILENCE_S, Connection, connect
 from gnod.errors import DaemonNotRunning, Refused, TimedOut, Unavailable
 from gnod.folders import DEFAULT_INDEX
-from gnod.holder import Holder, holder_of, last_failure
+from gnod.lock_holder import Holder, holder_of, last_failure
 from gnod.paths import IndexPaths, resolve
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from gnod import errors
 from gnod.client.connection import Connection
 from gnod.client.opening import START_TIMEOUT_S, connect_now
-from gnod.holder import holder_of
+from gnod.lock_holder import holder_of
 from gnod.paths import IndexPaths, check_owner, resolve
 from gnod.private import prepare, private_file
 from gnod.protocol.base import NoParams

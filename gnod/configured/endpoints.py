@@ -10,7 +10,7 @@ from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import MEMORIES, MEMORY_ROLES, EgressPolicy
 from gnod.egress import Purpose, Scope
 from gnod.errors import EgressForbidden, EndpointFailed
-from gnod.models import presets
+from gnod.models import requested_models
 from gnod.models.remote.models import RemoteModels
 from gnod.models.uris import Endpoint, endpoint_of
 from gnod.presets import MODEL_ROLES, ModelRole
@@ -62,7 +62,7 @@ class EndpointReport:
         config = self._configuration.current
         users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
         for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
-            uri = presets.uri_for(config, user.role, user.name)
+            uri = requested_models.uri_for(config, user.role, user.name)
             if uri and (endpoint := endpoint_of(uri)):
                 found.setdefault(uri, (endpoint, []))[1].append(user)
         sent: dict[str, float] = {}

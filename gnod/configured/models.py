@@ -18,7 +18,7 @@ import psutil
 from gnod.configured.configuration import Configuration
 from gnod.egress import Purpose
 from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
-from gnod.models import presets, uris
+from gnod.models import requested_models, uris
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.remote.models import RemoteModels
 from gnod.models.run.inference import Inference
@@ -64,10 +64,10 @@ class ModelService:
 
     def uri_for(self, role: str, collection: str | None = None) -> str | None:
         """Return the address of the model for `role`, the collection's own first; None: there is none."""
-        return presets.uri_for(self._configuration.current, role, collection)
+        return requested_models.uri_for(self._configuration.current, role, collection)
 
-    def uses(self) -> list[presets.Use]:
-        return presets.uses(self._configuration.current)
+    def uses(self) -> list[requested_models.Use]:
+        return requested_models.uses(self._configuration.current)
 
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""

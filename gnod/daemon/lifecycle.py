@@ -25,10 +25,10 @@ from gnod.daemon.lock import IndexLock, index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
 from gnod.errors import GnoError, IndexReopening
 from gnod.paths import IndexPaths
+from gnod.periodic_checks import next_tick
 from gnod.rpc.dispatcher import Dispatcher, Handler
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
-from gnod.ticks import next_tick
 
 CANCEL_TIMEOUT_S = 2.0
 # Check for the socket's file this often. Clients wait a little longer for a daemon that has lost it.

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from gnod import holder
+from gnod import lock_holder
 from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
-from gnod.holder import Holder
+from gnod.lock_holder import Holder
 from gnod.paths import IndexPaths, check_owner
 from gnod.private import prepare, private_file
 
@@ -102,7 +102,7 @@ def _acquire(descriptor: int, places: IndexPaths) -> None:
 
 
 def _locked(descriptor: int, places: IndexPaths) -> IndexLocked:
-    other = holder.read(descriptor)
+    other = lock_holder.read(descriptor)
     who = f"another gnod (pid {other.pid})" if other.pid else "another gnod"
     details: dict[str, object] = {"index": places.index}
     if other.pid:

@@ -9,7 +9,7 @@ from gnod.config.model import Config
 from gnod.errors import UsageError
 from gnod.evaluate.modes import DEFAULT_MODES, MODES, VARIANTS
 from gnod.models.files import ModelFiles
-from gnod.models.presets import uri_for
+from gnod.models.requested_models import uri_for
 from gnod.models.uris import endpoint_of
 
 # The option of each role's model.

@@ -28,9 +28,9 @@ from gnod.models.run.reranker import Reranker
 from gnod.models.uris import endpoint_of
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from gnod.store.tables import priors
+from gnod.store.tables import learned_factors
 from gnod.store.tables.egress_journal import EgressJournal
-from gnod.store.tables.priors import Prior
+from gnod.store.tables.learned_factors import Prior
 from gnod.store.vectors import vectors
 from gnod.tuning.experiment import OnProgress, learn
 
@@ -159,4 +159,4 @@ class EvaluationModels:
 
 def _store(uri: str, prior: Prior, connection: Connection) -> None:
     vectors.serve(connection, prior.collection, uri)
-    priors.put(connection, prior)
+    learned_factors.put(connection, prior)

@@ -31,7 +31,7 @@ from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S
 from gnod.evaluate.searching import MeasuredModels
 from gnod.ingest.text.canonical import canonicalise
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.search.hybrid.stages import HybridSettings

@@ -23,9 +23,9 @@ from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import of_paths
 from gnod.ingest.workers.pool import WorkerPool
+from gnod.periodic_checks import next_tick
 from gnod.signals import Signal
 from gnod.store.database import Database
-from gnod.ticks import next_tick
 
 _NOT_WATCHED_YET = WatchState("off", "the folder will be watched in a moment")
 

@@ -23,7 +23,7 @@ from gnod.protocol.index import (
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.store.tables.priors import Prior
+from gnod.store.tables.learned_factors import Prior
 from gnod.tuning.experiment import OnProgress
 
 

@@ -23,8 +23,8 @@ from gnod.handlers.wire_types import iso
 from gnod.memory.service import MemoryService
 from gnod.models import uris
 from gnod.models.files import Installed
-from gnod.models.presets import Use
 from gnod.models.readability import unread_scripts
+from gnod.models.requested_models import Use
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetching import FetchProgress
 from gnod.models.uris import Endpoint

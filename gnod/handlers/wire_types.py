@@ -21,7 +21,7 @@ from gnod.protocol.search import DocumentFilters
 from gnod.search.correction.correcting import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage
-from gnod.search.query.dates import moment
+from gnod.search.query.filter_dates import moment
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.failures import FailedFile

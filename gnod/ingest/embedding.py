@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import RequestFailed
 from gnod.store.connection import Connection

@@ -22,7 +22,7 @@ import msgspec
 
 from gnod.errors import InvalidModelUri, StorageFailed
 from gnod.models import encoder, uris
-from gnod.models.profiles import Profile
+from gnod.models.embedding_profiles import Profile
 from gnod.models.uris import LocalFile, ModelUri
 
 MAGIC = b"GGUF"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, UnsetType
 
-from gnod import turns
+from gnod import fair_turns
 from gnod.errors import Busy, GnoError, IndexReopening, InvalidRequest, LimitExceeded, RequestCancelled, TimedOut
 from gnod.peer import peer_is_gone
 from gnod.protocol import jsonrpc
@@ -126,7 +126,7 @@ class RpcConnection:
 
     async def run(self) -> None:
         """Serve the client until it disconnects, breaks the framing, or this task is cancelled."""
-        turns.client.set(self)  # applies to this task and to those that it starts
+        fair_turns.client.set(self)  # applies to this task and to those that it starts
         try:
             await self._read_messages()
             await self._finish_deliveries()

@@ -11,7 +11,7 @@ from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.correcting import Corrected
 from gnod.search.correction.corrector import Corrector
 from gnod.search.hits import Copies, copies_of
-from gnod.search.hybrid import joint, stages
+from gnod.search.hybrid import across_indexes, stages
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.embedding import Embed
 from gnod.search.hybrid.sources import Joined, Source
@@ -35,7 +35,7 @@ class QueryModels(Protocol):
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.ahead)."""
+        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.embedding)."""
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
@@ -132,6 +132,6 @@ def corrected_by(
 async def unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
     """Search for the query as it stands if another source has a word that the local index does not know."""
     written = " ".join(correction.written for correction in corrected.corrections)
-    if shared.sources and written and await joint.is_known(shared.read, shared.sources, written):
+    if shared.sources and written and await across_indexes.is_known(shared.read, shared.sources, written):
         return Corrected(text)
     return corrected

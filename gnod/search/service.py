@@ -23,7 +23,7 @@ from gnod.search.correction.correcting import Corrected, needs_correction
 from gnod.search.correction.corrector import Corrector
 from gnod.search.fields import reading
 from gnod.search.hits import marked
-from gnod.search.hybrid import joint
+from gnod.search.hybrid import across_indexes
 from gnod.search.hybrid.budget import stage
 from gnod.search.hybrid.embedding import embedded_texts
 from gnod.search.hybrid.sources import Joined, Sources
@@ -135,7 +135,7 @@ class SearchService:
             ranked: list[RankedDocument] | None = None
             if shared.sources:
                 given = (shared.read, self._nearest, shared.sources, vectors, asked.filters)
-                ranked = await joint.search_vectors(*given, limit=limit, min_score=min_score)
+                ranked = await across_indexes.search_vectors(*given, limit=limit, min_score=min_score)
 
             def present(connection: Connection) -> Results:
                 here = (connection, self._nearest, vectors, asked.filters)
@@ -272,7 +272,7 @@ class SearchService:
         corrected = await unless_known(shared, worded.corrected, asked.query.text)
         if corrected is not worded.corrected:
             worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
-        found = await joint.search_words(
+        found = await across_indexes.search_words(
             shared.read,
             shared.sources,
             worded.clauses,

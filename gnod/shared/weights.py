@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
-from gnod.store.keyword_index.fulltext import WEIGHTS
 from gnod.store.keyword_index.postings.contents import tokens
 from gnod.store.tables.records import Terms
 
 # Sparse vectors of Milvus allow at most 2³² - 2.
 _IDS = 2**32 - 3
 # What the weights depend on besides the counts and the mean length: if it changes, all are published again.
-WEIGHING = f"{WEIGHTS} {bm25.K1} {bm25.B}"
+WEIGHING = f"{bm25.COLUMN_WEIGHTS} {bm25.K1} {bm25.B}"
 # This number stands for no term. A document without terms has it, because a sparse vector cannot be empty.
 NO_TERM = _IDS
 
@@ -52,9 +51,9 @@ def counts_of(terms: Terms) -> TermCounts:
     return TermCounts(np.array(ids, np.uint32), columns, sum(map(len, streams)))
 
 
-def weights_of(counts: TermCounts, average: float, columns: tuple[float, float, float] = WEIGHTS) -> dict[int, float]:
+def weights_of(counts: TermCounts, average: float) -> dict[int, float]:
     """Return the weight of each term of a document. `average`: the mean length of all documents."""
-    frequencies = counts.columns @ np.array(columns)
+    frequencies = counts.columns @ np.array(bm25.COLUMN_WEIGHTS)
     weights = bm25.saturated(frequencies, counts.length / max(average, 1.0))
     return dict(zip(counts.ids.tolist(), weights.tolist(), strict=True)) or {NO_TERM: 1.0}
 

@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 import apsw
 
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
+from gnod.fair_turns import Turns
 from gnod.private import private_folder
 from gnod.signals import Signal
 from gnod.store import index_schema, packing
@@ -31,7 +32,6 @@ from gnod.store.keyword_index.postings.current_view import in_one_view, in_snaps
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
-from gnod.turns import Turns
 
 T = TypeVar("T")
 

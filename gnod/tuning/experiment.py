@@ -38,7 +38,7 @@ from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.priors import Prior
+from gnod.store.tables.learned_factors import Prior
 from gnod.store.tables.records import Chunk, PreparedDocument, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE

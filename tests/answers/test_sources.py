@@ -20,8 +20,8 @@ from gnod.answers.sources import (
     estimated_tokens,
     select,
 )
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
-from gnod.models.profiles import EmbeddingText
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
 from gnod.store.vectors import vectors

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.arguments import plain
+from gnoctl.arguments import plain_search_options
 from gnoctl.arguments.command_line import read
 from gnoctl.arguments.options import specs
 from gnoctl.commands import NAMES, load
@@ -82,7 +82,15 @@ def test_what_a_command_line_means(line: str, values: dict[str, Any]) -> None:
 
 
 def test_the_options_of_a_plain_search_are_those_of_the_command() -> None:
-    light = {spec.name: spec for spec in (plain.QUERY, plain.LIMIT, plain.COLLECTIONS, plain.JSON)}
+    light = {
+        spec.name: spec
+        for spec in (
+            plain_search_options.QUERY,
+            plain_search_options.LIMIT,
+            plain_search_options.COLLECTIONS,
+            plain_search_options.JSON,
+        )
+    }
     assert {spec.name: spec for spec in specs(ExactOptions) if spec.name in light} == light
 
 

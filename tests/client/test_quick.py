@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from gnoctl import quick
+from gnoctl import plain_search
 from gnod.errors import Unavailable
 from gnod.protocol.base import Copy, Correction, Freshness, Location
 from gnod.protocol.collections import CollectionListResult
@@ -23,7 +23,7 @@ from tests.client.samples import collection, found, hit
     ],
 )
 def test_what_is_not_plain_is_left_to_the_commands(line: str) -> None:
-    assert quick.parse(line.split()) is None
+    assert plain_search.parse(line.split()) is None
 
 
 def test_a_plain_search_prints_what_the_command_prints(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -46,7 +46,7 @@ def test_a_plain_search_prints_what_the_command_prints(daemon: FakeDaemon, gnoct
     )
     daemon.answers["search.lexical"] = answer
     for options in ((), ("--json",), ("-c", "notes,docs", "-n", "3"), ("-c", "notes", "-c", "docs", "--limit=3")):
-        assert quick.parse(["search", "deploy", *options])
+        assert plain_search.parse(["search", "deploy", *options])
         assert gnoctl("search", "deploy", *options) == gnoctl("search", "deploy", *options, "--quiet")
     expected = SearchLexicalParams("deploy", collections=["notes", "docs"], limit=3)
     assert [params for _, params in daemon.calls[-4:]] == [expected] * 4

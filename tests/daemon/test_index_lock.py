@@ -11,7 +11,7 @@ import pytest
 
 from gnod.daemon.lock import index_lock
 from gnod.errors import ConfigInvalid, IndexLocked, StorageFailed
-from gnod.holder import Holder, holder_of, last_failure
+from gnod.lock_holder import Holder, holder_of, last_failure
 from gnod.paths import IndexPaths
 from tests.rpc.harness import places_in, short_folder
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.holder import holder_of
+from gnod.lock_holder import holder_of
 from tests.machine import alive, wait_until
 from tests.rpc.harness import short_folder
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
+from gnod.models.embedding_profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
 from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.llama.embedding import EmbeddingEngine
 from gnod.models.run.messages import ModelSpec

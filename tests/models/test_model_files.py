@@ -10,9 +10,9 @@ import gguf
 import pytest
 
 from gnod.errors import GnoError, ModelCorrupt, StorageFailed
+from gnod.models.embedding_profiles import Profile
 from gnod.models.files import GGUF, RECORD, Installed, ModelFiles
 from gnod.models.gguf_header import parameters
-from gnod.models.profiles import Profile
 from gnod.models.supply.fetch import staging
 from gnod.models.supply.fetch.check import check_model, describe, sha256_of
 from gnod.models.tensor_types import BLOCKS

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gnod.config.model import CollectionConfig, Config, ModelsConfig
-from gnod.models import presets, uris
-from gnod.models.presets import Use
+from gnod.models import requested_models, uris
+from gnod.models.requested_models import Use
 from gnod.models.supply.fetch.wheel import KNOWN
 from gnod.models.uris import WheelFile
 from gnod.presets import MODEL_ROLES, PRESETS
@@ -42,21 +42,21 @@ def test_what_presets_take_from_wheels_is_pinned() -> None:
 
 def test_a_collections_own_model_comes_first() -> None:
     settings = config("mini", embed=OWN)
-    assert presets.uri_for(settings, "embed", "wiki") == OWN
-    assert presets.uri_for(settings, "embed", "notes") == PRESETS["mini"]["embed"]
-    assert presets.uri_for(settings, "embed", "gone") == PRESETS["mini"]["embed"]
-    assert presets.uri_for(settings, "rerank", "wiki") is None
+    assert requested_models.uri_for(settings, "embed", "wiki") == OWN
+    assert requested_models.uri_for(settings, "embed", "notes") == PRESETS["mini"]["embed"]
+    assert requested_models.uri_for(settings, "embed", "gone") == PRESETS["mini"]["embed"]
+    assert requested_models.uri_for(settings, "rerank", "wiki") is None
 
 
 def test_all_uses_and_each_model_once() -> None:
     settings = config("slim", rerank=OWN, answer=OWN)
-    assert [(use.role, use.collection) for use in presets.uses(settings)] == [
+    assert [(use.role, use.collection) for use in requested_models.uses(settings)] == [
         *((role, None) for role in MODEL_ROLES),
         ("rerank", "wiki"),
         ("answer", "wiki"),
     ]
     slim = PRESETS["slim"]
-    assert presets.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
+    assert requested_models.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
 
 
 def test_the_configs_models_come_before_the_presets() -> None:
@@ -65,22 +65,22 @@ def test_the_configs_models_come_before_the_presets() -> None:
         models=ModelsConfig(preset="slim", embed="file:///m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
     )
     slim = PRESETS["slim"]
-    assert presets.uri_for(settings, "embed", "notes") == "file:/m.gguf"
-    assert presets.uri_for(settings, "embed", "wiki") == OWN
-    assert presets.uri_for(settings, "expand") is None
-    assert presets.uses(settings) == [
+    assert requested_models.uri_for(settings, "embed", "notes") == "file:/m.gguf"
+    assert requested_models.uri_for(settings, "embed", "wiki") == OWN
+    assert requested_models.uri_for(settings, "expand") is None
+    assert requested_models.uses(settings) == [
         Use("file:/m.gguf", "embed"),
         Use("hf:o/r:Q4_0", "rerank"),
         Use(str(slim["answer"]), "answer"),
         Use(OWN, "embed", "wiki"),
     ]
-    assert presets.wanted(settings) == ["file:/m.gguf", "hf:o/r:Q4_0", slim["answer"], OWN]
+    assert requested_models.wanted(settings) == ["file:/m.gguf", "hf:o/r:Q4_0", slim["answer"], OWN]
 
 
 def test_a_collection_may_have_what_the_config_switches_off() -> None:
     settings = Config(
         collections=config("slim", rerank=OWN).collections, models=ModelsConfig(preset="slim", rerank="none")
     )
-    assert presets.uri_for(settings, "rerank") is None
-    assert presets.uri_for(settings, "rerank", "wiki") == OWN
-    assert [use.collection for use in presets.uses(settings) if use.role == "rerank"] == ["wiki"]
+    assert requested_models.uri_for(settings, "rerank") is None
+    assert requested_models.uri_for(settings, "rerank", "wiki") == OWN
+    assert [use.collection for use in requested_models.uses(settings) if use.role == "rerank"] == ["wiki"]

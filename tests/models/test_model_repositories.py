@@ -10,8 +10,8 @@ from typing import Protocol
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
+from gnod.models.embedding_profiles import Profile
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.profiles import Profile
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.onnx.engines import OnnxEmbedding, OnnxRanking
 from gnod.models.supply import fetching

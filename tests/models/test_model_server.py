@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
-from gnod.models.profiles import EmbeddingText
 from gnod.models.remote.limits import RequestLimits
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.generator import Generator, Message

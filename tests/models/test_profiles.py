@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.profiles import EmbeddingText, Profile, apply_document_template, apply_query_template, profile_of
+from gnod.models.embedding_profiles import (
+    EmbeddingText,
+    Profile,
+    apply_document_template,
+    apply_query_template,
+    profile_of,
+)
 from gnod.presets import PRESETS
 
 CHUNK = EmbeddingText("Cranes", "Cranes > Wind", "Stop at 20 m/s.")

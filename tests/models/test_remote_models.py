@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
-from gnod.models.profiles import EmbeddingText
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.remote import keys
 from gnod.models.remote.server import FIXED_TEXT
 from gnod.models.run.embedder import Embedder

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from gnod.daemon.listening import listening_socket
 from gnod.errors import CollectionNotFound, GnoError
+from gnod.fair_turns import Turns
 from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams, Params, ProgressValue, Result
 from gnod.protocol.framing import Framer, Framing, encode
@@ -26,7 +27,6 @@ from gnod.rpc.dispatcher import Call, Dispatcher
 from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
-from gnod.turns import Turns
 from tests.waiting import until
 
 Message = dict[str, Any]

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 from pathlib import Path
 
-from gnod import turns
+from gnod import fair_turns
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from tests.rpc.harness import serving
@@ -44,7 +44,7 @@ def test_reads_of_a_database_take_turns(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             for name in ("a", "a", "a", "a", "b", "c"):
                 context = contextvars.copy_context()
-                context.run(turns.client.set, name)
+                context.run(fair_turns.client.set, name)
                 group.create_task(read(name), context=context)
 
     asyncio.run(scenario())

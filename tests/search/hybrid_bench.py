@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
-from gnod.models.profiles import EmbeddingText
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
-from gnod.search.hybrid import joint, retrieval
+from gnod.search.hybrid import across_indexes, retrieval
 from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical
@@ -177,7 +177,7 @@ async def test_it_is_searched_as_the_index_that_was_published(published: SmallIn
 
 async def by_words(there: Reader, query: str) -> dict[str, float]:
     async with there.searching() as (read, sources, notes, _):
-        found = await joint.search_words(read, sources, parse_clauses(query), Filters(), limit=10)
+        found = await across_indexes.search_words(read, sources, parse_clauses(query), Filters(), limit=10)
         assert not notes
         return await read(lambda connection: paths(connection, found.ranked))
 
@@ -190,9 +190,9 @@ def by_words_of(published: SmallIndex, query: str) -> dict[str, float]:
 async def fused(there: Reader, query: str) -> dict[str, float]:
     lines = parse_query(query).lines
     async with there.searching() as (read, sources, *_):
-        words = await joint.survey_words(read, sources, lines, Filters())
+        words = await across_indexes.survey_words(read, sources, lines, Filters())
         meant = [line for line in lines if not line.is_lexical]
-        found = await joint.retrieve(
+        found = await across_indexes.retrieve(
             *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=RetrievalFacts()
         )
         return await read(lambda connection: best(connection, found))
@@ -251,13 +251,13 @@ async def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_
 async def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_path: Path) -> None:
     async def is_found(there: Reader) -> bool:
         async with there.searching() as (read, sources, notes, _):
-            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            found = await across_indexes.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
             return bool(found.ranked) and not notes
 
     async with reader(published, tmp_path, budget_s=0.2) as there:
         there.engine.works.clear()
         async with there.searching() as (read, sources, notes, _):
-            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            found = await across_indexes.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
             assert found.ranked == []
             assert notes == ["notes did not answer: no answer within 0.2 s; its documents were not searched"]
         async with there.searching() as (_, sources, notes, _):
@@ -277,7 +277,7 @@ async def test_what_was_not_fetched_in_time_is_said_and_found_later(
     async with reader(published, tmp_path) as there:
         for found_so_far in (5, 10):
             async with there.searching() as (read, sources, notes, _):
-                found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+                found = await across_indexes.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
             assert len(found.ranked) == found_so_far
             assert [note.partition(":")[2] for note in notes] == [
                 " some of the results could not be fetched in time: search again to get them"
@@ -291,7 +291,7 @@ async def test_documents_that_no_publisher_sends_are_refused(
     async with reader(published, tmp_path) as there:
         there.engine.spoil(change)
         async with there.searching() as (read, sources, notes, _):
-            found = await joint.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
+            found = await across_indexes.search_words(read, sources, parse_clauses("refund"), Filters(), limit=10)
             assert (found.ranked, len(notes)) == ([], 1)
             assert "damaged" in notes[0]
 
@@ -327,10 +327,10 @@ async def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_pa
         await until(lambda: there.attached.reports()[0].limits)
         async with there.searching() as (read, sources, notes, behind):
             given = (read, sources, parse_clauses("refund"), Filters())
-            assert (await joint.search_words(*given, limit=10)).ranked == []
+            assert (await across_indexes.search_words(*given, limit=10)).ranked == []
             assert notes == ["notes is searched without keywords: it was published by another version of gnod"]
             assert behind == 12
-            near = await joint.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
+            near = await across_indexes.search_vectors(read, Nearest(), sources, meaning("refund"), Filters(), limit=10)
             assert len(near) == 10
         there.engine.says = {"model": None}
         await until(lambda: not there.attached.reports()[0].limits)

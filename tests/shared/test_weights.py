@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnod.bm25 import COLUMN_WEIGHTS
 from gnod.shared.weights import NO_TERM, counts_of, idf, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import WEIGHTS, Term
+from gnod.store.keyword_index.fulltext import Term
 from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
@@ -83,4 +84,4 @@ def test_weights_grow_with_the_column_and_shrink_with_the_length() -> None:
     title, body = (weights_of(counts_of(terms), 10.0) for terms in (Terms("", "a", ""), Terms("", "", "a")))
     longer = weights_of(counts_of(Terms("", "", "a" + " b" * 50)), 10.0)
     assert title[term_id("a")] > body[term_id("a")] > longer[term_id("a")]
-    assert math.isclose(WEIGHTS[2], 1.0)
+    assert math.isclose(COLUMN_WEIGHTS[2], 1.0)

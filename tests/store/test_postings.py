@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnod import bm25
 from gnod.analysis import terms
 from gnod.ingest.text.document_terms import terms_of
 from gnod.search.keyword import lexical
@@ -273,8 +274,8 @@ def test_the_best_of_several_segments(followed: Followed, depth: int) -> None:
     followed.add({f"{n}.md": "red boat" for n in range(55, 65)})
     view = followed.view()
     assert len(view.parts) == 4
-    every = view.scored([('"red"', 1.0), ('"boat"', 2.0)], fulltext.WEIGHTS, None)
-    found = view.scored([('"red"', 1.0), ('"boat"', 2.0)], fulltext.WEIGHTS, depth)
+    every = view.scored([('"red"', 1.0), ('"boat"', 2.0)], bm25.COLUMN_WEIGHTS, None)
+    found = view.scored([('"red"', 1.0), ('"boat"', 2.0)], bm25.COLUMN_WEIGHTS, depth)
     assert (found.total, found.total_of_roots) == (every.total, every.total_of_roots)
     assert every.total == pytest.approx(every.scores.sum())
     least = np.sort(every.scores)[-depth]

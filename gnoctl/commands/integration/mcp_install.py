@@ -9,7 +9,7 @@ from msgspec import Struct
 from gnoctl.agents.catalogue import AGENTS, Agent
 from gnoctl.agents.installing import FileEdit, ServerEntry, carry_out, entry, plan, snippet
 from gnoctl.arguments.options import option
-from gnoctl.arguments.plain import split_commas
+from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note, print_json

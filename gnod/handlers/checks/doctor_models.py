@@ -13,7 +13,7 @@ from gnod.egress import Purpose, Role
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected
 from gnod.handlers.wire_types import iso
 from gnod.models import uris
-from gnod.models.presets import Use
+from gnod.models.requested_models import Use
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.generator import Generator, Message
 from gnod.models.run.reranker import Reranker

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gnod.memory.recalling.turns import turn
+from gnod.memory.recalling.speaker_turns import turn
 from gnod.memory.records import Memory, Vector
 
 # Cosines between texts. With these values, three of 1,300 turns that answer a question of LoCoMo are folded below

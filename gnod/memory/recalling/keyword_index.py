@@ -24,8 +24,8 @@ from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
 from gnod.memory.key.locked_memory import LockedArray
+from gnod.memory.recalling.speaker_turns import turn
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
-from gnod.memory.recalling.turns import turn
 from gnod.memory.records import Memory
 
 Ids = NDArray[np.int64]

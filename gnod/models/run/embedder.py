@@ -8,9 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gnod.models.embedding_profiles import (
+    EmbeddingText,
+    Profile,
+    apply_document_template,
+    apply_query_template,
+    profile_of,
+)
 from gnod.models.files import Installed
 from gnod.models.pieces import cut
-from gnod.models.profiles import EmbeddingText, Profile, apply_document_template, apply_query_template, profile_of
 from gnod.models.readability import LanguageSample, SampleVectors
 from gnod.models.run.installed import InstalledModel
 

@@ -13,7 +13,7 @@ from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.search.fields.syntax import Bounds, FieldValue, bounds
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import prefix_phrase
-from gnod.search.query.dates import period
+from gnod.search.query.filter_dates import period
 from gnod.search.query.parsing import Clause
 from gnod.store import database
 from gnod.store.connection import Connection

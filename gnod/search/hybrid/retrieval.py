@@ -24,7 +24,7 @@ from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.ranking.trust import Facts, QueryFacts, Reader
 from gnod.store.connection import Connection
-from gnod.store.tables import documents, priors
+from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
 from gnod.types import FusionMethod
 
@@ -152,7 +152,7 @@ def gather(
     }
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
     trusted = trust.of_documents(
-        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, priors.odds(connection)
+        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, learned_factors.odds(connection)
     )
     readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
     evidence = [_lexical(line, survey, originals, allowed, pool) for line, survey in words]

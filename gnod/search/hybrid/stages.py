@@ -18,7 +18,7 @@ from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import Readability, script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
-from gnod.search.hybrid import expanding, joint, reranking, retrieval
+from gnod.search.hybrid import across_indexes, expanding, reranking, retrieval
 from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.embedding import Embed, embed_lines, vector_lines
 from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, RetrievalFacts, Retrieved, Surveys
@@ -195,7 +195,7 @@ class _HybridSearch:
             query, surveys = await read(surveyed)
         else:
             query = await read(prepared)
-            surveys = await joint.survey_words(read, sources, query.lines, self._filters)
+            surveys = await across_indexes.survey_words(read, sources, query.lines, self._filters)
         self._note_words("bm25", started, surveys)
         return query, surveys
 
@@ -234,7 +234,7 @@ class _HybridSearch:
         started = time.monotonic()
         read, sources = self._dependencies.read, self._dependencies.sources
         if sources:
-            surveys: Surveys = await joint.survey_words(read, sources, lines, self._filters)
+            surveys: Surveys = await across_indexes.survey_words(read, sources, lines, self._filters)
         else:
             surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
         self._note_words(stage, started, surveys)
@@ -251,7 +251,7 @@ class _HybridSearch:
             return await read(lambda connection: self._retrieved(connection, searched, pool))
         started = time.monotonic()
         given = (self._dependencies.nearest, sources, *searched, self._filters)
-        found = await joint.retrieve(read, *given, pool=pool, knowledge=self._knowledge(searched))
+        found = await across_indexes.retrieve(read, *given, pool=pool, knowledge=self._knowledge(searched))
         return await read(lambda connection: self._fused(connection, found, started, pool))
 
     def _retrieved(self, connection: Connection, searched: _Searched, pool: int = POOL) -> Fusion:

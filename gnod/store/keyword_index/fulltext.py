@@ -27,17 +27,11 @@ from gnod.store.keyword_index.postings.searching import Conditions, RankedDocids
 from gnod.store.keyword_index.postings.view import AnyOf
 from gnod.store.tables.records import Terms
 
-# Column weights of filepath, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight of 3
-# instead of 4.
-WEIGHTS = (1.5, 3.0, 1.0)
-
 # In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
 # slowest and hardly changes the ranking (figures: docs/adr/0004-lexical-ranking.md).
 _LARGE = 1000
 _NEGLIGIBLE = 0.15
 
-# The weights together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
-FUSED_WEIGHTS = (1.5, 2.0, 1.0)
 _FUSED_NEGLIGIBLE = 0.05
 # The number of documents read before common words are ignored: about 10 ms.
 _WALK = 10_000
@@ -144,7 +138,7 @@ def search(
 ) -> FulltextMatches:
     """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
     phrase of each of these groups makes a document whole."""
-    best = _ranked(connection, terms, WEIGHTS, depth, passing, thorough=False).best
+    best = _ranked(connection, terms, bm25.COLUMN_WEIGHTS, depth, passing, thorough=False).best
     whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
         return FulltextMatches(best, whole, len(best))
@@ -154,7 +148,7 @@ def search(
 
 def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
     """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores."""
-    found = _ranked(connection, terms, FUSED_WEIGHTS, depth, passing, thorough=True)
+    found = _ranked(connection, terms, bm25.FUSED_COLUMN_WEIGHTS, depth, passing, thorough=True)
     return Survey(found.best, size(connection), found.total, found.total_of_roots, coverage(terms))
 
 

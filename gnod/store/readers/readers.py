@@ -17,10 +17,10 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
+from gnod.fair_turns import Turns
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.readers import reader
-from gnod.turns import Turns
 
 # Start a process when this many requests wait. A start takes as long as 30 searches.
 WORTH_A_START = 4

@@ -18,9 +18,9 @@ from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subque
 from gnod.search.ranking.fusion import RetrieverResults, Trust
 from gnod.search.ranking.trust import Reader
 from gnod.store.connection import Connection
-from gnod.store.tables import priors
+from gnod.store.tables import learned_factors
 from gnod.store.tables.filters import Filters
-from gnod.store.tables.priors import Prior
+from gnod.store.tables.learned_factors import Prior
 from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
@@ -201,17 +201,17 @@ def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallInde
 
     def learn(connection: Connection) -> None:
         vectors.serve(connection, "notes", URI)
-        priors.put(connection, prior)
+        learned_factors.put(connection, prior)
 
     cars.write(learn)
     found = retrieved(cars, "car")
     assert set(found.trust.values()) == {Trust(vector=4.0)}
     assert found.trust.keys() == found.documents.keys()
-    assert priors.all_priors(cars.reader) == [prior]
-    cars.write(lambda c: priors.put(c, prior._replace(model="file:/another.gguf")))
+    assert learned_factors.all_priors(cars.reader) == [prior]
+    cars.write(lambda c: learned_factors.put(c, prior._replace(model="file:/another.gguf")))
     assert not retrieved(cars, "car").trust
-    assert cars.write(lambda c: priors.reset(c, "notes"))
-    assert not cars.write(lambda c: priors.reset(c, "notes"))
+    assert cars.write(lambda c: learned_factors.reset(c, "notes"))
+    assert not cars.write(lambda c: learned_factors.reset(c, "notes"))
 
 
 def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gnod.bm25 import FUSED_COLUMN_WEIGHTS as WEIGHTS
 from gnod.search.keyword import lexical
 from gnod.search.keyword.lexical import ALL_WORDS_BONUS, LexicalSurvey
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.fulltext import FUSED_WEIGHTS
 from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex
 
@@ -47,7 +47,7 @@ class Terms(NamedTuple):
         lengths = np.array([self.lengths[id_] for id_ in ids])
         found = self.counts.get(term, Counter())
         columns = ("filepath", "title", "body")
-        often = np.array([sum(w * found[(i, c)] for w, c in zip(FUSED_WEIGHTS, columns, strict=True)) for i in ids])
+        often = np.array([sum(w * found[(i, c)] for w, c in zip(WEIGHTS, columns, strict=True)) for i in ids])
         n = int((often > 0).sum())
         idf = np.log(1 + (len(ids) - n + 0.5) / (n + 0.5))
         scores: NDArray[np.float64] = idf * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / lengths.mean()))

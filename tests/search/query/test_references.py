@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from gnod.errors import AmbiguousReference, DocumentNotFound, InvalidParams, InvalidReference, PathOutsideRoot
 from gnod.locations import Locations, Start
 from gnod.search.query import references
-from gnod.search.query.dates import moment, period
+from gnod.search.query.filter_dates import moment, period
 from gnod.store.documents import writing
 from tests.small_index import SmallIndex, prepared
 

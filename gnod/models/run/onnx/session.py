@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
 from gnod.models import encoder
+from gnod.models.embedding_profiles import LONGEST
 from gnod.models.encoder import Encoder, Matrix
-from gnod.models.profiles import LONGEST
 from gnod.models.run import tokenization
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.tokenization import HuggingFace

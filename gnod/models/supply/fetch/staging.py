@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from gnod.errors import GnoError, StorageFailed
-from gnod.models.profiles import Profile
+from gnod.models.embedding_profiles import Profile
 
 # This much stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gnoctl.arguments.parser import Misused
 from gnoctl.arguments.parser import parse as parse_options
-from gnoctl.arguments.plain import COLLECTIONS, JSON, LIMIT, PEOPLE_LIMIT, PROGRAM_LIMIT, QUERY, split_commas
+from gnoctl.arguments.plain_search_options import (
+    COLLECTIONS,
+    JSON,
+    LIMIT,
+    PEOPLE_LIMIT,
+    PROGRAM_LIMIT,
+    QUERY,
+    split_commas,
+)
 
 if TYPE_CHECKING:
     from socket import socket
