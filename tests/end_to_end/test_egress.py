@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Iterator
 
@@ -62,7 +63,7 @@ def test_a_server_that_is_removed_gets_nothing_and_what_it_got_is_known(server: 
         machine.hang_up()
         machine.kill()
         for path in machine.database.parent.glob("index-*"):
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         machine.ok("status")  # starts the daemon
         entries = machine.call("index.egress")["entries"]
         assert sum(each["bytes"] for each in entries if each["collection"] is None) == received

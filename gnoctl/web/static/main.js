@@ -3,7 +3,6 @@
 import { refOf } from "./api.js";
 import { Ask } from "./ask.js";
 import { Beside } from "./beside.js";
-import { Collections } from "./collections.js";
 import { $, button, fill, h, visible } from "./dom.js";
 import { Filters } from "./filters.js";
 import { showHelp } from "./help.js";
@@ -66,7 +65,7 @@ const ask = new Ask($("#answer"), $("#ask-status"), {
     else reader.clear();
   },
 });
-const collections = new Collections($("#collections"), { say });
+let collections = null; // loaded when it is first shown
 const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
 
 function show(next, state) {
@@ -83,13 +82,22 @@ function show(next, state) {
   if (next.view === "search") search.show(next);
   else search.leave();
   if (next.view === "ask") showAsk(next);
-  if (next.view === "collections") collections.show(next);
-  else collections.hide();
+  const isOther = before && before.view !== next.view;
+  if (next.view === "collections") showCollections(next, isOther);
+  else collections?.hide();
   if (next.view === "memories") memories.show(next);
-  if (["collections", "memories"].includes(next.view) && before && before.view !== next.view) $(`#${next.view} h1`)?.focus();
+  if (next.view === "memories" && isOther) $("#memories h1")?.focus();
   showDocument(next, state, before);
   for (const covered of [$("#left"), $(".top")]) covered.inert = Boolean(next.doc) && !wide.matches;
   setTitle(next);
+}
+
+async function showCollections(next, hasFocus) {
+  const { Collections } = await import("./collections.js");
+  collections ??= new Collections($("#collections"), { say });
+  if (route !== next) return;
+  collections.show(next);
+  if (hasFocus) $("#collections h1")?.focus();
 }
 
 function showAsk(next) {
@@ -269,7 +277,7 @@ function again() {
   search.refresh();
   beside.changed();
   graph?.changed();
-  collections.changed();
+  collections?.changed();
 }
 
 function changed({ indexed, removed, failed, freshness, embedding }) {
@@ -282,7 +290,7 @@ function changed({ indexed, removed, failed, freshness, embedding }) {
     beside.changed();
     graph?.changed();
   }
-  collections.changed();
+  collections?.changed();
 }
 
 // Keys
