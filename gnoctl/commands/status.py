@@ -233,8 +233,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(f"{error.collection}/{error.path}"), BOLD)
     known = " (acknowledged)" if error.acknowledged else ""
-    what = text.line(f"{error.stage}: {error.message}{known}")
-    yield f"  {terminal.paint(text.line(error.kind), RED)} while {what}"
+    yield f"  {terminal.paint(text.line(error.kind), RED)}: {text.line(error.message)}{known}"
     yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
 
 
@@ -270,7 +269,7 @@ def _facts(each: WhyCollection) -> dict[str, str | None]:
     error = ""
     if failure := each.error:
         times = f"{count(failure.count, 'time')}, last {ago(failure.last_at)}"
-        error = f"{failure.kind} while {failure.stage}: {failure.message} ({times})"
+        error = f"{failure.kind}: {failure.message} ({times})"
     return {
         "because": each.reason,
         "document": f"{each.docid or ''} {each.uri}".strip() if each.uri else None,

@@ -308,7 +308,7 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "\ncurrent\n",
         "changes in work are not watched:",
         "notes/a␛.pdf",
-        "timeout while convert: took longer than 60 s",
+        "timeout: took longer than 60 s",
         "33 %",
         "embedding is waiting: the model is not ␛[31mhere",
         "notes: file:/m/old.gguf serves searches until all vectors of file:/m/new.gguf exist",
