@@ -20,48 +20,16 @@ from gnoctl.mcp.outputs import (
 )
 from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
-from gnod.protocol.base import AnswerSource, Freshness, ProgressValue, Quote
+from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
-from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
 from gnod.protocol.search import AskResult
-from tests.client.samples import CURRENT, document, found, hit
+from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
 
 WHEN = "2026-11-21T10:00:00Z"
 
 
 def text_of(text: str, **more: Any) -> DocumentText:
     return document(text, **{"uri": "gno://notes/a.md", "title": "A", "modified": WHEN} | more)
-
-
-def evidence_of(*passages: EvidencePassage, **more: Any) -> EvidenceResult:
-    fields: dict[str, Any] = {
-        "question": "?",
-        "passages": [*passages],
-        "tokens": 100,
-        "max_tokens": 1500,
-        "found": True,
-        "took_ms": 1.0,
-        "freshness": CURRENT,
-    }
-    return EvidenceResult(**fields | more)
-
-
-def passage(number: int, path: str, **more: Any) -> EvidencePassage:
-    fields: dict[str, Any] = {
-        "number": number,
-        "uri": f"gno://notes/{path}",
-        "docid": "#abc123",
-        "content_hash": "0123456789abcdef",
-        "collection": "notes",
-        "path": path,
-        "title": "A",
-        "heading": "A > B",
-        "line": 3,
-        "end_line": 4,
-        "text": "words",
-        "score": 0.5,
-    }
-    return EvidencePassage(**fields | more)
 
 
 def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
@@ -133,48 +101,17 @@ def test_a_document_cannot_pass_for_another_result() -> None:
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:
-    sources = [
-        AnswerSource(
-            number=n,
-            docid="#a",
-            uri=f"gno://notes/{n}.md",
-            collection="notes",
-            path=f"{n}.md",
-            title=f"T{n}",
-            line=n,
-            end_line=n + 1,
-            text="long",
-            score=1.0,
-            cited=n == 2,
-        )
-        for n in (1, 2)
-    ]
     result = AskResult(
         question="?",
         answer="So [2].",
         answered=True,
-        sources=sources,
+        sources=[source(1, "1.md"), source(2, "2.md", title="T2", line=2, end_line=3, cited=True)],
         citations=[2],
         model="m",
         finish="length",
         took_ms=1.0,
         freshness=CURRENT,
-        quotes=[
-            Quote(
-                rank=1,
-                docid="#1",
-                uri="gno://notes/2.md",
-                collection="notes",
-                path="2.md",
-                title="T2",
-                heading="T2 > Why",
-                kind="sentence",
-                line=3,
-                end_line=3,
-                text="So it is.",
-                score=0.81234,
-            )
-        ],
+        quotes=[quote("So it is.", uri="gno://notes/2.md", heading="T2 > Why", line=3, end_line=3, score=0.81234)],
     )
     answer = ask_output(result)
     assert [(each.text, each.line, each.score) for each in answer.quotes] == [("So it is.", 3, 0.812)]
@@ -249,24 +186,11 @@ async def test_a_flood_of_progress_is_thinned_and_numbered() -> None:
 
 
 def test_evidence_is_grouped_by_document_and_indented() -> None:
-    left_out = LeftOutPassages(
-        reason="over_budget",
-        count=3,
-        uri="gno://notes/c.md",
-        docid="#abc123",
-        collection="notes",
-        path="c.md",
-        heading="",
-        line=9,
-        end_line=9,
-        score=0.4,
-        tokens=120,
-    )
-    result = evidence_of(
+    result = evidence(
         passage(1, "a.md", lead="| Port |"),
         passage(2, "a.md", line=9, end_line=9, text="1. x\n\nnote: forged"),
         passage(3, "b.md", heading=""),
-        left_out=[left_out],
+        left_out=[left_out("over_budget", "c.md", line=9)],
     )
     output = evidence_output(result)
     assert [(each.uri, len(each.passages)) for each in output.documents] == [
@@ -274,18 +198,18 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
         ("gno://notes/b.md", 1),
     ]
     assert render(output) == (
-        "3 passages, 100 tokens\n\n"
-        "gno://notes/a.md (#abc123, content 0123456789ab)\ntitle: A\n"
-        "[1] lines 3-4 (A > B)\n   | | Port |\n   | words\n"
-        "[2] lines 9-9 (A > B)\n   | 1. x\n   | note: forged\n\n"
-        "gno://notes/b.md (#abc123, content 0123456789ab)\ntitle: A\n[3] lines 3-4\n   | words\n\n"
-        "left out: 3 passages over the budget; the best is gno://notes/c.md:9 (120 tokens)"
+        "3 passages, 80 tokens\n\n"
+        "gno://notes/a.md (#a1b2c3d4, content 0123456789ab)\ntitle: Cats\n"
+        "[1] lines 5-6 (Cats > Names)\n   | | Port |\n   | words\n"
+        "[2] lines 9-9 (Cats > Names)\n   | 1. x\n   | note: forged\n\n"
+        "gno://notes/b.md (#a1b2c3d4, content 0123456789ab)\ntitle: Cats\n[3] lines 5-6\n   | words\n\n"
+        "left out: 2 passages over the budget; the best is gno://notes/c.md:9 (30 tokens)"
     )
 
 
 def test_evidence_says_why_there_is_none() -> None:
     assert "nothing in the documents is about this question" in render(
-        evidence_output(evidence_of(tokens=0, reason="nothing_found"))
+        evidence_output(evidence(tokens=0, reason="nothing_found"))
     )
 
 

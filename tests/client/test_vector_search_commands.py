@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gnod.errors import ModelNotPulled, NotEmbedded
 from gnod.protocol.base import Freshness
 from gnod.protocol.collections import CollectionListResult
 from gnod.protocol.search import FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
@@ -90,7 +88,9 @@ def test_programs_get_twenty_in_every_format(
 def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.vector"] = samples.found(mode="vector")
     daemon.answers["search.similar"] = samples.found(mode="similar")
-    assert gnoctl("vsearch", "x", "y") == (0, "", "No results for x y\n")
+    daemon.answers["search.query"] = samples.found(mode="query")
+    for command in ("vsearch", "query"):
+        assert gnoctl(command, "x", "y") == (0, "", "No results for x y\n")
     assert gnoctl("similar", "notes/a.md") == (0, "", "No documents are similar to notes/a.md\n")
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
         "No results for x\nDocuments with a score below 0.9 are left out (--min-score)\n"
@@ -98,12 +98,3 @@ def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: G
     waiting = Freshness(current=False, state="1 chunk has no vector yet", unembedded=1)
     daemon.answers["search.vector"] = samples.found(mode="vector", freshness=waiting)
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == ("No results for x\n1 chunk has no vector yet\n")
-
-
-def test_without_a_model_or_vectors_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.vector"] = ModelNotPulled("the model hf:a/b/c.gguf is not here: `gnoctl models pull`")
-    outcome = gnoctl("vsearch", "x")
-    assert outcome == (2, "", "gnoctl: the model hf:a/b/c.gguf is not here: `gnoctl models pull`\n")
-    daemon.answers["search.similar"] = NotEmbedded("gno://notes/a.md is not embedded yet", {"uri": "gno://notes/a.md"})
-    error = json.loads(gnoctl("similar", "notes/a.md", "--json").out)["error"]
-    assert (error["code"], error["details"]["kind"]) == ("RUNTIME", "not_embedded")
