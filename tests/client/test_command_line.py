@@ -45,20 +45,11 @@ def test_any_command_line_has_a_meaning_or_an_error(command: str, data: st.DataO
         ("search deploy to production", {"query": ["deploy", "to", "production"]}),
         (
             "search --index work -n5 --limit=7 x -c a -c b,c --min-score 0.25 --full -q",
-            {
-                "index": "work",
-                "limit": 7,
-                "query": ["x"],
-                "collections": ["a", "b,c"],
-                "min_score": 0.25,
-                "full": True,
-                "quiet": True,
-            },
+            {"index": "work", "limit": 7, "query": ["x"], "collections": ["a", "b,c"]}
+            | {"min_score": 0.25, "full": True, "quiet": True},
         ),
-        (
-            "--index work --no-start search -- -n 5",
-            {"index": "work", "no_start": True, "query": ["-n", "5"], "limit": None},
-        ),
+        ("--index work --no-start search -- -n 5", {"index": "work", "no_start": True, "query": ["-n", "5"]}),
+        ("search -- -n 5", {"limit": None}),
         ("search x -qn5 y", {"quiet": True, "limit": 5, "query": ["x", "y"]}),
         ("search x --sort -modified", {"sort": "-modified"}),
         ("search x - y", {"query": ["x", "-", "y"]}),
