@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine import Machine, temporary_machine, wait_until
+from tests.machine import Machine, temporary_machine
 from tests.pdf_files import pdf
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -156,10 +156,6 @@ def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable
         for each in visits:
             assert not each.abroad
             assert not each.errors
-
-
-def until(condition: Callable[[], object]) -> None:
-    wait_until(condition)
 
 
 def long_text() -> str:

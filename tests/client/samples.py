@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
+from gnod.errors import GnoError, InternalError, ParseError, Unavailable
 from gnod.protocol.base import AnswerSource, Freshness, Quote
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry, DocumentText
@@ -177,3 +178,14 @@ def told(*changed: IndexChanged) -> bytes:
     """Return the answer of `index.subscribe` and what follows it; then the daemon goes away."""
     messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changed)]
     return b"".join(encode(each, Framing.LINES) for each in messages)
+
+
+# Replies to `search.lexical` that are not right, and the error that a client raises.
+NO_REPLIES: dict[bytes, type[GnoError]] = {
+    b"what?\n": ParseError,
+    b'{"jsonrpc":"2.0","id":1,"resu': Unavailable,
+    b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n': InternalError,
+    b'{"jsonrpc":"2.0","id":1}\n': InternalError,
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n': ParseError,
+    b'{"jsonrpc":"2.0","id":[1],"result":{}}\n': ParseError,
+}

@@ -14,7 +14,6 @@ from gnod.errors import (
     CollectionNotFound,
     DaemonNotRunning,
     GnoError,
-    InternalError,
     SocketPathTooLong,
     TimedOut,
     Unavailable,
@@ -25,7 +24,7 @@ from gnod.protocol.daemon import DaemonStatusResult
 from gnod.protocol.index import IndexSyncParams, IndexSyncResult
 from gnod.protocol.search import SearchLexicalParams, SearchResult
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import found, hit
+from tests.client.samples import NO_REPLIES, found, hit
 
 SEARCH = SearchLexicalParams(query="x")
 
@@ -65,17 +64,7 @@ def test_a_large_answer_arrives_whole(daemon: FakeDaemon) -> None:
     assert len(result.hits[0].text or "") == 20_000_000
 
 
-@pytest.mark.parametrize(
-    ("sent", "error"),
-    [
-        (b"", Unavailable),
-        (b'{"jsonrpc":"2.0","id":1,"resu', Unavailable),
-        (b"what?\n", GnoError),
-        (b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n', InternalError),
-        (b'{"jsonrpc":"2.0","id":1}\n', InternalError),
-        (b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n', GnoError),
-    ],
-)
+@pytest.mark.parametrize(("sent", "error"), [(b"", Unavailable), *NO_REPLIES.items()])
 def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, error: type[GnoError], daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = sent
     with connect(daemon.places) as connection, pytest.raises(error) as caught:

@@ -80,13 +80,6 @@ def test_passages_that_do_not_answer_are_marked_as_weak(daemon: FakeDaemon, gnoc
     assert (shown["found"], shown["confidence"]) == (False, 0.2)
 
 
-@pytest.mark.parametrize("tokens", ["0", "-5", "100001", "1e3", ""])
-def test_an_impossible_number_of_tokens_is_refused(tokens: str, gnoctl: Gnoctl) -> None:
-    outcome = gnoctl("evidence", "what", f"--tokens={tokens}")
-    assert outcome.status == 1
-    assert "--tokens" in outcome.err
-
-
 @few
 @given(hostile_text, st.sampled_from([None, 20, 80]))
 def test_hostile_documents_stay_text(hostile: str, width: int | None) -> None:

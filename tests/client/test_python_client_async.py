@@ -9,12 +9,12 @@ import pytest
 
 from gnod.client import AsyncClient
 from gnod.client.asynchronous import MAX_UNREAD
-from gnod.errors import CollectionNotFound, DaemonNotRunning, GnoError, TimedOut, Unavailable, UsageError
+from gnod.errors import CollectionNotFound, DaemonNotRunning, TimedOut, Unavailable, UsageError
 from gnod.paths import IndexPaths
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.index import IndexSyncResult
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import BEGUN, changes, found, hit, told
+from tests.client.samples import BEGUN, NO_REPLIES, changes, found, hit, told
 from tests.rpc.harness import EchoParams, Served, SizeParams, TextResult, serving
 
 SYNCED = IndexSyncResult(collections=[], took_ms=1.0)
@@ -177,22 +177,12 @@ async def test_answers_of_others_make_a_call_wait_longer() -> None:
         assert (await slow).text == "released"
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"what?\n",
-        b'{"jsonrpc":"2.0","id":1,"resu',
-        b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n',
-        b'{"jsonrpc":"2.0","id":1}\n',
-        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n',
-        b'{"jsonrpc":"2.0","id":[1],"result":{}}\n',
-    ],
-)
+@pytest.mark.parametrize("sent", NO_REPLIES)
 async def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = sent
     daemon.answers["index.sync"] = SYNCED
     async with await AsyncClient.connect() as client:
-        with pytest.raises(GnoError) as caught:
+        with pytest.raises(NO_REPLIES[sent]) as caught:
             await client.search("x")
         assert caught.value.message
         await _until_it_answers(client)

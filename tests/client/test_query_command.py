@@ -68,16 +68,6 @@ def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gno
     assert daemon.asked(SearchQueryParams).query == "lex: crane\nvec: who lifts"
 
 
-@pytest.mark.parametrize(
-    "words", [("--candidates", "many"), ("--budget", "soon"), ("--limit", "0"), ("--min-score", "2"), ("--candidates",)]
-)
-def test_a_value_that_cannot_be_is_refused_here(words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    outcome = gnoctl("query", "x", *words)
-    assert outcome.status == 1
-    assert words[0] in outcome.err
-    assert not daemon.calls
-
-
 def test_each_stage_is_one_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.query"] = explained(STAGES)
     assert json.loads(gnoctl("query", "deploy", "--explain", "--json").out)["explain"]["stages"] == STAGES

@@ -55,11 +55,6 @@ gateway: {host: 127.0.0.1}
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "index.yml"
-
-
 def loaded(path: Path, text: str) -> LoadedConfig:
     path.write_text(text)
     return load(path)
@@ -262,6 +257,19 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
             "collections: [{name: a, path: /a, models: {embed: 1}}]",
             "collections[0].models.embed: expected a string",
         ),
+        ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
+        ("models: {embed: 'https://me:secret@host/v1#m'}", "keys and passwords must not be in the config"),
+        ("memory: {egress: none}", "memory.egress: expected local, lan or any"),
+        ("collections: [{name: a, path: /a, egress: world}]", "egress: expected local, lan or any"),
+        ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
+        ("models: {rerank: ''}", "models.rerank: must not be empty"),
+        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' does not name a file: a language model needs one"),
+        ("models: {gen: none, answer: none}", "'answer' and 'gen' are the same setting"),
+        ("collections: [{name: a, path: /a, models: {embed: none}}]", "'none' is not a model's address"),
+        ("searches: [{name: a b, query: x}]", "'a b' is not valid"),
+        ("searches: [{name: a, query: x}, {name: a, query: y}]", "there are two searches 'a'"),
+        ("searches: [{name: a}]", "searches[0].query: is missing"),
+        ("searches: {a: x}", "searches: expected a list"),
         ('collections: [{name: a, path: "/a\\0b"}]', "contains a NUL"),
         ('collections: [{name: a, path: "/a\\ud800b"}]', "half a surrogate pair"),
     ],
@@ -283,6 +291,10 @@ def test_a_fault_is_one_clear_sentence(path: Path, text: str, expected: str) -> 
             "index.yml:2: watch.rescanS: unknown key, kept and ignored; did you mean 'rescan_s'?",
         ),
         ("zebra: 1", "index.yml:1: zebra: unknown key, kept and ignored"),
+        (
+            "models: {expnd: none}",
+            "index.yml:1: models.expnd: unknown key, kept and ignored; did you mean 'expand'?",
+        ),
         ("models: {preset: slm}", "there is no preset 'slm', so 'slim' is used; did you mean 'slim'?"),
         ("version: '2.0'", "version: gnod supports version '1.0' of this file, not '2.0'"),
         (
