@@ -93,6 +93,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ([folder, "--compare", absent], f"cannot read {absent}: "),
         ([folder, "--save", absent], f"cannot write {absent}: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
+        ([folder, tiny.write(tmp_path / "b"), *("--mode", "lexical", "--run", tmp_path / "run")], "--run writes one"),
     ]
     for arguments, message in refusals:
         status, out, err = measure(*arguments)
@@ -120,13 +121,6 @@ def test_by_meaning(tmp_path: Path, minilm_gguf: Path) -> None:
     missing = _bench(folder, "--mode", "vector")
     assert missing.returncode == 2
     assert "gnoctl models pull" in missing.stderr
-
-
-def test_a_run_file_holds_one_run(tmp_path: Path) -> None:
-    folders = [tiny.write(tmp_path / name) for name in ("a", "b")]
-    status, _, err = measure(*folders, "--mode", "lexical", "--run", tmp_path / "run")
-    assert status == 1
-    assert err.startswith("gnoctl: --run writes one run: give one DIR")
 
 
 def test_an_error_for_programs(tmp_path: Path) -> None:
