@@ -36,10 +36,7 @@ ANSWERED = AskResult(
 UNWRITTEN = replace(ANSWERED, answer="", reason="unsupported", sources=[source(1, "dogs.md")], citations=[])
 
 
-QUOTES = [
-    quote("The kitten\nis called Miso.", heading="Cats > Names", kind="sentence", line=3, end_line=4),
-    quote(),
-]
+QUOTES = [quote("The kitten\nis called Miso.", heading="Cats > Names", kind="sentence", line=3, end_line=4), quote()]
 QUOTES_ONLY = replace(
     UNWRITTEN,
     quotes=QUOTES,

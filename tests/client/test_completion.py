@@ -26,10 +26,7 @@ def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spa
 @pytest.mark.slow
 def test_completion_never_starts_a_daemon(places: IndexPaths, spawn: Spawn) -> None:
     process = spawn(
-        _GNOCTL_COMPLETE="complete_bash",
-        COMP_WORDS="gnoctl collection remove n",
-        COMP_CWORD="3",
-        GNO_NO_AUTOSTART="",
+        _GNOCTL_COMPLETE="complete_bash", COMP_WORDS="gnoctl collection remove n", COMP_CWORD="3", GNO_NO_AUTOSTART=""
     )
     assert process.communicate(timeout=60)[0].split() == []
     assert not places.data_dir.exists()

@@ -22,8 +22,7 @@ from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
 SYNCED = i.IndexSyncResult(
-    collections=[i.CollectionSync(name="notes", available=True, seen=3, added=3, took_ms=120.0)],
-    took_ms=120.0,
+    collections=[i.CollectionSync(name="notes", available=True, seen=3, added=3, took_ms=120.0)], took_ms=120.0
 )
 
 
@@ -206,33 +205,13 @@ def test_collections_and_contexts(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 
 
 def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    error = i.IngestError(
-        collection="notes",
-        path="a\x1b.pdf",
-        stage="convert",
-        kind="timeout",
-        message="took longer than 60 s",
-        first_at="2026-11-20T10:00:00+00:00",
-        last_at="2026-11-20T10:00:00+00:00",
-        count=2,
-    )
-    collection = i.CollectionStatus(
-        name="notes",
-        path="/home/u/notes",
-        available=True,
-        on_disk=4,
-        indexed=3,
-        pending=0,
-        failed=1,
-        excluded=2,
-        chunks=9,
-        embedded=3,
-        unembeddable=1,
-        model="file:/m/old.gguf",
-        next_model="file:/m/new.gguf",
-        watch="polling",
-        watch_reason="inotify limit reached",
-    )
+    when = {"first_at": "2026-11-20T10:00:00+00:00", "last_at": "2026-11-20T10:00:00+00:00"}
+    late = {"stage": "convert", "kind": "timeout", "message": "took longer than 60 s"}
+    error = i.IngestError(collection="notes", path="a\x1b.pdf", count=2, **late, **when)
+    counts = {"on_disk": 4, "indexed": 3, "pending": 0, "failed": 1, "excluded": 2, "chunks": 9, "embedded": 3}
+    models = {"model": "file:/m/old.gguf", "next_model": "file:/m/new.gguf", "unembeddable": 1}
+    watched = {"available": True, "watch": "polling", "watch_reason": "inotify limit reached"}
+    collection = i.CollectionStatus(name="notes", path="/home/u/notes", **counts, **models, **watched)  # type: ignore[arg-type]
     status = i.IndexStatusResult(
         index="default",
         database="/d/index-default.sqlite",

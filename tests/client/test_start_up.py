@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -46,10 +46,10 @@ def test_a_plain_search_imports_no_msgspec(line: str, daemon: FakeDaemon) -> Non
 
 
 def test_ctrl_c_cancels_the_request(daemon: FakeDaemon, spawn: Spawn) -> None:
-    asked = _Flag()
-    daemon.answers["search.lexical"] = asked
+    asked = threading.Event()
+    daemon.answers["search.lexical"] = lambda _: asked.set()
     process = spawn("search", "x", "--fresh")
-    asked.wait()
+    assert asked.wait(timeout=60)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
@@ -113,18 +113,3 @@ def _imported(*words: str) -> set[str]:
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     assert process.stdout
     return {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
-
-
-class _Flag:
-    """An answer that never comes, and tells when it was asked for."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = socket.socketpair()
-
-    def __call__(self, _: object) -> None:
-        self._writer.close()
-
-    def wait(self) -> None:
-        self._reader.settimeout(60)
-        self._reader.recv(1)
-        self._reader.close()

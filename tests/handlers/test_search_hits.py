@@ -137,8 +137,7 @@ def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("query", "piece", "opening"),
-    [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")],
+    ("query", "piece", "opening"), [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")]
 )
 def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     small_index: SmallIndex, minilm_gguf: Path, query: str, piece: int, opening: str
@@ -175,9 +174,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     assert all(each.snippet != hit.snippet and each.line != hit.line for each in others)
 
 
-def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(
-    small_index: SmallIndex,
-) -> None:
+def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(small_index: SmallIndex) -> None:
     """Short texts come with the documents, long ones one at a time."""
     short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
     long = short + FILLER * (2 * shown.SHORT_CHARACTERS // len(FILLER))

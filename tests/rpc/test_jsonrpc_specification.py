@@ -17,11 +17,7 @@ from tests.rpc.harness import serving
 NONE: list[Any] = []
 
 EXAMPLES: list[tuple[str, str, list[Any]]] = [
-    (
-        "positional parameters",
-        '{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}',
-        [(1, -32602)],
-    ),
+    ("positional parameters", '{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}', [(1, -32602)]),
     (
         "named parameters",
         '{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}',

@@ -165,8 +165,7 @@ def test_one_server_per_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "client"),
-    [("tcp", "0100007F:9432"), ("tcp6", "0000000000000000FFFF00000100007F:9432")],
+    ("table", "client"), [("tcp", "0100007F:9432"), ("tcp6", "0000000000000000FFFF00000100007F:9432")]
 )
 def test_other_users_are_refused(tmp_path: Path, table: str, client: str) -> None:
     server = client.replace("9432", "1237")
