@@ -15,11 +15,10 @@ from tests.client.samples import collection
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["search", "vsearch", "similar"])
-def test_completion_offers_the_collections(command: str, daemon: FakeDaemon, spawn: Spawn) -> None:
+def test_completion_offers_the_collections(daemon: FakeDaemon, spawn: Spawn) -> None:
     names = ["notes", "news", "work"]
     daemon.answers["collection.list"] = CollectionListResult(collections=[collection(name) for name in names])
-    process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS=f"gnoctl {command} x -c n", COMP_CWORD="4")
+    process = spawn(_GNOCTL_COMPLETE="complete_bash", COMP_WORDS="gnoctl similar x -c n", COMP_CWORD="4")
     assert process.communicate(timeout=60)[0].split() == ["notes", "news"]
 
 

@@ -55,7 +55,7 @@ PLAN = "# Plan\n\n\n\nIntro\n\n## Next steps\n\nDo it. ^todo\n\n## Ende (Übung)
 async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: SmallIndex, tmp_path: Path) -> None:
     small_index.add({"plan.md": PLAN, "flat.md": "no heading\n", "c#.md": "sharp\n"})
 
-    async def get(ref: str, **more: int | None) -> Any:
+    async def get(ref: str, **more: Any) -> Any:
         return await call(small_index, tmp_path, "document.get", DocumentGetParams(ref=ref, **more))
 
     for ref, first in {

@@ -104,15 +104,6 @@ async def test_a_client_that_ended_its_half_still_gets_its_answers() -> None:
         assert await client.receive_all() == []
 
 
-async def test_a_client_that_is_gone_has_its_requests_cancelled() -> None:
-    async with serving() as served, await served.client() as client:
-        client.call("wait")
-        await served.methods.begun.acquire()
-        client.writer.close()
-        await served.methods.cancelled.acquire()
-        await served.connections_left(0)
-
-
 async def test_a_client_that_goes_after_it_ended_its_half_has_its_requests_cancelled() -> None:
     async with serving() as served, await served.client() as client:
         client.call("wait")

@@ -87,12 +87,3 @@ async def test_the_framing_of_the_first_message_is_mirrored() -> None:
     async with serving() as served, await served.client() as client:
         client.send(encode(request, Framing.LINES))
         assert json.loads(await client.reader.readline())["id"] == 1
-
-
-async def test_requests_run_side_by_side_and_answers_come_as_they_are_ready() -> None:
-    async with serving() as served, await served.client() as client:
-        client.call("wait", request_id="slow")
-        client.call("echo", request_id="quick")
-        assert (await client.receive())["id"] == "quick"
-        served.methods.released.set()
-        assert (await client.receive())["id"] == "slow"
