@@ -33,12 +33,10 @@ ANSWERED = AskResult(
     took_ms=1234.0,
     freshness=samples.CURRENT,
 )
-UNWRITTEN = replace(ANSWERED, answer="", reason="unsupported", sources=[source(1, "dogs.md")], citations=[])
-
-
 QUOTES = [quote("The kitten\nis called Miso.", heading="Cats > Names", kind="sentence", line=3, end_line=4), quote()]
 QUOTES_ONLY = replace(
-    UNWRITTEN,
+    ANSWERED,
+    citations=[],
     quotes=QUOTES,
     answer="",
     reason="no_model",
@@ -56,7 +54,7 @@ NOT_FOUND = replace(
 
 
 @pytest.fixture(autouse=True)
-def answering(daemon: FakeDaemon) -> FakeDaemon:
+def answering(daemon: FakeDaemon) -> None:
     daemon.answers["ask.answer"] = ANSWERED
     daemon.progress["ask.answer"] = [
         ProgressValue(stage="searching", done=0),
@@ -65,7 +63,6 @@ def answering(daemon: FakeDaemon) -> FakeDaemon:
         ProgressValue(stage="answer", done=9, text="It is \x1b[31m"),
         ProgressValue(stage="answer", done=20, text="Miso, I guess [9]"),
     ]
-    return daemon
 
 
 def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -75,11 +72,6 @@ def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert asked == AskParams(
         question="what is it?", limit=3, max_tokens=99, expand=False, rerank=False, **samples.FILTERED
     )
-
-
-def test_the_daemon_knows_the_defaults(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    gnoctl("ask", "what")
-    assert replace(daemon.asked(AskParams), progress_token=None) == AskParams(question="what")
 
 
 def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
@@ -97,21 +89,21 @@ def test_json_is_the_result_and_nothing_else(gnoctl: Gnoctl) -> None:
     assert msgspec.json.decode(outcome.out, type=AskResult) == ANSWERED
 
 
-@pytest.mark.parametrize(
-    ("reason", "why"),
-    [
-        ("unsupported", "no source supports what the model wrote"),
-        ("model_declined", "finds no answer"),
-        ("no_sources", "no passage is near enough"),
-    ],
-)
-def test_quotes_without_a_generated_text_say_why(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = replace(UNWRITTEN, reason=reason, quotes=QUOTES)
-    outcome = gnoctl("ask", "what")
-    assert outcome.status == 0
-    assert outcome.out.startswith("notes/cats.md:3-4  Cats > Names\n  The kitten\n  is called Miso.\n")
-    assert why in outcome.out
-    assert "do not say" not in outcome.out
+def test_quotes_without_a_generated_text_say_why(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    no_model = "no model: run `gnoctl models pull answer`"
+    for reason, no_model_reason, said in (
+        ("unsupported", None, "(no source supports what the model wrote)\n"),
+        ("model_declined", None, "(the model finds no answer in these sources)\n"),
+        ("no_sources", None, "(no passage is near enough for the model to answer from)\n"),
+        ("no_model", no_model, f"(quotes only: {no_model})\n"),
+        ("not_wanted", None, ""),
+    ):
+        daemon.answers["ask.answer"] = replace(QUOTES_ONLY, reason=reason, no_model_reason=no_model_reason)
+        outcome = gnoctl("ask", "what")
+        assert outcome.status == 0
+        assert outcome.out.startswith("notes/cats.md:3-4  Cats > Names\n  The kitten\n  is called Miso.\n")
+        assert outcome.out.endswith(f"  name: Miso\n\n{said}"), reason
+        assert "do not say" not in outcome.out
 
 
 def test_what_the_documents_do_not_say_is_no_failure(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -146,28 +138,11 @@ def test_quotes_stand_above_the_answer(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
     )
 
 
-@pytest.mark.parametrize(
-    ("reason", "why"),
-    [
-        ("no_model", "no model: run `gnoctl models pull answer`"),
-        ("model_too_small", "m has 0.27 billion parameters: use --generate to call it anyway"),
-    ],
-)
-def test_without_a_model_there_are_quotes_only(reason: str, why: str, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = replace(QUOTES_ONLY, reason=reason, no_model_reason=why)
-    outcome = gnoctl("ask", "what")
-    assert outcome.status == 0
-    assert outcome.out.endswith(f"  name: Miso\n\n(quotes only: {why})\n")
-
-
-def test_without_a_generated_text_there_are_quotes_only(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["ask.answer"] = replace(QUOTES_ONLY, reason="not_wanted", no_model_reason=None)
-    outcome = gnoctl("ask", "what", "--no-generate")
-    assert daemon.asked(AskParams).generate is False
-    daemon.calls.clear()
-    gnoctl("ask", "what", "--generate")
-    assert daemon.asked(AskParams).generate is True
-    assert outcome.out.endswith("  name: Miso\n\n")
+def test_a_generated_text_is_wanted_or_not(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    for option, wanted in {"--generate": True, "--no-generate": False}.items():
+        daemon.calls.clear()
+        gnoctl("ask", "what", option)
+        assert daemon.asked(AskParams).generate is wanted
     assert "--no-generate cannot be used together" in gnoctl("ask", "what", "--generate", "--no-generate").err
 
 

@@ -29,9 +29,8 @@ TOO_LONG = replace(NOTHING, max_tokens=9, reason="over_budget", left_out=[OVER_B
 
 
 @pytest.fixture(autouse=True)
-def gathering(daemon: FakeDaemon) -> FakeDaemon:
+def gathering(daemon: FakeDaemon) -> None:
     daemon.answers["evidence.gather"] = FOUND
-    return daemon
 
 
 def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -39,11 +38,6 @@ def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert daemon.asked(EvidenceParams) == EvidenceParams(
         question="which colour", collections=["a", "b"], since="7d", tokens=300, limit=5, rerank=False
     )
-
-
-def test_the_daemon_knows_the_defaults(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    gnoctl("evidence", "what")
-    assert daemon.asked(EvidenceParams) == EvidenceParams(question="what")
 
 
 def test_passages_have_their_place_and_their_header(gnoctl: Gnoctl) -> None:

@@ -7,10 +7,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from gnod.protocol.base import Freshness
+from gnod.protocol.base import Freshness, Params
 from gnod.protocol.collections import CollectionListResult
-from gnod.protocol.search import FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
+from gnod.protocol.evidence import EvidenceParams
+from gnod.protocol.search import AskParams, FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -19,13 +21,11 @@ SCORED = samples.hit(score=0.8125, explain={"similarity": 0.8125})
 
 
 @pytest.fixture(autouse=True)
-def answering(daemon: FakeDaemon) -> FakeDaemon:
-    daemon.answers["search.vector"] = samples.found(SCORED, mode="vector")
-    daemon.answers["search.similar"] = samples.found(SCORED, mode="similar")
-    daemon.answers["search.lexical"] = samples.found(SCORED)
-    daemon.answers["search.query"] = samples.found(SCORED, mode="query")
+def answering(daemon: FakeDaemon) -> None:
+    daemon.answers |= {
+        f"search.{mode}": samples.found(SCORED, mode=mode) for mode in ("vector", "similar", "lexical", "query")
+    }
     daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
-    return daemon
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,14 @@ def test_it_asks_for_what_was_typed(
     gnoctl(command, *words, *samples.FILTERS, "-n", "7", "--min-score", "0.5", "--full")
     expected = asked(limit=7, min_score=0.5, full=True, **samples.FILTERED)
     assert daemon.asked(type(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"), [("ask", AskParams(question="what")), ("evidence", EvidenceParams(question="what"))]
+)
+def test_the_daemon_knows_the_defaults(command: str, asked: Params, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl(command, "what")
+    assert replace(daemon.asked(type(asked)), progress_token=None) == asked
 
 
 def test_similar_makes_paths_absolute(

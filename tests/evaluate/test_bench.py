@@ -112,15 +112,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_by_meaning(tmp_path: Path, minilm_gguf: Path) -> None:
     folder = tiny.write(tmp_path / "tiny")
-    done = _bench(folder, "--mode", "vector", "--model", f"file:{minilm_gguf}", "--json")
-    assert done.returncode == 0
-    [summary] = json.loads(done.stdout)["runs"]
+    status, out, _ = measure(folder, "--mode", "vector", "--model", f"file:{minilm_gguf}", "--json")
+    assert status == 0
+    [summary] = json.loads(out)["runs"]
     assert (summary["mode"], summary["model"]) == ("vector", f"file:{minilm_gguf}")
     assert summary["measures"]["R@100"] == 1, "every document is found, near or far"
     assert summary["measures"]["nDCG@10"] > 0.5
-    missing = _bench(folder, "--mode", "vector")
-    assert missing.returncode == 2
-    assert "gnoctl models pull" in missing.stderr
+    status, _, err = measure(folder, "--mode", "vector")
+    assert (status, "gnoctl models pull" in err) == (2, True)
 
 
 def test_an_error_for_programs(tmp_path: Path) -> None:

@@ -158,19 +158,8 @@ async def test_mentions(small_index: SmallIndex, tmp_path: Path) -> None:
 
 async def test_any_title_can_be_mentioned(small_index: SmallIndex, tmp_path: Path) -> None:
     made(small_index, tmp_path)
-    titles = [
-        'a" OR "b',
-        "NEAR(boat",
-        "(.*",
-        "[a-z]+boat",
-        "*** boat",
-        "C++",
-        "boat \\",
-        "東京都庁",
-        "🙂🙂🙂",
-        "^boat$",
-        "boat:boat",
-    ]
+    titles = ['a" OR "b', "NEAR(boat", "(.*", "[a-z]+boat", "*** boat", "C++", "boat \\", "^boat$", "boat:boat"]
+    titles += ["東京都庁", "🙂🙂🙂"]
     small_index.add({f"t/{at}.md": f"---\ntitle: {json.dumps(title)}\n---\n" for at, title in enumerate(titles)})
     small_index.add({"all.md": "\n\n".join(f"- {title}, so." for title in titles)})
     for at, title in enumerate(titles):

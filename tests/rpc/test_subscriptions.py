@@ -311,7 +311,7 @@ async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await asyncio.sleep(0.5)
         begun = await subscribe(client)
-        for _ in range(50):
+        for _ in range(20):
             daemon.services.subscriptions.wake()
             await asyncio.sleep(0.02)
         with pytest.raises(TimeoutError):
