@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from gnoctl.mcp import outputs as o
 from gnoctl.mcp.arguments import GetArguments, SearchArguments, object_schema, read
 from gnoctl.mcp.output_text import render
-from gnoctl.mcp.outputs import (
-    MAX_TEXT_CHARS,
-    ask_output,
-    document_output,
-    evidence_output,
-    multi_get_output,
-    search_output,
-)
+from gnoctl.mcp.outputs import MAX_TEXT_CHARS
 from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
@@ -36,7 +30,9 @@ def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
     lines = [f"line {n} {'x' * 80}\n" for n in range(1, 2001)]
     start, read_so_far = 1, ""
     while True:
-        page = document_output(text_of("".join(lines[start - 1 :]), start_line=start, end_line=2000, total_lines=2000))
+        page = o.document_output(
+            text_of("".join(lines[start - 1 :]), start_line=start, end_line=2000, total_lines=2000)
+        )
         assert len(page.text) <= MAX_TEXT_CHARS
         assert page.text.startswith(f"line {page.start_line} ")
         assert page.text.splitlines()[-1].startswith(f"line {page.end_line} ")
@@ -51,13 +47,13 @@ def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
 def test_a_page_ends_on_the_files_own_line() -> None:
     # From the third line of the text on, the file is five lines ahead.
     body = "".join(f"{n} {'x' * 10_000}\n" for n in range(1, 9))
-    page = document_output(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13))
+    page = o.document_output(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13))
     assert page.text.splitlines()[-1].startswith("3 ")
     assert (page.end_line, page.next_line) == (8, 9)
 
 
 def test_a_line_that_is_longer_than_a_page_is_cut_and_said_to_be() -> None:
-    page = document_output(text_of("x" * 50_000 + "\nend\n"))
+    page = o.document_output(text_of("x" * 50_000 + "\nend\n"))
     assert len(page.text) == MAX_TEXT_CHARS
     assert (page.end_line, page.next_line) == (1, 2)
     assert page.note
@@ -66,30 +62,30 @@ def test_a_line_that_is_longer_than_a_page_is_cut_and_said_to_be() -> None:
 
 def test_each_line_has_its_number_in_the_file() -> None:
     # The file has three more blank lines after its second line.
-    page = document_output(
+    page = o.document_output(
         text_of("# A\n\nsix\x0c\u2028seven | a\n", line_map=[(3, 3)], end_line=6, total_lines=6, tags=["x"])
     )
     assert (page.end_line, page.next_line) == (6, None)
     assert render(page) == (
         f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
     )
-    rest = document_output(text_of("six\n", start_line=6, line_map=[(3, 3)], end_line=6, total_lines=6))
+    rest = o.document_output(text_of("six\n", start_line=6, line_map=[(3, 3)], end_line=6, total_lines=6))
     assert render(rest).endswith("\n\n6|six")
 
 
 def test_a_line_ends_where_the_daemon_ends_it() -> None:
     long = "\u2028\x0c\x85\r" + "x" * (MAX_TEXT_CHARS // 2)
-    page = document_output(text_of(f"{long}\n{long}\nthird\n"))
+    page = o.document_output(text_of(f"{long}\n{long}\nthird\n"))
     assert (page.text, page.end_line, page.next_line) == (f"{long}\n", 1, 2)
 
 
 def test_what_was_missed_is_noted() -> None:
     behind = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
-    answer = search_output(structs.replace(found(freshness=behind), lexical_only_reason="no model"))
+    answer = o.search_output(structs.replace(found(freshness=behind), lexical_only_reason="no model"))
     assert answer.note == "syncing: 3 files are not indexed yet; no model"
     assert render(answer).endswith("note: syncing: 3 files are not indexed yet; no model")
-    assert document_output(text_of("a\n", stale=True)).note
-    assert search_output(found(hit())).note is None
+    assert o.document_output(text_of("a\n", stale=True)).note
+    assert o.search_output(found(hit())).note is None
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:
@@ -105,14 +101,14 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
         freshness=CURRENT,
         quotes=[quote("So it is.", uri="gno://notes/2.md", heading="T2 > Why", line=3, end_line=3, score=0.81234)],
     )
-    answer = ask_output(result)
+    answer = o.ask_output(result)
     assert [(each.text, each.line, each.score) for each in answer.quotes] == [("So it is.", 3, 0.812)]
     assert render(answer).startswith("gno://notes/2.md lines 3-3 (T2 > Why)\n")
     assert [each.number for each in answer.sources] == [2]
     assert render(answer).split("\n\n")[1:3] == ["answer:\n   | So [2].", "[2] gno://notes/2.md lines 2-3 — T2"]
     assert "cut off" in (answer.note or "")
     unsure = structs.replace(result.quotes[0], perhaps=True)
-    missed = ask_output(
+    missed = o.ask_output(
         structs.replace(result, answered=False, confidence=0.21234, reason="not_found", answer="", quotes=[unsure])
     )
     assert (missed.answered, missed.confidence, missed.quotes[0].perhaps) == (False, 0.212, True)
@@ -184,7 +180,7 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
         passage(3, "b.md", heading=""),
         left_out=[left_out("over_budget", "c.md", line=9)],
     )
-    output = evidence_output(result)
+    output = o.evidence_output(result)
     assert [(each.uri, len(each.passages)) for each in output.documents] == [
         ("gno://notes/a.md", 2),
         ("gno://notes/b.md", 1),
@@ -201,7 +197,7 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
 
 def test_evidence_says_why_there_is_none() -> None:
     assert "nothing in the documents is about this question" in render(
-        evidence_output(evidence(tokens=0, reason="nothing_found"))
+        o.evidence_output(evidence(tokens=0, reason="nothing_found"))
     )
 
 
@@ -211,7 +207,7 @@ def test_several_documents_have_no_more_text_than_one() -> None:
         documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
         skipped=[SkippedReference(ref="no.md", kind="document_not_found", reason="there is none")],
     )
-    output = multi_get_output(result)
+    output = o.multi_get_output(result)
     assert [each.uri for each in output.documents] == ["gno://notes/a.md", "gno://notes/b.md"]
     assert output.skipped == [
         "no.md: there is none",
