@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -51,11 +52,27 @@ def daemon(places: IndexPaths) -> Iterator[FakeDaemon]:
 
 
 @pytest.fixture
-def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
-    """Run a command line in this process."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
-    def call(*words: str) -> Outcome:
-        status = run(list(words))
+
+class Typed(io.StringIO):
+    """A terminal at which that is typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gnoctl:
+    """Run a command line in this process. `stdin`: what it reads there."""
+
+    def call(*words: str, stdin: io.StringIO | None = None) -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", stdin or sys.stdin)
+            status = run(list(words))
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)
 

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import msgspec
-import pytest
 from msgspec import structs
 
 from gnod.errors import FolderNotFound, QuerySyntaxError, StorageFailed
@@ -61,16 +60,13 @@ def test_an_error_is_a_sentence_or_an_object(daemon: FakeDaemon, gnoctl: Gnoctl)
     assert gnoctl("search", "--", "--json").out == ""
 
 
-def test_get_makes_paths_absolute(
-    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.md").touch()
+def test_get_makes_paths_absolute(daemon: FakeDaemon, gnoctl: Gnoctl, here: Path) -> None:
+    (here / "a.md").touch()
     daemon.answers["document.get"] = samples.document("one\ntwo\n", start_line=4, stale=True)
     for typed, asked in {
-        "a.md": f"{tmp_path}/a.md",
-        "a.md:12": f"{tmp_path}/a.md:12",
-        "./b.md": f"{tmp_path}/b.md",
+        "a.md": f"{here}/a.md",
+        "a.md:12": f"{here}/a.md:12",
+        "./b.md": f"{here}/b.md",
         "notes/b.md:3": "notes/b.md:3",
         "#a1b2c3": "#a1b2c3",
         "gno://notes/a.md": "gno://notes/a.md",
@@ -125,23 +121,20 @@ def test_ls(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert gnoctl("ls", "notes", "--offset", "9").err == "No documents after the first 9: there are 3\n"
 
 
-def test_collection_add_indexes_at_once(
-    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = tmp_path / "real"
+def test_collection_add_indexes_at_once(daemon: FakeDaemon, gnoctl: Gnoctl, here: Path) -> None:
+    real = here / "real"
     real.mkdir()
-    (tmp_path / "link").symlink_to(real)
-    monkeypatch.chdir(tmp_path)
+    (here / "link").symlink_to(real)
     daemon.answers["collection.add"] = c.CollectionAddResult(
-        collection=samples.collection(path=f"{tmp_path}/link"), config_file="/c/index.yml"
+        collection=samples.collection(path=f"{here}/link"), config_file="/c/index.yml"
     )
     daemon.answers["index.sync"] = SYNCED
     outcome = gnoctl("collection", "add", "link", "--include", "md,txt", "--no-gitignore", "--egress", "lan")
     added = daemon.asked(c.CollectionAddParams)
-    assert (added.path, added.include, added.gitignore) == (f"{tmp_path}/link", ["md", "txt"], False)
+    assert (added.path, added.include, added.gitignore) == (f"{here}/link", ["md", "txt"], False)
     assert added.egress == "lan"
     assert daemon.asked(i.IndexSyncParams).collections == ["notes"]
-    assert outcome == (0, f"added notes: {tmp_path}/link\nnotes: 3 added · 0.1 s\n", "")
+    assert outcome == (0, f"added notes: {here}/link\nnotes: 3 added · 0.1 s\n", "")
 
     daemon.calls.clear()
     refused = gnoctl("collection", "add", "link", "--egress", "off")
@@ -259,14 +252,13 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert daemon.calls[-1][1] == i.IndexStatusParams(verify=True)
 
 
-def test_why(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_why(daemon: FakeDaemon, gnoctl: Gnoctl, here: Path) -> None:
     verdict = i.WhyCollection(collection="notes", path="a.md", verdict="excluded", reason="matches 'drafts'")
     daemon.answers["index.why"] = i.IndexWhyResult(
-        path=f"{tmp_path}/a.md", exists=False, collections=[verdict], reason="the file is not there"
+        path=f"{here}/a.md", exists=False, collections=[verdict], reason="the file is not there"
     )
     shown = gnoctl("why", "./a.md").out
-    assert daemon.asked(i.IndexWhyParams).path == os.fspath(tmp_path / "a.md")
+    assert daemon.asked(i.IndexWhyParams).path == os.fspath(here / "a.md")
     assert "notes: excluded" in shown
     assert "matches 'drafts'" in shown
 

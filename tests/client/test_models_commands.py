@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import sys
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from gnoctl.printing.progress import CallProgress
 from gnod.protocol import models as m
 from gnod.protocol.base import ProgressValue
-from tests.client.conftest import Gnoctl
+from tests.client.conftest import Gnoctl, Typed
 from tests.client.fake_daemon import FakeDaemon
 
 EMBED = "hf:org/repo/embed.gguf"
@@ -115,27 +113,21 @@ def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
     assert outcome.out == f"downloaded {EMBED}: 12.0 MB · 2.5 s\ninstalled already: {OLD}\n"
 
 
-def test_clear_wants_to_be_told_and_asks(daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clear_wants_to_be_told_and_asks(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     cleared = [m.ClearedModel(uri=EMBED, freed_bytes=2_000_000), m.ClearedModel(uri=OLD, freed_bytes=0)]
     daemon.answers["models.clear"] = m.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     assert gnoctl("models", "clear").status == 1
     assert gnoctl("models", "clear", "--all", "embed").status == 1
-    assert "add --yes" in gnoctl("models", "clear", "embed").err
+    assert "add --yes" in gnoctl("models", "clear", "embed", stdin=io.StringIO()).err
     assert not daemon.calls
     outcome = gnoctl("models", "clear", "embed", OLD, "file:/a", "--yes")
     assert outcome.out == f"deleted {EMBED}\nnot installed: {OLD}\nfreed 2.0 MB\n"
     assert outcome.err == "kept file:/a: the file is yours\n"
 
-    ours, theirs = os.openpty()
-    with os.fdopen(ours, "r") as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        os.write(theirs, b"n\ny\n")
-        refused = gnoctl("models", "clear", "--all")
-        assert (refused.status, len(daemon.calls)) == (1, 1)
-        assert refused.err == "Delete all models from this machine? [y/N] Nothing was deleted\n"
-        assert gnoctl("models", "clear", "--all").status == 0
-    os.close(theirs)
+    refused = gnoctl("models", "clear", "--all", stdin=Typed("n\n"))
+    assert (refused.status, len(daemon.calls)) == (1, 1)
+    assert refused.err == "Delete all models from this machine? [y/N] Nothing was deleted\n"
+    assert gnoctl("models", "clear", "--all", stdin=Typed("y\n")).status == 0
     (_, last) = daemon.calls[-1]
     assert isinstance(last, m.ModelsClearParams)
     assert last.everything

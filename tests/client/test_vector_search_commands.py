@@ -53,12 +53,9 @@ def test_the_daemon_knows_the_defaults(command: str, asked: Params, daemon: Fake
     assert replace(daemon.asked(type(asked)), progress_token=None) == asked
 
 
-def test_similar_makes_paths_absolute(
-    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_similar_makes_paths_absolute(daemon: FakeDaemon, gnoctl: Gnoctl, here: Path) -> None:
     gnoctl("similar", "./draft.md")
-    assert daemon.asked(SearchSimilarParams).ref == f"{tmp_path}/draft.md"
+    assert daemon.asked(SearchSimilarParams).ref == f"{here}/draft.md"
 
 
 @pytest.mark.parametrize("words", [("vsearch", "x"), ("similar", "#a1b2c3d4")])
