@@ -22,7 +22,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 class Site:
-    """The page of a machine. A context manager: at its end the server does not run."""
+    """The page of a machine, and its server until `close`."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -38,7 +38,7 @@ class Site:
         self.origin = self.entrance.partition("/?")[0]
         assert self.origin.startswith("http://127.0.0.1:"), self.entrance
 
-    def end(self) -> None:
+    def close(self) -> None:
         self.process.terminate()
         self.process.communicate(timeout=60)
 
@@ -95,9 +95,7 @@ def site(browser: object) -> Iterator[Site]:
         write_links(machine.notes)
         machine.ok("init", str(machine.notes), "--name", "club")
         machine.quiet()
-        site = Site(machine)
-        with contextlib.ExitStack() as stack:
-            stack.callback(site.end)
+        with contextlib.closing(Site(machine)) as site:
             yield site
 
 

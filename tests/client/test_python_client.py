@@ -28,8 +28,13 @@ SYNCED = IndexSyncResult(collections=[], took_ms=1.0)
 SHORT_FORMS = {name: each for name, each in vars(Shortcuts).items() if isinstance(each, Shortcut)}
 
 
+@pytest.fixture
+def daemon(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers |= {"index.sync": SYNCED, "search.lexical": found(hit()), "index.subscribe": BEGUN}
+    return daemon
+
+
 def test_a_short_form_asks_with_its_parameters(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client:
         assert client.search("deploy", limit=3, collections=["notes"]).hits == [hit()]
         assert client.search(query="deploy").total == 1
@@ -58,7 +63,6 @@ def test_what_a_method_does_not_take_is_refused_before_it_is_sent(daemon: FakeDa
 
 def test_an_error_is_raised_and_the_next_call_works(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = CollectionNotFound("there is no collection 'x'", {"name": "x"})
-    daemon.answers["index.sync"] = SYNCED
     with Client.connect() as client:
         with pytest.raises(CollectionNotFound) as caught:
             client.search("deploy", collections=["x"])
@@ -83,7 +87,6 @@ def test_what_progress_raises_ends_the_request(daemon: FakeDaemon) -> None:
 
 def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = b""
-    daemon.answers["index.sync"] = SYNCED
     with Client.connect() as client:
         for _ in range(2):
             with pytest.raises(Unavailable, match="connection to the daemon was lost"):
@@ -93,8 +96,6 @@ def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaem
 
 def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
     """Twice done, a sync may run an update command twice."""
-    daemon.answers["search.lexical"] = found(hit())
-    daemon.answers["index.sync"] = SYNCED
     with Client.connect() as client:
         daemon.hang_up_once("search.lexical")
         assert client.search("deploy").total == 1
@@ -106,7 +107,6 @@ def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> 
 
 def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
     """Both would read from one connection, and each could take the answer of the other."""
-    daemon.answers["search.lexical"] = found(hit())
     asked, go_on = threading.Event(), threading.Event()
 
     def wait(_: Params) -> IndexSyncResult:
@@ -126,7 +126,6 @@ def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
 
 
 def test_closing_ends_a_thread_that_waits_for_changes(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
     with Client.connect() as client, ThreadPoolExecutor(1) as pool:
         subscription = client.subscribe()
         waiting = pool.submit(next, subscription)
@@ -138,7 +137,6 @@ def test_closing_ends_a_thread_that_waits_for_changes(daemon: FakeDaemon) -> Non
 
 
 def test_a_forked_process_has_a_connection_of_its_own(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client:
         client._process -= 1  # as in a fork
         ours = client._connection
@@ -157,7 +155,6 @@ def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
 
 def test_progress_makes_the_client_wait_longer(daemon: FakeDaemon) -> None:
     """The limit is between two messages; what takes long tells of itself also if nobody listens."""
-    daemon.answers["index.sync"] = SYNCED
     daemon.progress["index.sync"] = [ProgressValue(stage="index", done=number) for number in range(8)]
     daemon.progress_pause_s = 0.1
     with Client.connect(timeout_s=0.6) as client:
@@ -176,7 +173,6 @@ def test_every_method_that_changes_something_is_asked_once() -> None:
 
 
 def test_one_connection_is_enough_for_many_calls(daemon: FakeDaemon) -> None:
-    daemon.answers["index.sync"] = SYNCED
     with Client.connect() as client:
         client.sync()
         daemon.places.socket.unlink()  # nobody else can connect
@@ -207,7 +203,6 @@ def test_which_daemon(places: IndexPaths, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_closed_client_says_so(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
     client = Client.connect()
     subscription = client.subscribe()
     client.close()
@@ -231,8 +226,6 @@ def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) -> Non
 
 
 def test_a_client_can_be_called_while_it_is_subscribed(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client, client.subscribe():
         assert client.search("deploy").total == 1
 

@@ -20,6 +20,12 @@ from tests.rpc.harness import EchoParams, Served, SizeParams, TextResult, servin
 SYNCED = IndexSyncResult(collections=[], took_ms=1.0)
 
 
+@pytest.fixture
+def daemon(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers |= {"index.sync": SYNCED, "search.lexical": found(hit()), "index.subscribe": BEGUN}
+    return daemon
+
+
 async def connect(served: Served) -> AsyncClient:
     return await AsyncClient.connect(socket=served.socket, start=False)
 
@@ -123,7 +129,6 @@ async def test_closing_ends_what_is_in_flight() -> None:
 
 async def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = b""
-    daemon.answers["index.sync"] = SYNCED
     async with await AsyncClient.connect() as client:
         with pytest.raises(Unavailable, match="connection to the daemon was lost"):
             await client.search("deploy")
@@ -133,8 +138,6 @@ async def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: Fa
 
 
 async def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
-    daemon.answers["index.sync"] = SYNCED
     async with await AsyncClient.connect() as client:
         daemon.hang_up_once("search.lexical")
         assert (await client.search("deploy")).total == 1
@@ -145,7 +148,6 @@ async def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemo
 
 
 async def test_a_second_event_loop_gets_an_error_at_once(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
     async with await AsyncClient.connect() as client:
 
         async def search() -> int:
@@ -180,7 +182,6 @@ async def test_answers_of_others_make_a_call_wait_longer() -> None:
 @pytest.mark.parametrize("sent", NO_REPLIES)
 async def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = sent
-    daemon.answers["index.sync"] = SYNCED
     async with await AsyncClient.connect() as client:
         with pytest.raises(NO_REPLIES[sent]) as caught:
             await client.search("x")
@@ -231,7 +232,6 @@ async def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) 
 
 
 async def test_closing_the_client_ends_its_subscriptions(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
     client = await AsyncClient.connect()
     subscription = client.subscribe()
     waiting = asyncio.ensure_future(anext(subscription))
