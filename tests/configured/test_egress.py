@@ -12,9 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import keyring
 import pytest
-from keyrings.alt.file import PlaintextKeyring
 
 from gnod.daemon import composition
 from gnod.daemon.composition import ComposedServices
@@ -27,7 +25,7 @@ from tests.models.endpoint_imitation import EndpointImitation
 from tests.models.remote_bench import ADDRESSES, LAN
 from tests.rpc.harness import places_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("keyring_file")]
 
 SECRET = "The heron nests behind the boathouse, and nobody else knows."
 OPEN = "Herons come back to the harbour in March and stay until October."
@@ -58,17 +56,6 @@ def trap() -> Iterator[list[tuple[str, Any]]]:
 def beyond(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Return what did not go to a Unix socket."""
     return [each for each in found if isinstance(each[1], tuple)]
-
-
-@pytest.fixture(autouse=True)
-def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.alt.file.PlaintextKeyring")
-    backend = PlaintextKeyring()
-    backend.file_path = str(tmp_path / "keys.cfg")
-    before = keyring.get_keyring()
-    keyring.set_keyring(backend)
-    yield
-    keyring.set_keyring(before)
 
 
 class Daemon:

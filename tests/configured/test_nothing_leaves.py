@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from gnod.errors import GnoError
-from tests.configured.test_egress import Daemon, daemon, keyring_file
+from tests.configured.test_egress import Daemon, daemon
 from tests.models import remote_bench
 from tests.models.endpoint_imitation import EndpointImitation
 from tests.models.remote_bench import LAN
 from tests.rpc.harness import places_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("keyring_file")]
-__all__ = ["keyring_file"]
 
 ROLES = ("embed", "rerank", "expand", "answer")
 QUESTION = "when do herons come back"
