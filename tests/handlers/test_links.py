@@ -49,7 +49,7 @@ def ask(small_index: SmallIndex, root: Path) -> Ask:
     small_index.add(TEXTS)
     handlers = links.handlers(Configuration(config, small_index.database), small_index.database)
 
-    async def call(method: str, **params: object) -> Any:
+    async def call(method: str, **params: Any) -> Any:
         return await handlers[method](METHODS[method].params(**params), Call(lambda _: True))
 
     return call
