@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -47,20 +48,10 @@ def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> No
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     options = "--no-expand --no-rerank --no-floor --candidates 40 --rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *samples.FILTERS)
-    assert daemon.asked(SearchQueryParams) == SearchQueryParams(
-        progress_token=1,
-        query="x",
-        expand=False,
-        rerank=False,
-        floor=False,
-        candidates=40,
-        fusion="rrf",
-        budget_s=0.5,
-        limit=7,
-        min_score=0.5,
-        full=True,
-        **samples.FILTERED,
-    )
+    switches: dict[str, Any] = {"full": True, **dict.fromkeys(("expand", "rerank", "floor"), False)}
+    values: dict[str, Any] = {"candidates": 40, "fusion": "rrf", "budget_s": 0.5, "limit": 7, "min_score": 0.5}
+    expected = SearchQueryParams(query="x", progress_token=1, **switches, **values, **samples.FILTERED)
+    assert daemon.asked(SearchQueryParams) == expected
 
 
 def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
