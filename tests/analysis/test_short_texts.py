@@ -1,4 +1,4 @@
-"""The language of short texts, without lingua's models."""
+"""The language of short texts and of queries, without lingua's models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from gnod.analysis import short_texts, trigrams
+from gnod.analysis import negations, short_texts, trigrams
 from gnod.analysis.alphabets import LANGUAGES
 from gnod.analysis.short_texts import detect_short
 from gnod.analysis.stemming import SNOWBALL, stemming_language
@@ -19,6 +19,35 @@ from scripts.distil_trigrams import all_trigrams, distilled
 
 def test_the_examples() -> None:
     assert doctest.testmod(short_texts).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        ("how to check for the end of a file", "en"),
+        ("how to check for eof in python", "en"),
+        ("where are the boats of the harbour", "en"),
+        ("wie prüfe ich das Ende einer Datei", "de"),
+        ("Geschichte der Stadt Lübeck", "de"),
+        ("comment renouveler un certificat expiré", "fr"),
+        ("как обновить просроченный сертификат", "ru"),
+        ("期限切れの証明書を更新する方法はなんですか", "ja"),
+        ("short", None),
+        ("die Hard 2", None),
+        ("`code and more code` 1234567 foo_bar", None),
+        ("", None),
+    ],
+)
+def test_the_language_of_a_query(query: str, language: str | None) -> None:
+    assert short_texts.detect_query(query) == language
+
+
+def test_the_examples_of_negations() -> None:
+    assert doctest.testmod(negations).failed == 0
+    assert negations.negation("pas de pain", "fr") == "pas"
+    assert negations.negation("no centro", "pt") is None
+    assert negations.is_negated("zuckerfreier Kuchen", "de")
+    assert not negations.is_negated("Kuchen mit Zucker", "de")
 
 
 def test_nearly_every_sentence_gets_the_stemmer_of_its_language() -> None:

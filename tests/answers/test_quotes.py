@@ -44,13 +44,7 @@ def quoted(index: SmallIndex, question: str) -> list[ScoredQuote]:
     [
         ("Which days do we deploy?", "deploy.md", 3, "sentence", "Anybody may deploy from Monday to Thursday."),
         ("What goes out on Friday?", "deploy.md", 5, "sentence", "On Friday,\nonly fixes go out."),
-        (
-            "what does error F28 mean",
-            "boiler.md",
-            4,
-            "item",
-            "Error **F28** means it did not ignite. Press reset.",
-        ),
+        ("what does error F28 mean", "boiler.md", 4, "item", "Error **F28** means it did not ignite. Press reset."),
         ("what is the meaning of the pump lamp", "lamps.md", 6, "row", "Pump | The trap is full"),
     ],
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine import Machine, temporary_machine, wait_until
+from tests.machine import Machine, temporary_machine
 from tests.pdf_files import pdf
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -22,7 +22,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 class Site:
-    """The page of a machine. A context manager: at its end the server does not run."""
+    """The page of a machine, and its server until `close`."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -38,7 +38,7 @@ class Site:
         self.origin = self.entrance.partition("/?")[0]
         assert self.origin.startswith("http://127.0.0.1:"), self.entrance
 
-    def end(self) -> None:
+    def close(self) -> None:
         self.process.terminate()
         self.process.communicate(timeout=60)
 
@@ -95,9 +95,7 @@ def site(browser: object) -> Iterator[Site]:
         write_links(machine.notes)
         machine.ok("init", str(machine.notes), "--name", "club")
         machine.quiet()
-        site = Site(machine)
-        with contextlib.ExitStack() as stack:
-            stack.callback(site.end)
+        with contextlib.closing(Site(machine)) as site:
             yield site
 
 
@@ -156,10 +154,6 @@ def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable
         for each in visits:
             assert not each.abroad
             assert not each.errors
-
-
-def until(condition: Callable[[], object]) -> None:
-    wait_until(condition)
 
 
 def long_text() -> str:

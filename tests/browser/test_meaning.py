@@ -35,9 +35,7 @@ def site(browser: object, minilm_onnx: Path, measured_models: Path) -> Iterator[
         )
         machine.ok("index")
         machine.ok("embed")
-        site = Site(machine)
-        with contextlib.ExitStack() as stack:
-            stack.callback(site.end)
+        with contextlib.closing(Site(machine)) as site:
             yield site
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import PHONE, Site, until
+from tests.browser.conftest import PHONE, Site
+from tests.machine import wait_until as until
 
 pytestmark = pytest.mark.slow
 

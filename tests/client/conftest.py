@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,18 +29,15 @@ Spawn = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexPaths]:
-    """Folders with short paths: a socket's path may have about a hundred bytes."""
-    folder = Path(tempfile.mkdtemp(prefix="gnoctl-", dir="/tmp"))
+def places(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> IndexPaths:
     monkeypatch.setenv("NO_COLOR", "")  # restored at the end: --no-color sets it
     for variable in ("GNO_SOCKET", "GNO_INDEX", "XDG_RUNTIME_DIR", "COLUMNS"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr("gnod.folders._USER_RUNTIME_FOLDERS", str(folder / "run-user"))
+    monkeypatch.setattr("gnod.folders._USER_RUNTIME_FOLDERS", str(short_tmp / "run-user"))
     for name in ("config", "data", "cache"):
-        monkeypatch.setenv(f"GNO_{name.upper()}_DIR", str(folder / name))
+        monkeypatch.setenv(f"GNO_{name.upper()}_DIR", str(short_tmp / name))
     monkeypatch.setenv("GNO_NO_AUTOSTART", "1")
-    yield resolve()
-    shutil.rmtree(folder)
+    return resolve()
 
 
 @pytest.fixture
@@ -51,11 +47,27 @@ def daemon(places: IndexPaths) -> Iterator[FakeDaemon]:
 
 
 @pytest.fixture
-def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str]) -> Gnoctl:
-    """Run a command line in this process."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
-    def call(*words: str) -> Outcome:
-        status = run(list(words))
+
+class Typed(io.StringIO):
+    """A terminal at which that is typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gnoctl:
+    """Run a command line in this process. `stdin`: what it reads there."""
+
+    def call(*words: str, stdin: io.StringIO | None = None) -> Outcome:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", stdin or sys.stdin)
+            status = run(list(words))
         captured = capsys.readouterr()
         return Outcome(status, captured.out, captured.err)
 

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
 
-from gnod.protocol.base import Freshness
+from gnod.errors import GnoError, InternalError, ParseError, Unavailable
+from gnod.protocol.base import AnswerSource, Freshness, Quote
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry, DocumentText
+from gnod.protocol.evidence import EvidencePassage, EvidenceResult, LeftOutPassages
+from gnod.protocol.framing import Framing, encode
+from gnod.protocol.index import EmbeddingStatus
+from gnod.protocol.jsonrpc import encode_call, encode_result
 from gnod.protocol.memory import MemoryFound
 from gnod.protocol.search import Hit, SearchResult
+from gnod.protocol.subscription import (
+    CHANGED,
+    IndexChanged,
+    IndexSubscribeResult,
+    SubscribedCollection,
+    SubscribedState,
+)
 
 few = settings(max_examples=25)
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 CURRENT = Freshness(current=True, state="current")
 
@@ -38,25 +54,28 @@ FILTERED: dict[str, Any] = {
 }
 
 
-def hit(rank: int = 1, **changes: object) -> Hit:
-    fields: dict[str, object] = {
-        "rank": rank,
-        "score": 1.0 / rank,
-        "docid": "#a1b2c3d4",
-        "uri": "gno://notes/deploy/blue.md",
-        "collection": "notes",
-        "path": "deploy/blue.md",
-        "source": "/home/u/notes/deploy/blue.md",
-        "title": "Blue-green deployment",
-        "line": 12,
-        "end_line": 14,
-        "snippet": "How to deploy to production\nwithout a gap",
-        "marks": [(7, 13)],
-        "mime": "text/markdown",
-        "modified": "2026-11-20T10:00:00+00:00",
-        **changes,
-    }
-    return Hit(**fields)  # type: ignore[arg-type]
+HIT = Hit(
+    rank=1,
+    score=1.0,
+    docid="#a1b2c3d4",
+    uri="gno://notes/deploy/blue.md",
+    collection="notes",
+    path="deploy/blue.md",
+    source="/home/u/notes/deploy/blue.md",
+    title="Blue-green deployment",
+    line=12,
+    end_line=14,
+    snippet="How to deploy to production\nwithout a gap",
+    marks=[(7, 13)],
+    mime="text/markdown",
+    modified="2026-11-20T10:00:00+00:00",
+)
+# What a hit, a passage, a quote and a source say of their document.
+_PLACE = {name: getattr(HIT, name) for name in ("docid", "uri", "collection", "path")}
+
+
+def hit(rank: int = 1, **changes: Any) -> Hit:
+    return replace(HIT, rank=rank, **{"score": 1.0 / rank} | changes)
 
 
 def found(*hits: Hit, query: str = "deploy", mode: str = "lexical", freshness: Freshness = CURRENT) -> SearchResult:
@@ -64,30 +83,15 @@ def found(*hits: Hit, query: str = "deploy", mode: str = "lexical", freshness: F
 
 
 def entry(path: str = "deploy/blue.md") -> DocumentEntry:
-    return DocumentEntry(
-        docid="#a1b2c3d4",
-        uri=f"gno://notes/{path}",
-        collection="notes",
-        path=path,
-        source=f"/home/u/notes/{path}",
-        title="Blue-green deployment",
-        mime="text/markdown",
-        size=1234,
-        modified="2026-11-20T10:00:00+00:00",
-    )
+    uri, source = f"gno://notes/{path}", f"/home/u/notes/{path}"
+    named = {name: getattr(HIT, name) for name in ("docid", "collection", "title", "mime", "modified")}
+    return DocumentEntry(uri=uri, path=path, source=source, size=1234, **named)
 
 
-def document(text: str, **changes: object) -> DocumentText:
-    fields: dict[str, object] = {
-        **{name: getattr(entry(), name) for name in DocumentEntry.__struct_fields__},
-        "text": text,
-        "start_line": 1,
-        "end_line": text.count("\n"),
-        "total_lines": text.count("\n"),
-        "converter": "native",
-        **changes,
-    }
-    return DocumentText(**fields)  # type: ignore[arg-type]
+def document(text: str, **changes: Any) -> DocumentText:
+    lines = text.count("\n")
+    more = {"text": text, "start_line": 1, "end_line": lines, "total_lines": lines, "converter": "native"}
+    return DocumentText(**asdict(entry()) | more | changes)
 
 
 def collection(name: str = "notes", path: str = "/home/u/notes") -> CollectionInfo:
@@ -119,14 +123,69 @@ def hostile_hits(draw: st.DrawFn) -> Hit:
 
 
 def memory(text: str = "The kayak is blue.", **changes: Any) -> MemoryFound:
-    fields: dict[str, Any] = {
-        "id": "m4x0q2v7ke",
-        "text": text,
-        "vector": 0.61,
-        "rerank": 0.87,
-        "type": "fact",
-        "time": "2026-11-21T10:00:00Z",
-        "topics": ["kayak"],
-        "complete": True,
-    }
-    return MemoryFound(**fields | changes)
+    fields: dict[str, Any] = {"id": "m4x0q2v7ke", "text": text, "vector": 0.61, "rerank": 0.87, "type": "fact"}
+    more = {"time": "2026-11-21T10:00:00Z", "topics": ["kayak"], "complete": True}
+    return MemoryFound(**fields | more | changes)
+
+
+def source(number: int, path: str = "a.md", **changes: Any) -> AnswerSource:
+    place = _PLACE | {"uri": f"gno://notes/{path}", "path": path}
+    fields = {"title": "A title", "line": 12, "end_line": 20, "text": "The kitten is called Miso.", "score": 0.5}
+    return AnswerSource(number=number, **place | fields | changes)
+
+
+def quote(text: str = "name: Miso", **changes: Any) -> Quote:
+    place = _PLACE | {"uri": "gno://notes/cats.md", "path": "cats.md", "title": "A title"}
+    fields = {"heading": "", "kind": "line", "line": 9, "end_line": 9, "score": 0.5}
+    return Quote(rank=1, text=text, **place | fields | changes)
+
+
+def passage(number: int = 1, path: str = "cats.md", **changes: Any) -> EvidencePassage:
+    place = _PLACE | {"uri": f"gno://notes/{path}", "path": path}
+    fields = {"title": "Cats", "heading": "Cats > Names", "line": 5, "end_line": 6, "text": "words", "score": 0.5}
+    return EvidencePassage(number=number, content_hash="0123456789abcdef", **place | fields | changes)
+
+
+def left_out(reason: str, path: str, **changes: Any) -> LeftOutPassages:
+    place = _PLACE | {"uri": f"gno://notes/{path}", "path": path}
+    fields = {"count": 2, "heading": "", "line": 5, "end_line": 6, "score": 0.5, "tokens": 30}
+    return LeftOutPassages(reason=reason, **place | fields | changes)  # type: ignore[arg-type]
+
+
+def evidence(*passages: EvidencePassage, **changes: Any) -> EvidenceResult:
+    fields: dict[str, Any] = {"question": "?", "tokens": 80, "max_tokens": 1500, "found": True, "took_ms": 12.3}
+    return EvidenceResult(passages=[*passages], freshness=CURRENT, **fields | changes)
+
+
+IDLE = EmbeddingStatus(state="idle", pending=0, done=0, failed=0)
+_FOLLOWED = SubscribedCollection(
+    name="notes", path="/n", documents=2, failed=0, available=True, watch="events", watch_reason=None
+)
+BEGUN = IndexSubscribeResult(
+    subscription=3,
+    clock=100,
+    reset=False,
+    state=SubscribedState(collections=[_FOLLOWED], freshness=CURRENT, embedding=IDLE),
+)
+
+
+def changes(count: int, subscription: int = 3) -> list[IndexChanged]:
+    nothing = IndexChanged(subscription=subscription, clock=0, freshness=CURRENT, embedding=IDLE)
+    return [replace(nothing, clock=101 + number) for number in range(count)]
+
+
+def told(*changed: IndexChanged) -> bytes:
+    """Return the answer of `index.subscribe` and what follows it; then the daemon goes away."""
+    messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changed)]
+    return b"".join(encode(each, Framing.LINES) for each in messages)
+
+
+# Replies to `search.lexical` that are not right, and the error that a client raises.
+NO_REPLIES: dict[bytes, type[GnoError]] = {
+    b"what?\n": ParseError,
+    b'{"jsonrpc":"2.0","id":1,"resu': Unavailable,
+    b'{"jsonrpc":"2.0","id":1,"result":{"hits":7}}\n': InternalError,
+    b'{"jsonrpc":"2.0","id":1}\n': InternalError,
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}\n': ParseError,
+    b'{"jsonrpc":"2.0","id":[1],"result":{}}\n': ParseError,
+}

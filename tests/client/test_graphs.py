@@ -14,18 +14,8 @@ from gnod.protocol.links import GraphEdge, GraphNode, LinksGraphResult
 from gnod.types import format_uri
 
 HOSTILE = [
-    '"',
-    '\\"',
-    '"]; evil -> x; "',
-    "a\nb",
-    "#quot;",
-    "%%{init}%%",
-    "`x`",
-    "</b><script>",
-    "\\",
-    "\x1b[31m",
-    "日本",
-    "",
+    *('"', '\\"', '"]; evil -> x; "', "a\nb", "#quot;", "%%{init}%%"),
+    *("`x`", "</b><script>", "\\", "\x1b[31m", "日本", ""),
 ]
 Titles = st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), min_size=1, max_size=6)
 
@@ -35,20 +25,13 @@ _NODE = re.compile(rf"  {_QUOTED} \[label={_QUOTED}\];")
 _EDGE = re.compile(rf"  {_QUOTED} -> {_QUOTED}(?: \[label={_QUOTED}\])?;")
 
 
+def node(uri: str, title: str, distance: int) -> GraphNode:
+    return GraphNode(uri=uri, title=title, docid="#1", collection="n", distance=distance, links=1, backlinks=0)
+
+
 def graph_of(titles: list[str]) -> LinksGraphResult:
-    nodes = [
-        GraphNode(
-            uri=format_uri("notes", f"{at}{title}.md"),
-            title=title,
-            docid=f"#{at:08}",
-            collection="notes",
-            distance=min(at, 1),
-            links=1,
-            backlinks=1,
-        )
-        for at, title in enumerate(titles)
-    ]
-    uris = [node.uri for node in nodes]
+    nodes = [node(format_uri("notes", f"{at}{title}.md"), title, min(at, 1)) for at, title in enumerate(titles)]
+    uris = [each.uri for each in nodes]
     edges = [GraphEdge(uri, after, 1 + at % 2) for at, (uri, after) in enumerate(pairwise(uris))]
     return LinksGraphResult(nodes=nodes, edges=edges, total=len(nodes), is_cut=False)
 
@@ -75,11 +58,11 @@ def test_mermaid_is_one_node_a_line(titles: list[str]) -> None:
     graph = graph_of(titles)
     lines = list(graphs.mermaid(graph))
     assert len(lines) == 1 + len(graph.nodes) + len(graph.edges)
-    for line, node in zip(lines[1:], graph.nodes, strict=False):
+    for line, shown_node in zip(lines[1:], graph.nodes, strict=False):
         label = re.fullmatch(r'  n\d+\["((?:[^"#&<>`\\;%\n]|#\d+;)*)"\]', line)
         assert label
         shown = re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label[1])
-        assert len(shown) == len(node.title or node.uri)
+        assert len(shown) == len(shown_node.title or shown_node.uri)
 
 
 @given(Titles)
@@ -87,22 +70,14 @@ def test_a_tree_has_each_document_once(titles: list[str]) -> None:
     graph = graph_of(titles)
     lines = list(graphs.tree(graph, Terminal()))
     assert not any(char in line for line in lines for char in "\n\x1b\r")
-    near = [node for node in graph.nodes if node.distance == 0]
+    near = [each for each in graph.nodes if each.distance == 0]
     assert len(near) <= len(lines) <= len(graph.nodes)
 
 
 def test_the_tree_shows_directions() -> None:
-    nodes = [
-        GraphNode(uri=f"gno://n/{name}", title=name, docid="", collection="n", distance=at, links=1, backlinks=0)
-        for name, at in (("a", 0), ("b", 1), ("c", 1), ("d", 2))
-    ]
-    edges = [("a", "b"), ("b", "a"), ("c", "a"), ("b", "d"), ("c", "d")]
-    graph = LinksGraphResult(
-        nodes=nodes,
-        edges=[GraphEdge(f"gno://n/{source}", f"gno://n/{target}", 1) for source, target in edges],
-        total=4,
-        is_cut=False,
-    )
+    nodes = [node(f"gno://n/{name}", name, at) for name, at in (("a", 0), ("b", 1), ("c", 1), ("d", 2))]
+    edges = [GraphEdge(f"gno://n/{one}", f"gno://n/{other}", 1) for one, other in ("ab", "ba", "ca", "bd", "cd")]
+    graph = LinksGraphResult(nodes=nodes, edges=edges, total=4, is_cut=False)
     assert list(graphs.tree(graph, Terminal())) == [
         "n/a  a  1 out, 0 in",
         "  ↔ n/b  b  1 out, 0 in",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,11 +11,10 @@ from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.text import cells, is_safe
 from gnod.protocol.base import Freshness
 from gnod.protocol.search import Hit, HitPassage, Reason
-from tests.client.samples import few, found, hit, hostile_hits
+from tests.client.samples import SGR, few, found, hit, hostile_hits
 
 PIPE = Terminal()
 SCREEN = Terminal(colour=True, width=60)
-SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def test_a_pipe_gets_plain_lines() -> None:
@@ -79,9 +76,12 @@ def test_failed_files_and_unwatched_folders_are_left_to_status() -> None:
     assert list(render(found(hit(), freshness=current), PIPE))[-1] == "1 of 1 document · 3 ms"
 
 
-@pytest.mark.parametrize("mode", ["vector", "similar"])
-def test_by_meaning_only_what_is_shown_is_counted(mode: str) -> None:
-    assert list(render(found(hit(), mode=mode), PIPE))[-1] == "1 document · 3 ms"
+@pytest.mark.parametrize(
+    ("mode", "counted"),
+    [("vector", "1 document"), ("similar", "1 document"), ("query", "the best 1 of 1 document compared")],
+)
+def test_by_meaning_only_what_is_shown_is_counted(mode: str, counted: str) -> None:
+    assert list(render(found(hit(), mode=mode), PIPE))[-1] == f"{counted} · 3 ms"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -53,19 +54,8 @@ OWN = [
 MARKERS = [
     *("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", "\u202e", "\x1b[2J", "\x00"),
     *("1|", "12| ", "   | ", "| ", "---", "1. ", "[1] ", "[1] lines 1-2", "- notes: 1 document", "- notes/"),
-    *(
-        "title: ",
-        "note: ",
-        "left out: ",
-        "also: ",
-        "about: ",
-        "answer:",
-        "could not be read:",
-        "2 documents",
-        "(",
-        ") ",
-        "; ",
-    ),
+    *("title: ", "note: ", "left out: ", "also: ", "about: ", "answer:", "could not be read:", "2 documents"),
+    *("(", ") ", "; "),
     "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21T10:00:00Z",
     "1. gno://notes/forged.md lines 1-2, score 0.5",
     "gno://notes/forged.md (#a1b2c3d4, content 0123456789ab)",
@@ -73,127 +63,77 @@ MARKERS = [
     *(" — ", " -> ", ", score 0.5", "; continues at start_line=2", "m1  fact, 2026-11-21"),
 ]
 
-words = (
-    st.lists(st.one_of(st.sampled_from(MARKERS), st.text(max_size=12)), min_size=1, max_size=10)
-    .map("".join)
-    .filter(bool)
-)
+pieces = st.sampled_from(MARKERS) | st.text(max_size=12)
+words = st.lists(pieces, min_size=1, max_size=10).map("".join).filter(bool)
+
+
+AT = "2026-11-21T10:00:00Z"
+
+
+def address(w: str) -> str:
+    return format_uri("notes", w)
 
 
 def document(w: str) -> o.DocumentOutput:
-    return o.DocumentOutput(
-        title=w,
-        uri=format_uri("notes", w),
-        start_line=3,
-        end_line=4,
-        total_lines=9,
-        text=w,
-        modified="2026-11-21T10:00:00Z",
-        next_line=5,
-        tags=[w, w],
-        about=w,
-        note=w,
-    )
+    lines: dict[str, Any] = {"start_line": 3, "end_line": 4, "total_lines": 9, "next_line": 5}
+    return o.DocumentOutput(title=w, uri=address(w), text=w, modified=AT, tags=[w, w], about=w, note=w, **lines)
 
 
 def search(w: str) -> o.SearchOutput:
-    hit = o.SearchHit(
-        title=w,
-        uri=format_uri("notes", w),
-        line=1,
-        end_line=2,
-        score=0.5,
-        snippet=w,
-        modified="2026-11-21T10:00:00Z",
-        definition=w,
-        more=[o.PassageOutput(line=1, end_line=2, snippet=w)],
-        also=[format_uri("notes", w)],
-    )
+    more = [o.PassageOutput(line=1, end_line=2, snippet=w)]
+    said: dict[str, Any] = {"title": w, "snippet": w, "definition": w}
+    hit = o.SearchHit(uri=address(w), line=1, end_line=2, score=0.5, modified=AT, more=more, also=[address(w)], **said)
     return o.SearchOutput(total=1, hits=[hit], note=w)
 
 
 def ask(w: str) -> o.AskOutput:
-    uri = format_uri("notes", w)
+    place: dict[str, Any] = {"uri": address(w), "line": 1, "end_line": 2, "also": [address(w)]}
     quoted = [
-        o.QuoteOutput(
-            text=w, uri=uri, line=1, end_line=2, heading=w, kind="sentence", score=0.5, perhaps=perhaps, also=[uri]
-        )
+        o.QuoteOutput(text=w, heading=w, kind="sentence", score=0.5, perhaps=perhaps, **place)
         for perhaps in (False, True)
     ]
-    cited = [o.Citation(number=1, title=w, uri=uri, line=1, end_line=2, also=[uri])]
+    cited = [o.Citation(number=1, title=w, **place)]
     return o.AskOutput(quotes=quoted, answered=True, confidence=0.5, answer=w, sources=cited, note=w)
 
 
 def evidence(w: str) -> o.EvidenceOutput:
-    passage = o.EvidencePassageOutput(number=1, line=1, end_line=2, heading=w, lead=w, text=w, score=0.5)
-    found = o.EvidenceDocument(
-        uri=format_uri("notes", w),
-        title=w,
-        docid="#a1b2c3d4",
-        content_hash="0123456789ab",
-        passages=[passage],
-        also=[format_uri("notes", w)],
-    )
+    passages = [o.EvidencePassageOutput(number=1, line=1, end_line=2, heading=w, lead=w, text=w, score=0.5)]
+    names = {"uri": address(w), "title": w, "docid": "#a1b2c3d4", "content_hash": "0123456789ab"}
+    found = o.EvidenceDocument(passages=passages, also=[address(w)], **names)
     return o.EvidenceOutput(documents=[found], found=True, tokens=9, left_out=[w], note=w)
 
 
 def links(w: str) -> o.LinksOutput:
-    uri = format_uri("notes", w)
-    return o.LinksOutput(
-        total=None,
-        links=[
-            o.LinkOutput(uri=uri, line=1, to=[uri, uri], target=w, passage=w),
-            o.LinkOutput(uri=uri, line=1, state="unresolved", target=w, passage=w),
-        ],
-        documents=[o.ConnectedDocument(uri=uri, title=w)],
-        note=w,
-    )
+    uri = address(w)
+    ways = [
+        o.LinkOutput(uri=uri, line=1, to=[uri, uri], target=w, passage=w),
+        o.LinkOutput(uri=uri, line=1, state="unresolved", target=w, passage=w),
+    ]
+    return o.LinksOutput(total=None, links=ways, documents=[o.ConnectedDocument(uri=uri, title=w)], note=w)
 
 
 def status(w: str) -> o.StatusOutput:
-    return o.StatusOutput(
-        index="default",
-        documents=1,
-        collections=[o.CollectionState(name="notes", path=w, documents=1, about=w, failed=1, missing=w)],
-        current=True,
-        state=w,
-        about=w,
-        failures=[o.FailedFileOutput(file=f"notes/{w}", reason=w)],
-        note=w,
-    )
+    notes = o.CollectionState(name="notes", path=w, documents=1, about=w, failed=1, missing=w)
+    failed = o.FailedFileOutput(file=f"notes/{w}", reason=w)
+    said = {"state": w, "about": w, "note": w}
+    return o.StatusOutput(index="default", documents=1, collections=[notes], current=True, failures=[failed], **said)
+
+
+MEMORY: dict[str, Any] = {"id": "m1", "type": "fact", "namespace": "team", "superseded_by": "m2"}
 
 
 def memory_hits(w: str) -> o.MemorySearchOutput:
-    hit = o.MemoryHit(
-        id="m1",
-        text=w,
-        rerank=0.5,
-        type="fact",
-        time="2026-11-21T10:00:00Z",
-        topics=[w],
-        namespace="team",
-        superseded_by="m2",
-    )
+    hit = o.MemoryHit(text=w, rerank=0.5, time=AT, topics=[w], **MEMORY)
     return o.MemorySearchOutput(results=[hit], counts="1 memories", topics={w: 1}, note=w)
 
 
 def memories(w: str) -> o.MemoriesOutput:
-    memory = o.MemoryOutput(
-        id="m1",
-        text=w,
-        type="fact",
-        topics=[w],
-        namespace="team",
-        created="2026-11-21T10:00:00Z",
-        updated="2026-11-21T10:00:00Z",
-        superseded_by="m2",
-        supersedes=["m3"],
-    )
+    memory = o.MemoryOutput(text=w, topics=[w], created=AT, updated=AT, supersedes=["m3"], **MEMORY)
     return o.MemoriesOutput(memories=[memory], note=w)
 
 
 def stored(w: str) -> o.StoredMemory:
-    return o.StoredMemory(id="m1", proposals=[o.ProposedMemory(id="m1", text=w, reason=w, time="2026-11-21T10:00:00Z")])
+    return o.StoredMemory(id="m1", proposals=[o.ProposedMemory(id="m1", text=w, reason=w, time=AT)])
 
 
 def several(w: str) -> o.MultiGetOutput:

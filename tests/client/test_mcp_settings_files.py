@@ -89,14 +89,7 @@ def test_a_table_is_added_or_changed(before: str) -> None:
     assert toml_table.with_table(changed, ("s", "gno"), ENTRY) == changed
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "s = 1\n",
-        "s = { gno = [] }\n",
-        "a = \n",
-    ],
-)
+@pytest.mark.parametrize("text", ["s = 1\n", "s = { gno = [] }\n", "a = \n"])
 def test_a_layout_that_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(Unfit):
         toml_table.with_table(text, ("s", "gno"), ENTRY)

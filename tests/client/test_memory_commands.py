@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import io
 import json
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gnod.errors import MemoryLocked
 from gnod.protocol import memory as m
-from tests.client.conftest import Gnoctl
+from tests.client.conftest import Gnoctl, Typed
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import memory
 
 
-class Typed(io.StringIO):
-    """A terminal at which that is typed."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def recalled(*results: m.MemoryFound, notes: list[str] | None = None) -> m.MemorySearchResult:
-    return m.MemorySearchResult(
-        results=list(results), counts="Reranked 64 of 81, returned 2", topics={"kayak": 2}, notes=notes or []
-    )
+def recalled(*results: m.MemoryFound, notes: Sequence[str] = ()) -> m.MemorySearchResult:
+    counts = "Reranked 64 of 81, returned 2"
+    return m.MemorySearchResult(results=[*results], counts=counts, topics={"kayak": 2}, notes=[*notes])
 
 
 def record(text: str = "The kayak is blue.", name: str = "m4x0q2v7ke") -> m.MemoryRecord:
-    when = "2026-11-21T10:00:00.042Z"
-    return m.MemoryRecord(
-        id=name, text=text, type="fact", topics=["kayak"], namespace="personal", created=when, updated=when
-    )
+    said = {"type": "fact", "namespace": "personal"} | dict.fromkeys(("created", "updated"), "2026-11-21T10:00:00.042Z")
+    return m.MemoryRecord(id=name, text=text, topics=["kayak"], **said)  # type: ignore[arg-type]
 
 
 def status(**changes: object) -> m.MemoryStatusResult:
@@ -50,11 +40,8 @@ def test_remember_asks_with_what_is_on_the_command_line(daemon: FakeDaemon, gnoc
     )
 
 
-def test_without_a_text_on_a_terminal_it_says_what_to_do(
-    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Typed())
-    outcome = gnoctl("remember")
+def test_without_a_text_on_a_terminal_it_says_what_to_do(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    outcome = gnoctl("remember", stdin=Typed())
     assert (outcome.status, "nothing to remember" in outcome.err) == (1, True)
     assert daemon.calls == []
 
@@ -110,32 +97,14 @@ def test_no_memory_can_write_to_the_terminal(daemon: FakeDaemon, gnoctl: Gnoctl)
     assert gnoctl("memory", "show", "x").out.splitlines()[1] == evil  # into a pipe it goes as it is
 
 
-def test_locked_is_an_error_with_the_command_that_helps(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["memory.search"] = MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
-    assert gnoctl("recall", "x") == (2, "", "gnoctl: the memories are locked: run `gnoctl memory unlock`\n")
-    failed = json.loads(gnoctl("recall", "x", "--json").out)["error"]
-    assert (failed["code"], failed["details"]["kind"]) == ("RUNTIME", "memory_locked")
-
-
-def test_forgetting_asks_first_and_shows_what(
-    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_asks_first_and_shows_what(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.retrieve"] = m.MemoryRecordsResult(memories=[record()])
     daemon.answers["memory.forget"] = m.MemoryForgetResult(forgotten=1)
-    monkeypatch.setattr(sys, "stdin", Typed("\n"))
-    outcome = gnoctl("memory", "forget", "m4x0q2v7ke")
+    forget = ("memory", "forget", "m4x0q2v7ke")
+    outcome = gnoctl(*forget, stdin=Typed("\n"))
     assert (outcome.status, "The kayak is blue." in outcome.err) == (1, True)
-    monkeypatch.setattr(sys, "stdin", Typed("y\n"))
-    assert gnoctl("memory", "forget", "m4x0q2v7ke").out == "deleted 1 memory\n"
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    assert "add --yes" in gnoctl("memory", "forget", "m4x0q2v7ke").err
-
-
-def test_update_changes_only_what_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["memory.update"] = record()
-    assert "nothing to change" in gnoctl("memory", "update", "m1").err
-    gnoctl("memory", "update", "m1", "--topic", "")
-    assert daemon.asked(m.MemoryUpdateParams) == m.MemoryUpdateParams(id="m1", topics=[""])
+    assert gnoctl(*forget, stdin=Typed("y\n")).out == "deleted 1 memory\n"
+    assert "add --yes" in gnoctl(*forget, stdin=io.StringIO()).err
 
 
 def test_an_export_that_fails_leaves_the_last_one(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
@@ -165,35 +134,23 @@ def test_an_import_is_checked_before_anything_is_sent(daemon: FakeDaemon, gnoctl
     assert [len(params.records) for _, params in daemon.calls] == [20, 20, 5]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    ("state", "typed", "sent"),
-    [
+def test_which_passphrase_is_sent(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["memory.unlock"] = status(unlocked=True, key="keyring", memories=3, unembedded=0)
+    for state, typed, sent in (
         (status(key="keyring"), "never read\n", None),
         (status(key="passphrase", keyring_problem="none"), "nine masts\n", "nine masts"),
         (status(keyring_problem="none"), "nine masts", "nine masts"),
         (status(), "", None),
         (status(), "nine masts\r\n", "nine masts"),
-    ],
-)
-def test_which_passphrase_is_sent(
-    daemon: FakeDaemon,
-    gnoctl: Gnoctl,
-    monkeypatch: pytest.MonkeyPatch,
-    state: m.MemoryStatusResult,
-    typed: str,
-    sent: str | None,
-) -> None:
-    daemon.answers["memory.status"] = state
-    daemon.answers["memory.unlock"] = status(unlocked=True, key="keyring", memories=3, unembedded=0)
-    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-    assert gnoctl("memory", "unlock").out == "unlocked; the key is in the system keyring\n3 memories\n"
-    assert daemon.asked(m.MemoryUnlockParams).passphrase == sent
-
-
-def test_no_passphrase_is_none(daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    ):
+        daemon.calls.clear()
+        daemon.answers["memory.status"] = state
+        outcome = gnoctl("memory", "unlock", stdin=io.StringIO(typed))
+        assert outcome.out == "unlocked; the key is in the system keyring\n3 memories\n"
+        assert daemon.asked(m.MemoryUnlockParams).passphrase == sent, (state, typed)
     daemon.answers["memory.status"] = status(key="passphrase")
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
-    assert gnoctl("memory", "unlock") == (1, "", "gnoctl: no passphrase was given\n")
+    outcome = gnoctl("memory", "unlock", stdin=io.StringIO("\n"))
+    assert outcome == (1, "", "gnoctl: no passphrase was given\n")
 
 
 @pytest.mark.parametrize(
@@ -220,11 +177,14 @@ def test_remember_says_when_it_happened_and_what_it_supersedes(daemon: FakeDaemo
     assert "`gnoctl memory update mnew --supersedes mold`" in outcome.err
 
 
-def test_update_removes_topics_and_times(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_update_changes_only_what_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.update"] = record()
+    assert "nothing to change" in gnoctl("memory", "update", "m1").err
     assert gnoctl("memory", "update", "m1", "--remove-topic", "~kayak", "--when", "").status == 0
-    asked = daemon.asked(m.MemoryUpdateParams)
-    assert (asked.remove_topics, asked.when, asked.text, asked.topics) == (["kayak"], "", None, None)
+    assert daemon.asked(m.MemoryUpdateParams) == m.MemoryUpdateParams(id="m1", remove_topics=["kayak"], when="")
+    daemon.calls.clear()
+    gnoctl("memory", "update", "m1", "--topic", "")
+    assert daemon.asked(m.MemoryUpdateParams) == m.MemoryUpdateParams(id="m1", topics=[""])
 
 
 def test_suggested_topics_and_links_are_shown(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

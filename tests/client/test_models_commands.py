@@ -4,56 +4,32 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import sys
+from typing import Any
 
 import pytest
 
 from gnoctl.printing.progress import CallProgress
-from gnod.errors import DownloadFailed
+from gnod.protocol import models as m
 from gnod.protocol.base import ProgressValue
-from gnod.protocol.models import (
-    NETWORK_VARIABLES,
-    ClearedModel,
-    ModelInfo,
-    ModelPreset,
-    ModelsClearParams,
-    ModelsClearResult,
-    ModelsListResult,
-    ModelsPathParams,
-    ModelsPathResult,
-    ModelsPullParams,
-    ModelsPullResult,
-    ModelsUseParams,
-    ModelsUseResult,
-    ModelUse,
-    PulledModel,
-    RoleInForce,
-)
-from tests.client.conftest import Gnoctl
+from tests.client.conftest import Gnoctl, Typed
 from tests.client.fake_daemon import FakeDaemon
 
 EMBED = "hf:org/repo/embed.gguf"
 OLD = "hf:org/repo/old.gguf"
 
 
-def model(uri: str = EMBED, **changes: object) -> ModelInfo:
-    fields: dict[str, object] = {
-        "uri": uri,
-        "name": uri.rpartition("/")[2].removesuffix(".gguf"),
-        "uses": [ModelUse(role="embed"), ModelUse(role="rerank", collection="wiki")],
-        "installed": False,
-        **changes,
-    }
-    return ModelInfo(**fields)  # type: ignore[arg-type]
+def model(uri: str = EMBED, **changes: Any) -> m.ModelInfo:
+    uses = [m.ModelUse(role="embed"), m.ModelUse(role="rerank", collection="wiki")]
+    fields: dict[str, Any] = {"name": uri.rpartition("/")[2].removesuffix(".gguf"), "uses": uses, "installed": False}
+    return m.ModelInfo(uri=uri, **fields | changes)
 
 
-def listed(*models: ModelInfo) -> ModelsListResult:
+def listed(*models: m.ModelInfo) -> m.ModelsListResult:
     presets = [
-        ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
-        ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
+        m.ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
+        m.ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
     ]
-    return ModelsListResult(
+    return m.ModelsListResult(
         preset="slim", presets=presets, models=list(models), models_dir="/cache/models", total_bytes=12_000_000
     )
 
@@ -61,7 +37,7 @@ def listed(*models: ModelInfo) -> ModelsListResult:
 def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["models.list"] = listed(
         model(),
-        model("hf:org/repo/b.gguf", installed=True, bytes=12_000_000, uses=[ModelUse(role="answer")]),
+        model("hf:org/repo/b.gguf", installed=True, bytes=12_000_000, uses=[m.ModelUse(role="answer")]),
         model("hf:org/repo/c.gguf", partial_bytes=5_000),
         model("hf:org/repo/d.gguf", partial_bytes=5_000, fetching=True),
         model(OLD, uses=[], installed=True, bytes=1000),
@@ -81,10 +57,8 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "",
         "12.0 MB in /cache/models",
     ]
-    assert (
-        outcome.err
-        == "Some models are not installed: run `gnoctl models pull`, or `gnoctl models pull embed` for one\n"
-    )
+    advice = "run `gnoctl models pull`, or `gnoctl models pull embed` for one"
+    assert outcome.err == f"Some models are not installed: {advice}\n"
     assert json.loads(gnoctl("models", "list", "--json").out)["preset"] == "slim"
     daemon.answers["models.list"] = listed(model(installed=True, bytes=1))
     assert gnoctl("models", "list").err == ""
@@ -93,10 +67,10 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 def test_use_says_which_models_stay_in_force(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     server = "http://10.1.2.3:8080/v1#m"
     in_force = [
-        RoleInForce(role="embed", uri=server, remote=True),
-        RoleInForce(role="rerank", uri=OLD, collection="wiki"),
+        m.RoleInForce(role="embed", uri=server, remote=True),
+        m.RoleInForce(role="rerank", uri=OLD, collection="wiki"),
     ]
-    daemon.answers["models.use"] = ModelsUseResult(
+    daemon.answers["models.use"] = m.ModelsUseResult(
         preset="none", previous="slim", config_file="/config/index.yml", missing=[], in_force=in_force
     )
     outcome = gnoctl("models", "use", "none")
@@ -110,11 +84,11 @@ def test_use_says_which_models_stay_in_force(daemon: FakeDaemon, gnoctl: Gnoctl)
 
 
 def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.use"] = ModelsUseResult(
+    daemon.answers["models.use"] = m.ModelsUseResult(
         preset="mini", previous="slim", config_file="/c/index.yml", missing=[EMBED]
     )
     outcome = gnoctl("models", "use", "mini")
-    assert daemon.asked(ModelsUseParams).preset == "mini"
+    assert daemon.asked(m.ModelsUseParams).preset == "mini"
     assert outcome.out == "mini is now the active preset (before: slim)\n"
     assert outcome.err.startswith("1 model not installed: run `gnoctl models pull` (")
     assert outcome.err.endswith(f":\n  {EMBED}\n")
@@ -123,59 +97,46 @@ def test_use_says_what_is_to_be_fetched(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
 def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
     daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable in NETWORK_VARIABLES:
+    for variable in m.NETWORK_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     for name, value in {"HF_TOKEN": "hf_x", "https_proxy": "http://p", "HF_ENDPOINT": "", "PIP_TARGET": "/"}.items():
         monkeypatch.setenv(name, value)
     pulled = [
-        PulledModel(uri=EMBED, path="/m", bytes=12_000_000, fetched=True, took_ms=2500),
-        PulledModel(uri=OLD, path="/m", bytes=1, fetched=False, took_ms=1),
+        m.PulledModel(uri=EMBED, path="/m", bytes=12_000_000, fetched=True, took_ms=2500),
+        m.PulledModel(uri=OLD, path="/m", bytes=1, fetched=False, took_ms=1),
     ]
-    daemon.answers["models.pull"] = ModelsPullResult(models=pulled)
+    daemon.answers["models.pull"] = m.ModelsPullResult(models=pulled)
     outcome = gnoctl("models", "pull", "embed", OLD, "--force")
-    asked = daemon.asked(ModelsPullParams)
+    asked = daemon.asked(m.ModelsPullParams)
     assert (asked.models, asked.force) == (["embed", OLD], True)
     assert asked.network == {"HF_TOKEN": "hf_x", "https_proxy": "http://p"}
     assert outcome.out == f"downloaded {EMBED}: 12.0 MB · 2.5 s\ninstalled already: {OLD}\n"
 
 
-def test_a_failed_pull_is_worth_another_try(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.pull"] = DownloadFailed("no connection to huggingface.co")
-    assert gnoctl("models", "pull") == (2, "", "gnoctl: no connection to huggingface.co\n")
-
-
-def test_clear_wants_to_be_told_and_asks(
-    daemon: FakeDaemon, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cleared = [ClearedModel(uri=EMBED, freed_bytes=2_000_000), ClearedModel(uri=OLD, freed_bytes=0)]
-    daemon.answers["models.clear"] = ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+def test_clear_wants_to_be_told_and_asks(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    cleared = [m.ClearedModel(uri=EMBED, freed_bytes=2_000_000), m.ClearedModel(uri=OLD, freed_bytes=0)]
+    daemon.answers["models.clear"] = m.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
     assert gnoctl("models", "clear").status == 1
     assert gnoctl("models", "clear", "--all", "embed").status == 1
-    assert "add --yes" in gnoctl("models", "clear", "embed").err
+    assert "add --yes" in gnoctl("models", "clear", "embed", stdin=io.StringIO()).err
     assert not daemon.calls
     outcome = gnoctl("models", "clear", "embed", OLD, "file:/a", "--yes")
     assert outcome.out == f"deleted {EMBED}\nnot installed: {OLD}\nfreed 2.0 MB\n"
     assert outcome.err == "kept file:/a: the file is yours\n"
 
-    ours, theirs = os.openpty()
-    with os.fdopen(ours, "r") as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        os.write(theirs, b"n\ny\n")
-        refused = gnoctl("models", "clear", "--all")
-        assert (refused.status, len(daemon.calls)) == (1, 1)
-        assert refused.err == "Delete all models from this machine? [y/N] Nothing was deleted\n"
-        assert gnoctl("models", "clear", "--all").status == 0
-    os.close(theirs)
+    refused = gnoctl("models", "clear", "--all", stdin=Typed("n\n"))
+    assert (refused.status, len(daemon.calls)) == (1, 1)
+    assert refused.err == "Delete all models from this machine? [y/N] Nothing was deleted\n"
+    assert gnoctl("models", "clear", "--all", stdin=Typed("y\n")).status == 0
     (_, last) = daemon.calls[-1]
-    assert isinstance(last, ModelsClearParams)
+    assert isinstance(last, m.ModelsClearParams)
     assert last.everything
 
 
 def test_path(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["models.path"] = ModelsPathResult(path="/cache/models/a/model.gguf", uri=EMBED)
+    daemon.answers["models.path"] = m.ModelsPathResult(path="/cache/models/a/model.gguf", uri=EMBED)
     assert gnoctl("models", "path", "embed") == (0, "/cache/models/a/model.gguf\n", "")
-    assert daemon.asked(ModelsPathParams).model == "embed"
+    assert daemon.asked(m.ModelsPathParams).model == "embed"
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from gnod.errors import NotFound
 from gnod.protocol.base import Location
@@ -17,9 +19,8 @@ from tests.machine import wait_until
 NAME = "-x $(touch pwned) 'a' \"b\"\n;{line}.pdf"
 
 
-def place(**changes: object) -> DocumentPlace:
-    fields = {name: getattr(samples.entry(), name) for name in samples.entry().__struct_fields__}
-    return DocumentPlace(**fields | changes)
+def place(**changes: Any) -> DocumentPlace:
+    return DocumentPlace(**asdict(samples.entry()) | changes)
 
 
 @pytest.fixture

@@ -16,46 +16,25 @@ from gnod.client.shortcuts import Shortcut, Shortcuts
 from gnod.errors import CollectionNotFound, DaemonNotRunning, InvalidName, TimedOut, Unavailable, UsageError
 from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, ProgressValue
-from gnod.protocol.framing import Framing, encode
-from gnod.protocol.index import EmbeddingStatus, IndexSyncParams, IndexSyncResult
-from gnod.protocol.jsonrpc import encode_call, encode_result
+from gnod.protocol.index import IndexSyncParams, IndexSyncResult
 from gnod.protocol.methods import METHODS
 from gnod.protocol.search import AskParams, SearchLexicalParams
-from gnod.protocol.subscription import (
-    CHANGED,
-    IndexChanged,
-    IndexSubscribeParams,
-    IndexSubscribeResult,
-    SubscribedState,
-)
+from gnod.protocol.subscription import IndexSubscribeParams
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import CURRENT, found, hit
+from tests.client.samples import BEGUN, changes, found, hit, told
 
-IDLE = EmbeddingStatus(state="idle", pending=0, done=0, failed=0)
-BEGUN = IndexSubscribeResult(
-    subscription=3,
-    clock=100,
-    reset=False,
-    state=SubscribedState(collections=[], freshness=CURRENT, embedding=IDLE),
-)
+SYNCED = IndexSyncResult(collections=[], took_ms=1.0)
+
 SHORT_FORMS = {name: each for name, each in vars(Shortcuts).items() if isinstance(each, Shortcut)}
 
 
-def changes(count: int, subscription: int = 3) -> list[IndexChanged]:
-    return [
-        IndexChanged(subscription=subscription, clock=101 + number, freshness=CURRENT, embedding=IDLE)
-        for number in range(count)
-    ]
-
-
-def told(*changed: IndexChanged) -> bytes:
-    """Return the answer of `index.subscribe` and what follows it; then the daemon goes away."""
-    messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changed)]
-    return b"".join(encode(each, Framing.LINES) for each in messages)
+@pytest.fixture
+def daemon(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.answers |= {"index.sync": SYNCED, "search.lexical": found(hit()), "index.subscribe": BEGUN}
+    return daemon
 
 
 def test_a_short_form_asks_with_its_parameters(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client:
         assert client.search("deploy", limit=3, collections=["notes"]).hits == [hit()]
         assert client.search(query="deploy").total == 1
@@ -84,22 +63,11 @@ def test_what_a_method_does_not_take_is_refused_before_it_is_sent(daemon: FakeDa
 
 def test_an_error_is_raised_and_the_next_call_works(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = CollectionNotFound("there is no collection 'x'", {"name": "x"})
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     with Client.connect() as client:
         with pytest.raises(CollectionNotFound) as caught:
             client.search("deploy", collections=["x"])
         assert caught.value.details == {"name": "x"}
         assert client.sync().took_ms == 1.0
-
-
-def test_progress_through_call(daemon: FakeDaemon) -> None:
-    steps = [ProgressValue(stage="convert", done=done, total=3) for done in range(4)]
-    daemon.progress["index.sync"] = steps
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
-    seen: list[ProgressValue] = []
-    with Client.connect() as client:
-        client.call("index.sync", IndexSyncParams(), IndexSyncResult, on_progress=seen.append)
-    assert seen == steps
 
 
 def test_what_progress_raises_ends_the_request(daemon: FakeDaemon) -> None:
@@ -113,22 +81,12 @@ def test_what_progress_raises_ends_the_request(daemon: FakeDaemon) -> None:
         with pytest.raises(ValueError, match="enough"):
             client.call("index.sync", IndexSyncParams(), IndexSyncResult, on_progress=stop)
         assert daemon.cancelled.wait(timeout=60)
-        daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
+        daemon.answers["index.sync"] = SYNCED
         assert client.sync().took_ms == 1.0
-
-
-def test_a_time_limit_ends_the_request(daemon: FakeDaemon) -> None:
-    from gnod.client.connection import connect
-
-    daemon.answers["index.sync"] = None
-    with connect(daemon.places) as connection, pytest.raises(TimedOut):
-        connection.call("index.sync", IndexSyncParams(), IndexSyncResult, timeout_s=0.05)
-    assert daemon.cancelled.wait(timeout=60)
 
 
 def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = b""
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     with Client.connect() as client:
         for _ in range(2):
             with pytest.raises(Unavailable, match="connection to the daemon was lost"):
@@ -138,8 +96,6 @@ def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaem
 
 def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
     """Twice done, a sync may run an update command twice."""
-    daemon.answers["search.lexical"] = found(hit())
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     with Client.connect() as client:
         daemon.hang_up_once("search.lexical")
         assert client.search("deploy").total == 1
@@ -151,13 +107,12 @@ def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> 
 
 def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
     """Both would read from one connection, and each could take the answer of the other."""
-    daemon.answers["search.lexical"] = found(hit())
     asked, go_on = threading.Event(), threading.Event()
 
     def wait(_: Params) -> IndexSyncResult:
         asked.set()
         assert go_on.wait(60)
-        return IndexSyncResult(collections=[], took_ms=1.0)
+        return SYNCED
 
     daemon.answers["index.sync"] = wait
     with Client.connect() as client, ThreadPoolExecutor(1) as pool:
@@ -171,7 +126,6 @@ def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
 
 
 def test_closing_ends_a_thread_that_waits_for_changes(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
     with Client.connect() as client, ThreadPoolExecutor(1) as pool:
         subscription = client.subscribe()
         waiting = pool.submit(next, subscription)
@@ -183,7 +137,6 @@ def test_closing_ends_a_thread_that_waits_for_changes(daemon: FakeDaemon) -> Non
 
 
 def test_a_forked_process_has_a_connection_of_its_own(daemon: FakeDaemon) -> None:
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client:
         client._process -= 1  # as in a fork
         ours = client._connection
@@ -202,7 +155,6 @@ def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
 
 def test_progress_makes_the_client_wait_longer(daemon: FakeDaemon) -> None:
     """The limit is between two messages; what takes long tells of itself also if nobody listens."""
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     daemon.progress["index.sync"] = [ProgressValue(stage="index", done=number) for number in range(8)]
     daemon.progress_pause_s = 0.1
     with Client.connect(timeout_s=0.6) as client:
@@ -221,7 +173,6 @@ def test_every_method_that_changes_something_is_asked_once() -> None:
 
 
 def test_one_connection_is_enough_for_many_calls(daemon: FakeDaemon) -> None:
-    daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     with Client.connect() as client:
         client.sync()
         daemon.places.socket.unlink()  # nobody else can connect
@@ -252,7 +203,6 @@ def test_which_daemon(places: IndexPaths, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_closed_client_says_so(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
     client = Client.connect()
     subscription = client.subscribe()
     client.close()
@@ -276,8 +226,6 @@ def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) -> Non
 
 
 def test_a_client_can_be_called_while_it_is_subscribed(daemon: FakeDaemon) -> None:
-    daemon.answers["index.subscribe"] = BEGUN
-    daemon.answers["search.lexical"] = found(hit())
     with Client.connect() as client, client.subscribe():
         assert client.search("deploy").total == 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,15 +13,12 @@ from hypothesis import strategies as st
 from gnoctl.printing.hits import render
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.text import is_safe
-from gnod.errors import QuerySyntaxError
-from gnod.protocol.collections import CollectionListResult
 from gnod.protocol.search import SearchQueryParams, SearchResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import few, hostile_text
+from tests.client.samples import SGR, few, hostile_text
 
-SGR = re.compile(r"\x1b\[[0-9;]*m")
 STAGES: list[dict[str, object]] = [
     {"stage": "bm25", "ran": True, "ms": 1.25, "matches": [12]},
     {"stage": "embed", "ran": True, "ms": 7.0, "models": ["hf:a/b/c.gguf"], "texts": 1},
@@ -32,10 +29,8 @@ STAGES: list[dict[str, object]] = [
 
 
 @pytest.fixture(autouse=True)
-def answering(daemon: FakeDaemon) -> FakeDaemon:
+def answering(daemon: FakeDaemon) -> None:
     daemon.answers["search.query"] = samples.found(samples.hit(), mode="query")
-    daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
-    return daemon
 
 
 def explained(stages: object, **more: object) -> SearchResult:
@@ -59,20 +54,10 @@ def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl)
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     options = "--no-expand --no-rerank --no-floor --candidates 40 --fusion rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *samples.FILTERS)
-    assert daemon.asked(SearchQueryParams) == SearchQueryParams(
-        progress_token=1,
-        query="x",
-        expand=False,
-        rerank=False,
-        floor=False,
-        candidates=40,
-        fusion="rrf",
-        budget_s=0.5,
-        limit=7,
-        min_score=0.5,
-        full=True,
-        **samples.FILTERED,
-    )
+    switches: dict[str, Any] = {"full": True, **dict.fromkeys(("expand", "rerank", "floor"), False)}
+    values: dict[str, Any] = {"candidates": 40, "fusion": "rrf", "budget_s": 0.5, "limit": 7, "min_score": 0.5}
+    expected = SearchQueryParams(query="x", progress_token=1, **switches, **values, **samples.FILTERED)
+    assert daemon.asked(SearchQueryParams) == expected
 
 
 def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -80,41 +65,9 @@ def test_a_structured_query_arrives_line_by_line(daemon: FakeDaemon, gnoctl: Gno
     assert daemon.asked(SearchQueryParams).query == "lex: crane\nvec: who lifts"
 
 
-@pytest.mark.parametrize(
-    "words", [("--candidates", "many"), ("--budget", "soon"), ("--limit", "0"), ("--min-score", "2"), ("--candidates",)]
-)
-def test_a_value_that_cannot_be_is_refused_here(words: tuple[str, ...], daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    outcome = gnoctl("query", "x", *words)
-    assert outcome.status == 1
-    assert words[0] in outcome.err
-    assert not daemon.calls
-
-
-def test_people_get_hits_and_how_many(gnoctl: Gnoctl) -> None:
-    assert gnoctl("query", "deploy").out.splitlines() == [
-        "Blue-green deployment",
-        "notes/deploy/blue.md:12  #a1b2c3d4  1.00",
-        "  How to deploy to production",
-        "  without a gap",
-        "",
-        "the best 1 of 1 document compared · 3 ms",
-    ]
-
-
-def test_nothing_found(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.query"] = samples.found(mode="query")
-    assert gnoctl("query", "x", "y") == (0, "", "No results for x y\n")
-    assert "--min-score" in gnoctl("query", "x", "--min-score", "0.9").err
-
-
-def test_an_error_in_the_query_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.query"] = QuerySyntaxError("a line cannot begin with 'lx:'; did you mean 'lex:'?")
-    outcome = gnoctl("query", "lx: a\nvec: b")
-    assert outcome == (1, "", "gnoctl: a line cannot begin with 'lx:'; did you mean 'lex:'?\n")
-
-
 def test_each_stage_is_one_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.query"] = explained(STAGES)
+    assert json.loads(gnoctl("query", "deploy", "--explain", "--json").out)["explain"]["stages"] == STAGES
     assert gnoctl("query", "deploy", "--explain").out.splitlines()[6:] == [
         "bm25               1.2 ms  matches 12",
         "embed              7.0 ms  models hf:a/b/c.gguf · texts 1",
@@ -122,11 +75,6 @@ def test_each_stage_is_one_line(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "fuse               0.5 ms  method convex · documents 40 · vector_share 0.4375",
         "rerank           812.5 ms  the time was enough for 8 of 20 documents · documents 8",
     ]
-
-
-def test_programs_get_the_stages_as_they_are(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.query"] = explained(STAGES)
-    assert json.loads(gnoctl("query", "deploy", "--explain", "--json").out)["explain"]["stages"] == STAGES
 
 
 anything = st.recursive(

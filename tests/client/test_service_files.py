@@ -26,21 +26,11 @@ ROOT = Path(__file__).parents[2]
 
 # launchd.plist(5): the keys that we use, with their types.
 _DOCUMENTED: dict[str, type] = {
-    "Label": str,
+    **dict.fromkeys(("Label", "WorkingDirectory", "ProcessType", "StandardOutPath", "StandardErrorPath"), str),
+    **dict.fromkeys(("EnvironmentVariables", "KeepAlive", "SoftResourceLimits", "HardResourceLimits"), dict),
+    **dict.fromkeys(("ThrottleInterval", "ExitTimeOut", "Nice", "Umask"), int),
     "ProgramArguments": list,
-    "EnvironmentVariables": dict,
-    "WorkingDirectory": str,
     "RunAtLoad": bool,
-    "KeepAlive": dict,
-    "ThrottleInterval": int,
-    "ExitTimeOut": int,
-    "ProcessType": str,
-    "Nice": int,
-    "Umask": int,
-    "SoftResourceLimits": dict,
-    "HardResourceLimits": dict,
-    "StandardOutPath": str,
-    "StandardErrorPath": str,
 }
 
 

@@ -3,76 +3,53 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
 
 import pytest
 
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.index import CollectionSync, IndexSyncResult
 from gnod.protocol.memory import MemorySearchResult, MemoryStoreResult
-from tests.client.conftest import on_a_terminal
+from tests.client.conftest import Spawn, on_a_terminal
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import document, found, hit, memory
 
-Spawn = Callable[..., subprocess.Popen[str]]
-
 HEAVY = {
-    *("typer", "click", "rich", "asyncio", "dataclasses", "subprocess"),
-    *(
-        "shutil",
-        "logging",
-        "tempfile",
-        "json",
-        "csv",
-        "argparse",
-        "gnod.daemon",
-        "gnod.rpc",
-        "gnod.configured",
-        "gnod.protocol.methods",
-    ),
+    *("typer", "click", "rich", "asyncio", "dataclasses", "subprocess", "shutil", "logging", "tempfile", "json", "csv"),
+    *("argparse", "gnod.daemon", "gnod.rpc", "gnod.configured", "gnod.protocol.methods"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["search", "deploy", "--fresh"],
-        ["similar", "#a1b2c3d4"],
-        ["get", "#a1b2c3d4"],
-        ["recall", "deploy"],
-        ["remember", "deploy"],
-    ],
+    "line", ["search deploy --fresh", "similar #a1b2c3d4", "get #a1b2c3d4", "recall deploy", "remember deploy"]
 )
-def test_a_hot_command_imports_nothing_heavy(words: list[str], daemon: FakeDaemon) -> None:
+def test_a_hot_command_imports_nothing_heavy(line: str, daemon: FakeDaemon) -> None:
     daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "similar")}
     daemon.answers["document.get"] = document("text\n")
     daemon.answers["memory.search"] = MemorySearchResult(results=[memory()], counts="", topics={})
     daemon.answers["memory.store"] = MemoryStoreResult(id="m4x0q2v7ke", existed=False)
-    imported = _imported(words)
+    imported = _imported(*line.split())
     assert "msgspec" in imported
     assert not HEAVY & imported
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", [["search", "deploy"], ["vsearch", "deploy", "-n", "3"], ["query", "deploy", "--json"]]
-)
-def test_a_plain_search_imports_no_msgspec(words: list[str], daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize("line", ["search deploy", "vsearch deploy -n 3", "query deploy --json"])
+def test_a_plain_search_imports_no_msgspec(line: str, daemon: FakeDaemon) -> None:
     daemon.answers |= {f"search.{mode}": found(hit(), mode=mode) for mode in ("lexical", "vector", "query")}
-    imported = _imported(words)
+    imported = _imported(*line.split())
     assert "json" in imported
     assert not (HEAVY - {"json"} | {"msgspec", "inspect", "pathlib", "gnod.errors"}) & imported
 
 
 def test_ctrl_c_cancels_the_request(daemon: FakeDaemon, spawn: Spawn) -> None:
-    asked = _Flag()
-    daemon.answers["search.lexical"] = asked
+    asked = threading.Event()
+    daemon.answers["search.lexical"] = lambda _: asked.set()
     process = spawn("search", "x", "--fresh")
-    asked.wait()
+    assert asked.wait(timeout=60)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
@@ -103,7 +80,7 @@ def test_a_title_that_the_terminal_cannot_show_is_no_error(daemon: FakeDaemon) -
     assert on_a_terminal("search", "x", NO_COLOR="1", PYTHONIOENCODING="latin-1").startswith("???")
 
 
-def teston_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
+def test_on_a_terminal_there_are_colours(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = found(hit())
     shown = on_a_terminal("search", "x")
     assert "\x1b[1;33mdeploy\x1b[0m" in shown
@@ -129,25 +106,10 @@ def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, s
     assert (out, err) == ("notes: 9 added · 0.0 s\n", "")
 
 
-def _imported(words: list[str]) -> set[str]:
+def _imported(*words: str) -> set[str]:
     """Run a command that must print something; return the modules that it imported."""
     script = "from gnoctl.__main__ import main; main()"
     command = [sys.executable, "-X", "importtime", "-c", script, *words]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     assert process.stdout
     return {line.rpartition("|")[2].strip() for line in process.stderr.splitlines()}
-
-
-class _Flag:
-    """An answer that never comes, and tells when it was asked for."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = socket.socketpair()
-
-    def __call__(self, _: object) -> None:
-        self._writer.close()
-
-    def wait(self) -> None:
-        self._reader.settimeout(60)
-        self._reader.recv(1)
-        self._reader.close()

@@ -54,7 +54,6 @@ def _write(notes: Path) -> None:
     (notes / "-dash.md").write_text("# +1 needle\n\n=1+1 needle\n")
     (notes / f"bad {EVIL_NAME}.pdf").write_bytes(b"%PDF-1.4 " + EVIL.encode())
     (notes / f"empty {EVIL_NAME}").write_text("")
-    (os.fsencode(notes) + b"/latin-\xe9-\x9b31m.md").decode("utf-8", "surrogateescape")
     Path(os.fsdecode(os.fsencode(notes) + b"/latin-\xe9-\x9b31m.md")).write_text("# Latin\n\nneedle\n")
 
 
@@ -97,25 +96,20 @@ COMMANDS: list[list[str]] = [
     ["why", f"notes/bad {EVIL_NAME}.pdf"],
     ["why", f"notes/empty {EVIL_NAME}"],
     ["why", f"/nowhere/{EVIL_NAME}"],
-    ["status"],
-    ["status", "--errors"],
-    ["status", "--errors", "--json"],
     ["ask", "needle", EVIL],
-    ["context", "list"],
-    ["collection", "list"],
     ["collection", "add", f"/nowhere/{EVIL_NAME}"],
     ["collection", "remove", f"{ESC}[31m\x9b"],
     ["collection", "rename", "notes", f"{ESC}[31m\x9b"],
     ["models", "list", "--quiet"],  # progress is drawn with sequences of our own
     ["models", "path", f"hf:{ESC}[31m\x9b"],
     ["models", "use", f"{ESC}[31m\x9b"],
-    ["index"],
-    ["embed"],
-    ["doctor"],
-    ["daemon", "status"],
-    ["daemon", "logs", "-n", "500"],
-    ["daemon", "logs", "-n", "500", "--json"],
     ["--index", f"{ESC}[31m\x9b", "status"],
+    *(
+        line.split()
+        for line in ("status", "status --errors", "status --errors --json", "context list", "index", "embed")
+    ),
+    *(line.split() for line in ("collection list", "doctor", "daemon status")),
+    *(line.split() for line in ("daemon logs -n 500", "daemon logs -n 500 --json")),
 ]
 
 

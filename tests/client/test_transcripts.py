@@ -23,66 +23,49 @@ def read(*records: object, limit: int | None = None) -> tuple[list[TranscriptTur
     return list(read_turns(io.BytesIO(b"\n".join(lines)), counts, limit)), counts
 
 
+def user(content: object, **more: object) -> dict[str, object]:
+    return {**more, "message": {"role": "user", "content": content}}
+
+
+BLOCKS = [
+    {"type": "thinking", "thinking": "hm", "signature": "s"},
+    {"type": "text", "text": "Done."},
+    {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}},
+    {"type": "text", "text": "All of it."},
+]
+TYPED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
+
+
 @pytest.mark.parametrize(
-    ("record", "turn"),
+    ("record", "speaker", "text", "when"),
     [
-        ({"role": "user", "content": "use tabs"}, TranscriptTurn("User", "use tabs", None)),
+        ({"role": "user", "content": "use tabs"}, "User", "use tabs", None),
+        (user("use tabs", type="user", timestamp=TIME, uuid="1"), "User", "use tabs", ISO),
         (
-            {"type": "user", "message": {"role": "user", "content": "use tabs"}, "timestamp": TIME, "uuid": "1"},
-            TranscriptTurn("User", "use tabs", ISO),
+            {"type": "assistant", "timestamp": TIME, "message": {"role": "assistant", "content": BLOCKS}},
+            *("Assistant", "Done.\n\nAll of it.", ISO),
         ),
-        (
-            {
-                "type": "assistant",
-                "timestamp": TIME,
-                "message": {
-                    "role": "assistant",
-                    "content": [
-                        {"type": "thinking", "thinking": "hm", "signature": "s"},
-                        {"type": "text", "text": "Done."},
-                        {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "ls"}},
-                        {"type": "text", "text": "All of it."},
-                    ],
-                },
-            },
-            TranscriptTurn("Assistant", "Done.\n\nAll of it.", ISO),
-        ),
-        (
-            {
-                "timestamp": TIME,
-                "type": "response_item",
-                "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]},
-            },
-            TranscriptTurn("User", "hello", ISO),
-        ),
-        (
-            {"role": "model", "parts": [{"text": "hello"}], "time": 1777802400},
-            TranscriptTurn("Assistant", "hello", ISO),
-        ),
+        ({"timestamp": TIME, "type": "response_item", "payload": TYPED}, "User", "hello", ISO),
+        ({"role": "model", "parts": [{"text": "hello"}], "time": 1777802400}, "Assistant", "hello", ISO),
         (
             {"author": {"role": "user"}, "content": {"parts": ["hello"]}, "create_time": 1777802400.0},
-            TranscriptTurn("User", "hello", ISO),
+            *("User", "hello", ISO),
         ),
-        ({"speaker": "Anna", "text": "hello", "ts": 1777802400000}, TranscriptTurn("Anna", "hello", ISO)),
-        ({"sender": "human", "message": "hello"}, TranscriptTurn("User", "hello", None)),
-        ({"role": "user", "content": "half \ud800 of it"}, TranscriptTurn("User", "half  of it", None)),
+        ({"speaker": "Anna", "text": "hello", "ts": 1777802400000}, "Anna", "hello", ISO),
+        ({"sender": "human", "message": "hello"}, "User", "hello", None),
     ],
 )
-def test_forms_of_turns(record: object, turn: TranscriptTurn) -> None:
-    found, counts = read(record)
-    if "\ud800" in json.dumps(record, ensure_ascii=False) and not found:
-        assert counts.broken == 1  # refused as JSON
-    else:
-        assert found == [turn]
+def test_forms_of_turns(record: object, speaker: str, text: str, when: str | None) -> None:
+    assert read(record) == ([TranscriptTurn(speaker, text, when)], RecordCounts(turns=1))
 
 
 @pytest.mark.parametrize(
     "record",
     [
         {"role": "system", "content": "be brief"},
-        {"type": "user", "isMeta": True, "message": {"role": "user", "content": "Caveat: …"}},
-        {"message": {"role": "user", "content": [{"type": "tool_result", "content": "a b"}]}},
-        {"message": {"role": "user", "content": "<command-name>/clear</command-name>"}},
+        user("Caveat: …", type="user", isMeta=True),
+        user([{"type": "tool_result", "content": "a b"}]),
+        user("<command-name>/clear</command-name>"),
         {"payload": {"type": "function_call", "name": "shell", "arguments": "{}"}},
         {"payload": {"type": "user_message", "message": "the same again"}},
         {"type": "summary", "summary": "about tabs"},
@@ -117,11 +100,12 @@ def test_damaged_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {"role": "user", "content": "hello"}
     long = {"role": "user", "content": "x" * 1000}
     deep = b"[" * 5000
+    half = {"role": "user", "content": "half \ud800 of it"}
     turns, counts = read(
-        b"\xef\xbb\xbf" + json.dumps(good).encode(), b"{broken", b"\x00\x01\xff", b"", long, deep[:150], good
+        b"\xef\xbb\xbf" + json.dumps(good).encode(), b"{broken", b"\x00\x01\xff", b"", long, deep[:150], half, good
     )
     assert [turn.text for turn in turns] == ["hello"]
-    assert counts == RecordCounts(turns=1, broken=3, too_long=1, repeated=1)
+    assert counts == RecordCounts(turns=1, broken=4, too_long=1, repeated=1)
 
 
 @given(st.binary(max_size=300))

@@ -72,8 +72,12 @@ def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "QUIET_S", 0.01)
 
 
-async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause() -> None:
-    shown = Shown()
+@pytest.fixture
+def shown() -> Shown:
+    return Shown()
+
+
+async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause(shown: Shown) -> None:
     shown.session.has_models = True
     shown.daemon.answers = {"search.lexical": titled("words"), "search.query": titled("meaning", mode="query")}
     shown.session.search_for("boat")
@@ -83,8 +87,7 @@ async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause() 
     assert (lexical[0], lexical[1].prefix_last_term, hybrid[0]) == ("search.lexical", True, "search.query")
 
 
-async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_results() -> None:
-    shown = Shown()
+async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_results(shown: Shown) -> None:
     shown.session.has_models = True
     shown.daemon.answers = {"search.lexical": titled("words"), "search.query": found(mode="query")}
     shown.session.search_for("bo")
@@ -92,15 +95,13 @@ async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_resul
     assert shown == [("words",)]
 
 
-async def test_without_models_only_keywords_are_searched() -> None:
-    shown = Shown()
+async def test_without_models_only_keywords_are_searched(shown: Shown) -> None:
     shown.session.search_for("boat")
     await until(lambda: not shown.session.is_searching)
     assert shown.daemon.methods == ["search.lexical"]
 
 
-async def test_semantic_search_keeps_the_results_until_it_has_its_own() -> None:
-    shown = Shown()
+async def test_semantic_search_keeps_the_results_until_it_has_its_own(shown: Shown) -> None:
     shown.daemon.answers = {"search.lexical": titled("words"), "search.vector": titled("meaning", mode="vector")}
     shown.session.search_for("boat")
     await until(lambda: shown)
@@ -111,8 +112,7 @@ async def test_semantic_search_keeps_the_results_until_it_has_its_own() -> None:
     assert shown.daemon.methods == ["search.lexical", "search.vector"]
 
 
-async def test_an_outdated_search_is_cancelled_and_never_shown() -> None:
-    shown = Shown()
+async def test_an_outdated_search_is_cancelled_and_never_shown(shown: Shown) -> None:
     shown.daemon.answers["search.lexical"] = titled("one")
     shown.daemon.free.clear()
     shown.session.search_for("a")
@@ -125,8 +125,7 @@ async def test_an_outdated_search_is_cancelled_and_never_shown() -> None:
     assert shown.daemon.cancelled == ["a"]
 
 
-async def test_a_faulty_query_leaves_the_results_and_says_why() -> None:
-    shown = Shown()
+async def test_a_faulty_query_leaves_the_results_and_says_why(shown: Shown) -> None:
     shown.daemon.answers["search.lexical"] = titled("one")
     shown.session.search_for("a")
     await until(lambda: shown)
@@ -137,8 +136,7 @@ async def test_a_faulty_query_leaves_the_results_and_says_why() -> None:
     assert shown.session.problem == "a quotation mark is not closed"
 
 
-async def test_changes_during_a_search_are_searched_once_afterwards() -> None:
-    shown = Shown()
+async def test_changes_during_a_search_are_searched_once_afterwards(shown: Shown) -> None:
     shown.daemon.free.clear()
     shown.session.search_for("a")
     await until(lambda: shown.daemon.asked)
@@ -150,8 +148,7 @@ async def test_changes_during_a_search_are_searched_once_afterwards() -> None:
     assert not shown.session.is_new
 
 
-async def test_filters_alone_list_the_documents() -> None:
-    shown = Shown()
+async def test_filters_alone_list_the_documents(shown: Shown) -> None:
     shown.session.has_models = True
     shown.session.narrow(Narrowing(tags_all=("tax",), since="7d"))
     await until(lambda: shown)
@@ -162,8 +159,7 @@ async def test_filters_alone_list_the_documents() -> None:
     assert shown.session.is_blank
 
 
-async def test_more_results_are_fetched_as_long_as_there_are_more() -> None:
-    shown = Shown()
+async def test_more_results_are_fetched_as_long_as_there_are_more(shown: Shown) -> None:
     shown.daemon.answers["search.lexical"] = titled(*map(str, range(20)))
     shown.session.search_for("a")
     await until(lambda: shown)
@@ -173,8 +169,7 @@ async def test_more_results_are_fetched_as_long_as_there_are_more() -> None:
     assert [params.limit for _, params in shown.daemon.asked] == [20, 80]
 
 
-async def test_similar_documents_and_back() -> None:
-    shown = Shown()
+async def test_similar_documents_and_back(shown: Shown) -> None:
     shown.daemon.answers = {"search.similar": titled("like it", mode="similar"), "search.lexical": titled("words")}
     shown.session.query = "boat"
     shown.session.find_similar(_hit("it"))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from gnod.errors import ModelNotPulled, NotEmbedded
-from gnod.protocol.base import Freshness
+from gnod.protocol.base import Freshness, Params
 from gnod.protocol.collections import CollectionListResult
-from gnod.protocol.search import FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
+from gnod.protocol.evidence import EvidenceParams
+from gnod.protocol.search import AskParams, FilterParams, SearchLexicalParams, SearchSimilarParams, SearchVectorParams
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -21,13 +21,11 @@ SCORED = samples.hit(score=0.8125, explain={"similarity": 0.8125})
 
 
 @pytest.fixture(autouse=True)
-def answering(daemon: FakeDaemon) -> FakeDaemon:
-    daemon.answers["search.vector"] = samples.found(SCORED, mode="vector")
-    daemon.answers["search.similar"] = samples.found(SCORED, mode="similar")
-    daemon.answers["search.lexical"] = samples.found(SCORED)
-    daemon.answers["search.query"] = samples.found(SCORED, mode="query")
+def answering(daemon: FakeDaemon) -> None:
+    daemon.answers |= {
+        f"search.{mode}": samples.found(SCORED, mode=mode) for mode in ("vector", "similar", "lexical", "query")
+    }
     daemon.answers["collection.list"] = CollectionListResult(collections=[samples.collection()])
-    return daemon
 
 
 @pytest.mark.parametrize(
@@ -47,12 +45,17 @@ def test_it_asks_for_what_was_typed(
     assert daemon.asked(type(expected)) == expected
 
 
-def test_similar_makes_paths_absolute(
-    daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(
+    ("command", "asked"), [("ask", AskParams(question="what")), ("evidence", EvidenceParams(question="what"))]
+)
+def test_the_daemon_knows_the_defaults(command: str, asked: Params, daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    gnoctl(command, "what")
+    assert replace(daemon.asked(type(asked)), progress_token=None) == asked
+
+
+def test_similar_makes_paths_absolute(daemon: FakeDaemon, gnoctl: Gnoctl, here: Path) -> None:
     gnoctl("similar", "./draft.md")
-    assert daemon.asked(SearchSimilarParams).ref == f"{tmp_path}/draft.md"
+    assert daemon.asked(SearchSimilarParams).ref == f"{here}/draft.md"
 
 
 @pytest.mark.parametrize("words", [("vsearch", "x"), ("similar", "#a1b2c3d4")])
@@ -90,7 +93,9 @@ def test_programs_get_twenty_in_every_format(
 def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.vector"] = samples.found(mode="vector")
     daemon.answers["search.similar"] = samples.found(mode="similar")
-    assert gnoctl("vsearch", "x", "y") == (0, "", "No results for x y\n")
+    daemon.answers["search.query"] = samples.found(mode="query")
+    for command in ("vsearch", "query"):
+        assert gnoctl(command, "x", "y") == (0, "", "No results for x y\n")
     assert gnoctl("similar", "notes/a.md") == (0, "", "No documents are similar to notes/a.md\n")
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
         "No results for x\nDocuments with a score below 0.9 are left out (--min-score)\n"
@@ -98,12 +103,3 @@ def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: G
     waiting = Freshness(current=False, state="1 chunk has no vector yet", unembedded=1)
     daemon.answers["search.vector"] = samples.found(mode="vector", freshness=waiting)
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == ("No results for x\n1 chunk has no vector yet\n")
-
-
-def test_without_a_model_or_vectors_the_reason_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["search.vector"] = ModelNotPulled("the model hf:a/b/c.gguf is not here: `gnoctl models pull`")
-    outcome = gnoctl("vsearch", "x")
-    assert outcome == (2, "", "gnoctl: the model hf:a/b/c.gguf is not here: `gnoctl models pull`\n")
-    daemon.answers["search.similar"] = NotEmbedded("gno://notes/a.md is not embedded yet", {"uri": "gno://notes/a.md"})
-    error = json.loads(gnoctl("similar", "notes/a.md", "--json").out)["error"]
-    assert (error["code"], error["details"]["kind"]) == ("RUNTIME", "not_embedded")

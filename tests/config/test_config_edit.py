@@ -57,11 +57,6 @@ contexts:
 NEW = CollectionConfig(name="new", path="/x y")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "index.yml"
-
-
 def edited(path: Path, text: str, change: Callable[[Path], object]) -> str:
     path.write_bytes(text.encode())
     change(path)
@@ -153,6 +148,9 @@ def test_renaming_changes_names_and_scopes_only(path: Path) -> None:
     expected = COMMENTED.replace('name: "notes"', 'name: "zettel"').replace("'notes:'", "'zettel:'")
     expected = expected.replace("gno://notes/a b", '"gno://zettel/a b"')
     assert path.read_text() == expected
+    bare = "collections:\n  - name: notes\n    path: /n\ncontexts:\n  - scopeKey: notes: # mine\n    text: x\n"
+    renamed = edited(path, bare, lambda path: edit.rename_collection(path, "notes", "job"))
+    assert '  - scopeKey: "job:" # mine\n' in renamed
 
 
 FLOW = """\
@@ -183,21 +181,10 @@ def test_flow_style_stays_flow_style(path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "# only a comment",
-        "---\n",
-        "{}\n",
-        "{version: '1.0'}",
-        "collections:",
+        *("", "# only a comment", "---\n", "{}\n", "{version: '1.0'}", "collections:", "version: '1.0'"),
         "collections: # none yet\n  # - name: example\nwatch: {rescan_s: 5}\n",
-        "collections: []",
-        "collections: [] # none\n",
-        "collections: [ # none\n]\n",
-        "collections: ~\nwatch: {}\n",
-        "{collections: , watch: {}}\n",
-        "{collections: [], watch: {}}\n",
-        "version: '1.0'",
-        "version: '1.0'\n...\n",
+        *("collections: []", "collections: [] # none\n", "collections: [ # none\n]\n", "collections: ~\nwatch: {}\n"),
+        *("{collections: , watch: {}}\n", "{collections: [], watch: {}}\n", "version: '1.0'\n...\n"),
         "--- # start\nversion: '1.0'\n",
         "  version: '1.0'\n  watch: {}\n",
         "collections:\n- name: a\n  path: /a",
@@ -306,12 +293,6 @@ def test_contexts_are_removed_by_scope_or_by_text(path: Path) -> None:
         edit.remove_context(path, "/")
 
 
-def test_gno_s_bare_scopes_follow_a_rename(path: Path) -> None:
-    text = "collections:\n  - name: notes\n    path: /n\ncontexts:\n  - scopeKey: notes: # mine\n    text: x\n"
-    renamed = edited(path, text, lambda path: edit.rename_collection(path, "notes", "job"))
-    assert '  - scopeKey: "job:" # mine\n' in renamed
-
-
 def test_searches_are_saved_replaced_and_removed(path: Path) -> None:
     path.write_text("collections: []\n# mine\nsearches:\n  - name: work # daily\n    query: 'tag:work'\n")
     edit.save_search(path, SearchConfig(name="new", query='status:"in progress"\nvec: it\'s'))
@@ -326,18 +307,3 @@ def test_searches_are_saved_replaced_and_removed(path: Path) -> None:
     assert edit.remove_search(path, "work").query == "tag:work -status:done"
     assert edit.remove_search(path, "new").name == "new"
     assert load(path).config.searches == ()
-
-
-@pytest.mark.parametrize(
-    ("searches", "message"),
-    [
-        ("[{name: a b, query: x}]", "'a b' is not valid"),
-        ("[{name: a, query: x}, {name: a, query: y}]", "there are two searches 'a'"),
-        ("[{name: a}]", "query"),
-        ("{a: x}", "list"),
-    ],
-)
-def test_invalid_searches_are_faults(path: Path, searches: str, message: str) -> None:
-    path.write_text(f"searches: {searches}\n")
-    with pytest.raises(ConfigInvalid, match=message):
-        load(path)

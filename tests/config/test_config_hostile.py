@@ -25,55 +25,17 @@ WORDS = [
 ]
 keys = st.sampled_from(WORDS) | st.text(max_size=4)
 scalars = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.dates()
-    | st.binary(max_size=4)
-    | st.sampled_from(["a", "/", "a:", "gno://a/b", "/tmp", "~", "slim", "en"])
-    | st.text(max_size=6)
+    *(st.none(), st.booleans(), st.integers(), st.floats(), st.dates(), st.binary(max_size=4), st.text(max_size=6)),
+    st.sampled_from(["a", "/", "a:", "gno://a/b", "/tmp", "~", "slim", "en"]),
 )
 junk = st.recursive(
-    scalars,
+    st.one_of(*scalars),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
     max_leaves=12,
 )
 PIECES = [
-    *(
-        "collections:",
-        "contexts:",
-        "- ",
-        "name: a",
-        "{",
-        "}",
-        "[",
-        "]",
-        ", ",
-        ": ",
-        "\n",
-        "\n  ",
-        "&a ",
-        "*a",
-    ),
-    *(
-        "!!x ",
-        "<<: ",
-        '"',
-        "'",
-        "|",
-        ">-",
-        "#",
-        "%YAML 1.1\n",
-        "---\n",
-        "...\n",
-        "? ",
-        "\t",
-        "\\",
-        "ü",
-        "\x85",
-    ),
-    *("\r", "0o7", "!", "scope: a:"),
+    *("collections:", "contexts:", "- ", "name: a", "scope: a:", ", ", ": ", "\n", "\n  ", "&a ", "*a", "!!x ", "<<: "),
+    *("%YAML 1.1\n", "---\n", "...\n", "? ", ">-", "0o7", *"{}[]\"'|#\t\\ü\x85\r!"),
 ]
 fragments = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 

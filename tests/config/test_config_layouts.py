@@ -15,11 +15,6 @@ from gnod.config.model import CollectionConfig
 from gnod.config.splice import quote
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "index.yml"
-
-
 def names(path: Path) -> list[str]:
     return [collection.name for collection in load(path).config.collections]
 

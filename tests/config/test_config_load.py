@@ -55,11 +55,6 @@ gateway: {host: 127.0.0.1}
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "index.yml"
-
-
 def loaded(path: Path, text: str) -> LoadedConfig:
     path.write_text(text)
     return load(path)
@@ -115,17 +110,9 @@ def test_every_setting_is_read(path: Path) -> None:
         "daemon: {shutdown_grace_s: 0, log_level: debug, autostart: false}\n"
         "models: {preset: mini, idle_unload_s: 10, gpu: off}\n",
     ).config
-    assert (config.ingest.max_file_mb, config.ingest.timeout_s, config.ingest.max_characters) == (
-        5,
-        1.5,
-        50_000,
-    )
+    assert (config.ingest.max_file_mb, config.ingest.timeout_s, config.ingest.max_characters) == (5, 1.5, 50_000)
     assert (config.ingest.memory_mb, config.ingest.workers, config.watch.rescan_s) == (512, 3, 60)
-    assert (config.daemon.shutdown_grace_s, config.daemon.log_level, config.daemon.autostart) == (
-        0,
-        "debug",
-        False,
-    )
+    assert (config.daemon.shutdown_grace_s, config.daemon.log_level, config.daemon.autostart) == (0, "debug", False)
     assert (config.models.preset, config.models.idle_unload_s, config.models.gpu) == ("mini", 10, "off")
 
 
@@ -143,12 +130,7 @@ def test_paths_are_made_absolute_without_touching_the_disk(path: Path) -> None:
         for i, written in enumerate(["~/notes", "../docs", "here", "/nowhere/at/all/"])
     )
     folder = path.parent
-    expected = [
-        str(Path.home() / "notes"),
-        str(folder.parent / "docs"),
-        str(folder / "here"),
-        "/nowhere/at/all",
-    ]
+    expected = [str(Path.home() / "notes"), str(folder.parent / "docs"), str(folder / "here"), "/nowhere/at/all"]
     assert [c.path for c in loaded(path, "collections:\n" + text).config.collections] == expected
 
 
@@ -213,22 +195,13 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
         ("a: *nothing\n", "index.yml:1: not valid YAML: the anchor 'nothing'"),
         ("a: \x01\n", "index.yml:1: not valid YAML: the character U+0001 is not allowed"),
         ("a: 1\n---\nb: 2\n", "index.yml:2: only one YAML document"),
-        (
-            "watch:\n  rescan_s: 5\n  rescan_s: 6\n",
-            "index.yml:3: watch.rescan_s: the key 'rescan_s' is given twice",
-        ),
+        ("watch:\n  rescan_s: 5\n  rescan_s: 6\n", "index.yml:3: watch.rescan_s: the key 'rescan_s' is given twice"),
         ("x: [{a: 1, 'a': 2}]\n", "index.yml:1: x[0].a: the key 'a' is given twice"),
         ("- a\n", "index.yml:1: expected a mapping, got a list"),
         ("hello\n", "index.yml:1: expected a mapping, got the string 'hello'"),
         ("{[a]: b}\n", "index.yml:1: a key must be a plain word, got a list"),
-        (
-            "daemon: {autostart: yes}",
-            "autostart: expected true or false, got the string 'yes'; did you mean true?",
-        ),
-        (
-            "daemon: {log_level: inof}",
-            "expected debug, info, warning or error, got the string 'inof'; did you mean",
-        ),
+        ("daemon: {autostart: yes}", "autostart: expected true or false, got the string 'yes'; did you mean true?"),
+        ("daemon: {log_level: inof}", "expected debug, info, warning or error, got the string 'inof'; did you mean"),
         ("models: {gpu: false}", "models.gpu: expected auto or off, got false"),
         ("models: {preset: mini, activePreset: mini}", "'activePreset' and 'preset' are the same setting"),
         ("ingest: {max_file_mb: 1.5}", "expected a whole number, got the number 1.5"),
@@ -242,26 +215,27 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
         ("viewers: [{files: [a b], command: [x]}]", "expected extensions such as '.pdf', or MIME types, got 'a b'"),
         ("viewers: [{files: [.pdf], command: zathura}]", "viewers[0].command: expected a list of strings"),
         ("contexts: [{scope: /, scopeKey: /, text: x}]", "'scopeKey' and 'scope' are the same setting"),
-        (
-            "contexts: [{scopeType: prefix, scopeKey: /, text: x}]",
-            "is 'prefix', but '/' is a scope of type 'global'",
-        ),
+        ("contexts: [{scopeType: prefix, scopeKey: /, text: x}]", "is 'prefix', but '/' is a scope of type 'global'"),
         ("contexts: [{scope: 'gno://a/../b', text: x}]", "must not contain '.' or '..'"),
-        (
-            "collections: [{name: a, path: /a}, {name: a, path: /b}]",
-            "'a' is already the name of collections[0]",
-        ),
+        ("collections: [{name: a, path: /a}, {name: a, path: /b}]", "'a' is already the name of collections[0]"),
         ("collections: [{name: a, path: ~nobody-here/x}]", "does not name a home folder"),
-        (
-            "collections: [{name: a, path: /a, include: [a/b]}]",
-            "expected extensions such as '.md', got 'a/b'",
-        ),
+        ("collections: [{name: a, path: /a, include: [a/b]}]", "expected extensions such as '.md', got 'a/b'"),
         ("collections: [{name: a, path: /a, language: english}]", "expected a language tag such as 'en'"),
         ("collections: [{name: a, path: /a, language: zh_CN}]", "did you mean 'zh-CN'?"),
-        (
-            "collections: [{name: a, path: /a, models: {embed: 1}}]",
-            "collections[0].models.embed: expected a string",
-        ),
+        ("collections: [{name: a, path: /a, models: {embed: 1}}]", "collections[0].models.embed: expected a string"),
+        ("models: {embed: no}", "models.embed: 'no' is not a model's address"),
+        ("models: {embed: 'https://me:secret@host/v1#m'}", "keys and passwords must not be in the config"),
+        ("memory: {egress: none}", "memory.egress: expected local, lan or any"),
+        ("collections: [{name: a, path: /a, egress: world}]", "egress: expected local, lan or any"),
+        ("models: {expand: false}", "models.expand: expected a string, got false; put it in quotes"),
+        ("models: {rerank: ''}", "models.rerank: must not be empty"),
+        ("models: {answer: hf:a/b}", "models.answer: 'hf:a/b' does not name a file: a language model needs one"),
+        ("models: {gen: none, answer: none}", "'answer' and 'gen' are the same setting"),
+        ("collections: [{name: a, path: /a, models: {embed: none}}]", "'none' is not a model's address"),
+        ("searches: [{name: a b, query: x}]", "'a b' is not valid"),
+        ("searches: [{name: a, query: x}, {name: a, query: y}]", "there are two searches 'a'"),
+        ("searches: [{name: a}]", "searches[0].query: is missing"),
+        ("searches: {a: x}", "searches: expected a list"),
         ('collections: [{name: a, path: "/a\\0b"}]', "contains a NUL"),
         ('collections: [{name: a, path: "/a\\ud800b"}]', "half a surrogate pair"),
     ],
@@ -274,15 +248,10 @@ def test_a_fault_is_one_clear_sentence(path: Path, text: str, expected: str) -> 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "colections: []",
-            "index.yml:1: colections: unknown key, kept and ignored; did you mean 'collections'?",
-        ),
-        (
-            "watch:\n  rescanS: 5",
-            "index.yml:2: watch.rescanS: unknown key, kept and ignored; did you mean 'rescan_s'?",
-        ),
+        ("colections: []", "index.yml:1: colections: unknown key, kept and ignored; did you mean 'collections'?"),
+        ("watch:\n  rescanS: 5", "index.yml:2: watch.rescanS: unknown key, kept and ignored; did you mean 'rescan_s'?"),
         ("zebra: 1", "index.yml:1: zebra: unknown key, kept and ignored"),
+        ("models: {expnd: none}", "index.yml:1: models.expnd: unknown key, kept and ignored; did you mean 'expand'?"),
         ("models: {preset: slm}", "there is no preset 'slm', so 'slim' is used; did you mean 'slim'?"),
         ("version: '2.0'", "version: gnod supports version '1.0' of this file, not '2.0'"),
         (

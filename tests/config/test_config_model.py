@@ -63,11 +63,7 @@ def test_any_string_is_a_scope_or_a_clean_error(scope: str) -> None:
 
 def test_contexts_go_from_broad_to_specific() -> None:
     found = config(
-        ("gno://work/api/v2", "v2"),
-        ("gno://work/api", "api"),
-        ("work:", "work"),
-        ("/", "all"),
-        ("other:", "no"),
+        ("gno://work/api/v2", "v2"), ("gno://work/api", "api"), ("work:", "work"), ("/", "all"), ("other:", "no")
     )
     assert contexts_for(found.contexts, "work", "api/v2/x.md") == "all\nwork\napi\nv2"
     assert contexts_for(found.contexts, "work", "readme.md") == "all\nwork"

@@ -18,11 +18,7 @@ from gnod.daemon import composition
 from gnod.daemon.composition import ComposedServices
 from gnod.daemon.lifecycle import Control
 from gnod.errors import EndpointChanged, GnoError
-from gnod.protocol import index as index_wire
-from gnod.protocol import memory as memory_wire
-from gnod.protocol import models as models_wire
-from gnod.protocol import search as search_wire
-from gnod.protocol.base import NoParams
+from gnod.protocol.methods import METHODS
 from gnod.rpc.call import Call
 from gnod.rpc.stats import Stats
 from tests.models.endpoint_imitation import EndpointImitation
@@ -72,14 +68,16 @@ class Daemon:
     async def call(self, method: str, params: Any) -> Any:
         return await self.services.handlers[method](params, Call(lambda _: True))
 
+    async def ask(self, method: str, **params: Any) -> Any:
+        return await self.call(method, METHODS[method].params(**params))
+
     async def sync(self) -> str | None:
         """Index and embed. Returns why the embedding waits, if it does."""
         await self.services.freshness.refresh([], embedded=False)
         return (await self.services.backlog.follow()).reason
 
     async def query(self, *collections: str, text: str = "when do herons come back") -> Any:
-        params = search_wire.SearchQueryParams(query=text, collections=list(collections), explain=True, budget_s=20)
-        return await self.call("search.query", params)
+        return await self.ask("search.query", query=text, collections=[*collections], explain=True, budget_s=20)
 
 
 def configure(folder: Path, roles: dict[str, str], memory: str = "local", **egress: str) -> Path:
@@ -122,16 +120,16 @@ async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path,
         async with daemon(short_tmp) as it:
             reason = await it.sync()
             found = await it.query()
-            asked = await it.call("ask.answer", search_wire.AskParams(question="where does the heron nest"))
+            asked = await it.ask("ask.answer", question="where does the heron nest")
             with pytest.raises(GnoError):
-                await it.call("search.vector", search_wire.SearchVectorParams(query="heron"))
+                await it.ask("search.vector", query="heron")
             with pytest.raises(GnoError):
-                await it.call("index.tune", index_wire.IndexTuneParams(collections=["private"]))
-            stored = await it.call("memory.store", memory_wire.MemoryStoreParams(text=SECRET, topics=["heron"]))
-            recalled = await it.call("memory.search", memory_wire.MemorySearchParams(query="heron"))
-            doctor = await it.call("doctor.run", NoParams())
-            status = await it.call("index.status", index_wire.IndexStatusParams())
-            await it.call("models.list", NoParams())
+                await it.ask("index.tune", collections=["private"])
+            stored = await it.ask("memory.store", text=SECRET, topics=["heron"])
+            recalled = await it.ask("memory.search", query="heron")
+            doctor = await it.ask("doctor.run")
+            status = await it.ask("index.status")
+            await it.ask("models.list")
     assert beyond(trapped) == []
     assert (lan.connections, lan.asked) == (0, [])
 
@@ -180,14 +178,12 @@ async def test_a_search_over_several_collections_asks_only_if_all_allow_it(
         assert {each.path for each in lan.asked[before:]} == {"/v1/embeddings", "/v1/rerank", "/v1/chat/completions"}
         assert (found.lexical_only_reason, found.notes) == (None, [])
         assert all("rerank" in hit.explain for hit in found.hits)
-        answer = await it.call(
-            "ask.answer", search_wire.AskParams(question="when do herons come", collections=["public"])
-        )
+        answer = await it.ask("ask.answer", question="when do herons come", collections=["public"])
         assert answer.answered
         assert answer.answer == lan.says
-        await it.call("memory.store", memory_wire.MemoryStoreParams(text=SECRET))
+        await it.ask("memory.store", text=SECRET)
         assert SECRET not in "".join(lan.texts)
-        doctor = await it.call("doctor.run", NoParams())
+        doctor = await it.ask("doctor.run")
     check = next(each for each in doctor.checks if each.name == "model imitation at lan.test")
     assert check.status == "ok", check.message
     assert "gets texts and queries of public, other; nothing is sent of private, memories" in check.message
@@ -214,8 +210,8 @@ async def test_a_collection_whose_model_is_too_far_away_is_named_in_the_answer(
 async def test_memories_have_a_setting_of_their_own(short_tmp: Path, lan: EndpointImitation) -> None:
     configure(short_tmp, all_roles(lan), memory="lan", private="local")
     async with daemon(short_tmp) as it:
-        await it.call("memory.store", memory_wire.MemoryStoreParams(text=OPEN))
-        recalled = await it.call("memory.search", memory_wire.MemorySearchParams(query="when do herons return"))
+        await it.ask("memory.store", text=OPEN)
+        recalled = await it.ask("memory.search", query="when do herons return")
         assert recalled.results[0].vector is not None
     assert OPEN in "".join(lan.texts)
 
@@ -231,9 +227,9 @@ async def test_an_egress_that_is_narrowed_keeps_the_vectors_and_sends_nothing(
         await it.sync()
         asked = len(lan.asked)
         assert "keeps texts from" in (await it.query("public")).lexical_only_reason
-        similar = await it.call("search.similar", search_wire.SearchSimilarParams(ref="public/heron.md"))
+        similar = await it.ask("search.similar", ref="public/heron.md")
         assert [hit.collection for hit in similar.hits] == ["other"], "that needs no model"
-        status = await it.call("index.status", index_wire.IndexStatusParams())
+        status = await it.ask("index.status")
         assert [each.embedded for each in status.collections] == [1, 1]
     assert len(lan.asked) == asked
 
@@ -250,13 +246,13 @@ async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_onnx: Path)
             reason = await it.sync()
             assert reason
             assert "sent a web page" in reason
-            vector = search_wire.SearchVectorParams(query="migrating birds")
-            assert (await it.call("search.vector", vector)).hits, "the old vectors answer"
+            vector = {"query": "migrating birds"}
+            assert (await it.ask("search.vector", **vector)).hits, "the old vectors answer"
 
             server.fault = None
             assert await it.sync() is None
             assert it.services.backlog.state().model == server.uri
-            assert (await it.call("search.vector", vector)).hits
+            assert (await it.ask("search.vector", **vector)).hits
 
             server.model = 2
             (short_tmp / "public" / "new.md").write_text("# New\n\nOtters live in the harbour.\n")
@@ -264,12 +260,12 @@ async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_onnx: Path)
             assert reason
             assert "runs another model than before" in reason
             with pytest.raises(EndpointChanged):
-                await it.call("search.vector", vector)
-            status = await it.call("index.status", index_wire.IndexStatusParams())
+                await it.ask("search.vector", **vector)
+            status = await it.ask("index.status")
             assert [(each.embedded, each.chunks) for each in status.collections] == [(1, 2)], "nothing is mixed"
             found = await it.query()
             assert "runs another model than before" in found.lexical_only_reason
 
-            await it.call("models.pull", models_wire.ModelsPullParams(models=[server.uri], force=True))
+            await it.ask("models.pull", models=[server.uri], force=True)
             assert await it.sync() is None
-            assert len((await it.call("search.vector", vector)).hits) == 2
+            assert len((await it.ask("search.vector", **vector)).hits) == 2

@@ -14,12 +14,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from gnod.errors import GnoError
-from gnod.protocol import evidence as evidence_wire
-from gnod.protocol import index as index_wire
-from gnod.protocol import memory as memory_wire
-from gnod.protocol import models as models_wire
-from gnod.protocol import search as search_wire
-from gnod.protocol.base import NoParams
 from tests.configured.test_egress import Daemon, daemon
 from tests.models import remote_bench
 from tests.models.endpoint_imitation import EndpointImitation
@@ -127,32 +121,30 @@ CHANGES: dict[str, Callable[[World], None]] = {
 
 def calls(world: World) -> dict[str, Callable[[], Awaitable[Any]]]:
     """Return everything that can send text."""
-    call = world.it.call
+    ask = world.it.ask
 
-    def searching(names: list[str]) -> dict[str, Callable[[], Awaitable[Any]]]:
-        query = search_wire.SearchQueryParams(query=QUESTION, collections=names, budget_s=1)
-        vector = search_wire.SearchVectorParams(query=QUESTION, collections=names)
-        ask = search_wire.AskParams(question=QUESTION, collections=names, generate=True)
-        evidence = evidence_wire.EvidenceParams(question=QUESTION, collections=names)
+    def searching(*names: str) -> dict[str, Callable[[], Awaitable[Any]]]:
+        asked: dict[str, Any] = {"question": QUESTION, "collections": [*names]}
+        searched: dict[str, Any] = {"query": QUESTION, "collections": [*names]}
         return {
-            f"query {names}": lambda: call("search.query", query),
-            f"vector {names}": lambda: call("search.vector", vector),
-            f"ask {names}": lambda: call("ask.answer", ask),
-            f"evidence {names}": lambda: call("evidence.gather", evidence),
-            f"tune {names}": lambda: call("index.tune", index_wire.IndexTuneParams(collections=names)),
+            f"query {names}": lambda: ask("search.query", budget_s=1, **searched),
+            f"vector {names}": lambda: ask("search.vector", **searched),
+            f"ask {names}": lambda: ask("ask.answer", generate=True, **asked),
+            f"evidence {names}": lambda: ask("evidence.gather", **asked),
+            f"tune {names}": lambda: ask("index.tune", collections=[*names]),
         }
 
     return {
-        **searching([]),
-        **searching(["notes"]),
-        "lexical": lambda: call("search.lexical", search_wire.SearchLexicalParams(query=QUESTION)),
-        "similar": lambda: call("search.similar", search_wire.SearchSimilarParams(ref="notes/heron.md")),
-        "remember": lambda: call("memory.store", memory_wire.MemoryStoreParams(text="The heron is back.")),
-        "recall": lambda: call("memory.search", memory_wire.MemorySearchParams(query="heron")),
-        "doctor": lambda: call("doctor.run", NoParams()),
-        "status": lambda: call("index.status", index_wire.IndexStatusParams()),
-        "models": lambda: call("models.list", NoParams()),
-        "take the model": lambda: call("models.pull", models_wire.ModelsPullParams(models=[world.old.uri], force=True)),
+        **searching(),
+        **searching("notes"),
+        "lexical": lambda: ask("search.lexical", query=QUESTION),
+        "similar": lambda: ask("search.similar", ref="notes/heron.md"),
+        "remember": lambda: ask("memory.store", text="The heron is back."),
+        "recall": lambda: ask("memory.search", query="heron"),
+        "doctor": lambda: ask("doctor.run"),
+        "status": lambda: ask("index.status"),
+        "models": lambda: ask("models.list"),
+        "take the model": lambda: ask("models.pull", models=[world.old.uri], force=True),
         "embed": world.sync,
     }
 
@@ -161,7 +153,7 @@ def calls(world: World) -> dict[str, Callable[[], Awaitable[Any]]]:
 async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, change: str) -> None:
     async with world_in(short_tmp) as world:
         await world.sync()
-        await world.it.call("memory.store", memory_wire.MemoryStoreParams(text="Herons nest in trees."))
+        await world.it.ask("memory.store", text="Herons nest in trees.")
         await world.it.query()
         assert {each.path for each in world.old.asked} >= {"/v1/embeddings", "/v1/rerank"}, "the server was in use"
 
@@ -190,7 +182,7 @@ async def test_a_change_while_requests_run(short_tmp: Path, change: str) -> None
         world.old.on_ask = lambda: CHANGES[change](world)
         asked = len(world.old.asked)
         with contextlib.suppress(GnoError):
-            await world.it.call("search.vector", search_wire.SearchVectorParams(query="another question"))
+            await world.it.ask("search.vector", query="another question")
         assert len(world.old.asked) == asked + 1, "it is not tried again"
 
         world.old.on_ask = lambda: None

@@ -19,6 +19,8 @@ from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow
 
+Measured = Callable[..., tuple[int, str, str]]
+
 
 @pytest.fixture(autouse=True)
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -29,9 +31,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def measured(
-    tmp_path: Path, models: Path, minilm_onnx: Path, measured_models: Path
-) -> Callable[..., tuple[int, str, str]]:
+def measured(tmp_path: Path, models: Path, minilm_onnx: Path, measured_models: Path) -> Measured:
     """Run `gnod bench` on the tiny collection. Returns status, output and errors."""
     shutil.copytree(measured_models, models)
 
@@ -45,7 +45,7 @@ def _by_mode(printed: str) -> dict[str, dict[str, Any]]:
     return {run["mode"]: run for run in json.loads(printed)["runs"]}
 
 
-def test_fusion_methods_are_compared(measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_fusion_methods_are_compared(measured: Measured) -> None:
     status, out, _ = measured("--mode=hybrid", "--mode=hybrid-rrf", "--json")
     runs = _by_mode(out)
     assert (status, list(runs)) == (0, ["hybrid", "hybrid-rrf"])
@@ -60,40 +60,31 @@ def test_fusion_methods_are_compared(measured: Callable[..., tuple[int, str, str
     assert change.keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
 
 
-def test_quotes_are_measured_where_a_collection_has_answers(
-    measured: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_quotes_and_evidence_are_measured_where_a_collection_has_answers(measured: Measured, tmp_path: Path) -> None:
     folder = tiny.write(tmp_path / "tiny")
     rows = "graded\triver\totter\nhalf\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\nunjudged\tlamp\tlamp\n"
     (folder / "answers.tsv").write_text("query-id\tcorpus-id\tanswer\n" + rows)
     status, out, _ = measured("--mode=lexical", "--mode=hybrid", "--json")
     runs = _by_mode(out)
     assert status == 0
-    assert "quotes" not in runs["lexical"]
-    quotes = runs["hybrid"]["quotes"]
-    latency = quotes.pop("latency_ms")
+    assert runs["lexical"].keys().isdisjoint({"quotes", "evidence"})
+    quotes, evidence = runs["hybrid"]["quotes"], runs["hybrid"]["evidence"]
+    for figures in (quotes, evidence):
+        assert figures["latency_ms"]["p50"] <= figures["latency_ms"]["p95"]
+    quotes.pop("latency_ms")
     assert quotes == {"questions": 3, "first": 2 / 3, "three": 2 / 3, "exact": 1.0}
-    assert latency["p50"] <= latency["p95"]
-    assert "share of questions whose answer is in the first one" in measured("--mode=hybrid")[1]
+    assert (evidence["questions"], evidence["max_tokens"], evidence["answers"]) == (5, 1000, 2 / 3)
+    assert evidence["hits"] >= 0.4
+    assert evidence["documents"] <= evidence["hits"]
+    assert evidence["tokens_per_hit"] == pytest.approx(evidence["tokens"] / evidence["hits"])
     ranker = CrossEncoder(SEED).write(tmp_path / "ranker.gguf")
     reranked = _by_mode(measured("--mode=hybrid", f"--rerank=file:{ranker}", "--json")[1])["hybrid"]["quotes"]
     assert (reranked["questions"], reranked["exact"]) == (3, 1.0)
+    printed = measured("--mode=hybrid")[1]
+    assert "share of questions whose answer is in the first one" in printed
+    assert "evidence within 1,000 tokens" in printed
     (folder / "answers.tsv").write_text("graded\triver\n")
     assert "answers.tsv, line 1: expected query-id, corpus-id and an answer" in measured("--mode=hybrid")[2]
-
-
-def test_evidence_is_measured(measured: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    folder = tiny.write(tmp_path / "tiny")
-    (folder / "answers.tsv").write_text("half\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\n")
-    runs = _by_mode(measured("--mode=lexical", "--mode=hybrid", "--json")[1])
-    assert "evidence" not in runs["lexical"]
-    figures = runs["hybrid"]["evidence"]
-    assert (figures["questions"], figures["max_tokens"], figures["answers"]) == (5, 1000, 0.5)
-    assert figures["hits"] >= 0.4
-    assert figures["documents"] <= figures["hits"]
-    assert figures["tokens_per_hit"] == pytest.approx(figures["tokens"] / figures["hits"])
-    assert figures["latency_ms"]["p50"] <= figures["latency_ms"]["p95"]
-    assert "evidence within 1,000 tokens" in measured("--mode=hybrid")[1]
 
 
 def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
@@ -108,16 +99,11 @@ def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
         "boiler": "The safety valve of boiler 3 opens at 12 bar.",
         "lamp": "A lamp of brass stands in the hall.",
     }
-    (folder / "corpus.jsonl").write_text(
-        "".join(json.dumps({"_id": id_, "text": text}) + "\n" for id_, text in texts.items())
-    )
     asked = {"crane": "When must tower cranes stop?", "cat": "What is the kitten called?"}
-    (folder / "queries.jsonl").write_text(
-        "".join(json.dumps({"_id": id_, "text": text}) + "\n" for id_, text in asked.items())
-    )
+    unanswerable = {"who": "Which submarine won the regatta?"}
+    for name, rows in {"corpus": texts, "queries": asked, "unanswerable": unanswerable}.items():
+        tiny.write_lines(folder / f"{name}.jsonl", [{"_id": id_, "text": text} for id_, text in rows.items()])
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\ncrane\tcrane\t1\ncat\tcat\t-1\n")
-    unanswerable = {"_id": "who", "text": "Which submarine won the regatta?"}
-    (folder / "unanswerable.jsonl").write_text(json.dumps(unanswerable) + "\n")
     words = [str(folder), f"--model=file:{minilm_onnx}", "--mode=hybrid"]
     status, out, _ = measure(*words, "--json")
     assert status == 0
@@ -143,7 +129,7 @@ def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, model
     assert _by_mode(out)["hybrid"]["measures"]["R@100"] == 0, "the model cannot read the query's script"
 
 
-def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Measured) -> None:
     ranker = CrossEncoder(SEED).write(tmp_path / "tiny.gguf")
     status, out, err = measured("--ablation", f"--rerank=file:{ranker}")
     assert status == 0
@@ -155,7 +141,7 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Callable[..., tup
     assert [line.split()[1] for line in contrasts.partition("\n\n")[0].splitlines()[2:]] == modes[1:]
 
 
-def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Measured) -> None:
     uri = f"file:{CrossEncoder(SEED).write(tmp_path / 'tiny.gguf')}"
     modes = ["--mode=lexical", "--mode=hybrid", "--mode=hybrid-no-rerank"]
     status, out, _ = measured(*modes, f"--rerank={uri}", "--budget=0.06", "--json")
@@ -168,7 +154,7 @@ def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Callable[
 
 
 @pytest.mark.stress
-def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Measured) -> None:
     modes = ["--mode=hybrid", "--mode=hybrid-no-expand"]
     status, out, _ = measured(*modes, f"--expand=file:{smollm_gguf}", "--limit=1", "--json")
     runs = _by_mode(out)
@@ -176,7 +162,7 @@ def test_an_ablation_with_a_model_that_writes(smollm_gguf: Path, measured: Calla
     assert [bool(run.get("expand")) for run in runs.values()] == [True, False]
 
 
-def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Measured) -> None:
     """The search itself would go on without them, and the figures would be those of something else."""
     for option, message in [
         (f"--rerank=file:{minilm_onnx}", "gnoctl: the model has no classification head"),
@@ -189,7 +175,7 @@ def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Callable[...
         assert out == ""
 
 
-def test_a_loss_against_the_better_side_is_a_failure(measured: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_loss_against_the_better_side_is_a_failure(measured: Measured) -> None:
     status, out, err = measured("--never-below=0.9")
     assert (status, err.count("loses")) == (0, 0)
     assert "nDCG@10 of hybrid against the better of lexical and vector" in out
@@ -201,7 +187,7 @@ def test_a_loss_against_the_better_side_is_a_failure(measured: Callable[..., tup
     assert "hybrid search loses more than 0: tiny (" in with_loss[2]
 
 
-def losing(measured: Callable[..., tuple[int, str, str]]) -> tuple[int, str, str]:
+def losing(measured: Measured) -> tuple[int, str, str]:
     """Measure while the fusion turns the ranking round."""
     turned = fusion.METHODS["convex"]
 

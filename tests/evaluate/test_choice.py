@@ -1,4 +1,5 @@
-"""Which modes are run with which models: what is refused, what is left out, and what is said of it."""
+"""Which modes are run with which models: what is refused, what is left out, what is said of it,
+and that texts go to a server only as far as `--egress` allows."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ import pytest
 
 from gnoctl.commands import bench
 from gnod.config.model import Config
-from gnod.errors import UsageError
+from gnod.errors import EgressForbidden, UsageError
 from gnod.evaluate.choice import ModelsForModes, choose
+from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import MODES, VARIANTS
 from gnod.models.files import ModelFiles
+from tests.models.endpoint_imitation import EndpointImitation
 
 EMBEDS, RERANKS = "file:/models/embeds.gguf", "file:/models/reranks.gguf"
 
@@ -63,3 +66,17 @@ def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:
 
 def test_gnoctl_offers_every_mode() -> None:
     assert list(get_args(bench.Mode)) == list(MODES)
+
+
+def test_a_server_on_this_machine(tmp_path: Path) -> None:
+    with EndpointImitation() as server, EvaluationModels(server.uri, ModelFiles(tmp_path), rerank=server.uri) as models:
+        models.check()
+    assert {each.path for each in server.asked} == {"/v1/embeddings", "/v1/rerank"}
+
+
+def test_a_server_elsewhere_gets_nothing(tmp_path: Path) -> None:
+    with (
+        EvaluationModels("http://10.1.2.3:8080/v1#far", ModelFiles(tmp_path)) as models,
+        pytest.raises(EgressForbidden, match=r"`egress: local` of this measurement \(--egress\) keeps texts from"),
+    ):
+        models.check()

@@ -85,20 +85,13 @@ def test_a_missing_file(name: str, tmp_path: Path) -> None:
         dataset.read(folder)
 
 
-def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
-    folder = tiny.write(tmp_path)
-    (folder / "corpus.jsonl").write_bytes(b'{"_id": "d", "text": "\xe4"}\n')
-    with pytest.raises(InvalidDataset, match=r"corpus\.jsonl: not UTF-8"):
-        dataset.read(folder)
-
-
-def test_no_judgement(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(FolderNotFound):
+        dataset.read(tmp_path / "nowhere")
     folder = tiny.write(tmp_path)
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n")
     with pytest.raises(InvalidDataset, match="the file has no judgements"):
         dataset.read(folder)
-
-
-def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(FolderNotFound):
-        dataset.read(tmp_path / "nowhere")
+    (folder / "corpus.jsonl").write_bytes(b'{"_id": "d", "text": "\xe4"}\n')
+    with pytest.raises(InvalidDataset, match=r"corpus\.jsonl: not UTF-8"):
+        dataset.read(folder)

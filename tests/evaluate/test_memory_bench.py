@@ -8,22 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.evaluate.measuring import measure
+from tests.evaluate.tiny import write_lines
 
 pytestmark = pytest.mark.slow
 
-MEMORIES = [
+MEMORIES: list[dict[str, object]] = [
     {"id": "a1", "namespace": "a", "speaker": "Ada", "when": "8 May, 2023", "text": "I moved to Lisbon yesterday."},
     {"id": "a2", "namespace": "a", "speaker": "Bo", "when": "8 May, 2023", "text": "The kayak is blue."},
     {"id": "b1", "namespace": "b", "text": "Staging is restored from production every Monday."},
 ]
 QUESTIONS = [
-    {
-        "id": "1",
-        "namespace": "a",
-        "question": "When did Ada move to Lisbon?",
-        "category": "temporal",
-        "evidence": ["a1"],
-    },
+    {"id": "1", "namespace": "a", "question": "When did Ada move?", "category": "temporal", "evidence": ["a1"]},
     {"id": "2", "namespace": "a", "question": "colour of the kayak", "category": "single", "evidence": ["a2", "gone"]},
     {"id": "3", "namespace": "b", "question": "how is staging restored", "category": "single", "evidence": ["b1"]},
     {"id": "4", "namespace": "b", "question": "who restores it", "category": "adversarial", "evidence": ["b1"]},
@@ -36,7 +31,7 @@ def test_recall_of_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min
     folder = tmp_path / "few"
     folder.mkdir()
     for name, rows in (("memories", MEMORIES), ("queries", QUESTIONS)):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        write_lines(folder / f"{name}.jsonl", rows)
     words = ["--memory", f"--model=file:{minilm_onnx}", str(folder)]
 
     status, out, _ = measure(*words, "--json")

@@ -18,6 +18,7 @@ Means over the five judged ones: 2.47287/5, 3/5, 2.5/5, 2.5/5.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -30,23 +31,11 @@ CORPUS = [
     {"_id": "lamp", "title": "Lamp", "text": "A lamp."},
     {"_id": "tea kettle", "title": "Kettle", "text": ""},
 ]
-QUERIES = [
-    {"_id": "graded", "text": "otter"},
-    {"_id": "half", "text": "kettle"},
-    {"_id": "nothing", "text": "zebra"},
-    {"_id": "refused", "text": "-desk"},
-    {"_id": "rewritten", "text": '5" desk'},
-    {"_id": "unjudged", "text": "lamp"},
-]
+ASKED = {"graded": "otter", "half": "kettle", "nothing": "zebra", "refused": "-desk", "rewritten": '5" desk'}
+QUERIES = [{"_id": id_, "text": text} for id_, text in {**ASKED, "unjudged": "lamp"}.items()]
 QRELS = [
-    ("graded", "otters", 1),
-    ("graded", "river", 2),
-    ("graded", "lamp", -1),
-    ("half", "tea kettle", 1),
-    ("half", "desk", 1),
-    ("nothing", "desk", 1),
-    ("refused", "desk", 1),
-    ("rewritten", "desk", 1),
+    *(("graded", "otters", 1), ("graded", "river", 2), ("graded", "lamp", -1), ("half", "tea kettle", 1)),
+    *((query, "desk", 1) for query in ("half", "nothing", "refused", "rewritten")),
 ]
 PER_QUERY = {"graded": 0.8597, "half": 0.6131, "nothing": 0.0, "refused": 0.0, "rewritten": 1.0}
 MEASURES = {"nDCG@10": 0.4946, "RR@10": 0.6, "R@100": 0.5, "MAP": 0.5}
@@ -55,11 +44,15 @@ MEASURES = {"nDCG@10": 0.4946, "RR@10": 0.6, "R@100": 0.5, "MAP": 0.5}
 def write(folder: Path, *, qrels: str = "qrels.tsv") -> Path:
     """Write the collection as a folder in BEIR layout."""
     (folder / qrels).parent.mkdir(parents=True, exist_ok=True)
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in CORPUS))
-    (folder / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
+    write_lines(folder / "corpus.jsonl", CORPUS)
+    write_lines(folder / "queries.jsonl", QUERIES)
     rows = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in QRELS)
     (folder / qrels).write_text("query-id\tcorpus-id\tscore\n" + rows)
     return folder
+
+
+def write_lines(path: Path, rows: Sequence[object]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def rounded(figures: dict[str, float]) -> dict[str, float]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,13 +19,9 @@ from gnod.errors import InvalidReference, NotFound, Unavailable
 from gnod.handlers.documents import document_pages
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.locations import Locations, Start
-from gnod.protocol.documents import (
-    DocumentBoxesParams,
-    DocumentBoxesResult,
-    DocumentImageParams,
-    DocumentImageResult,
-)
+from gnod.protocol.documents import DocumentBoxesParams, DocumentImageParams
 from gnod.rpc.call import Call
+from gnod.rpc.dispatcher import Handler
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
@@ -34,71 +32,73 @@ from tests.small_index import SmallIndex, prepared
 FILE = pdf(["one zqx", "studies of zqx"])
 
 
-async def boxes(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, query: str) -> DocumentBoxesResult:
-    handlers = document_pages.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
-    result = await handlers["document.boxes"](DocumentBoxesParams(ref=ref, query=query), Call(lambda _: True))
-    assert isinstance(result, DocumentBoxesResult)
-    return result
+@contextlib.asynccontextmanager
+async def pages_of(index: SmallIndex, folder: Path) -> AsyncIterator[Pages]:
+    """Index `a.pdf`, write it, and yield a way to ask for its boxes and images."""
+    index.database.submit_write(partial(_index, folder)).result()
+    (folder / "a.pdf").write_bytes(FILE)
+    pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
+    try:
+        handlers = document_pages.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
+        yield Pages(handlers)
+    finally:
+        await pool.close()
 
 
-async def image(index: SmallIndex, pool: WorkerPool, folder: Path, ref: str, **more: int) -> DocumentImageResult:
-    handlers = document_pages.handlers(Configuration(folder / "index.yml", index.database), index.database, pool)
-    result = await handlers["document.image"](DocumentImageParams(ref=ref, **more), Call(lambda _: True))
-    assert isinstance(result, DocumentImageResult)
-    return result
+class Pages:
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = handlers
+
+    async def find(self, ref: str, query: str) -> Any:
+        params = DocumentBoxesParams(ref=f"papers/{ref}", query=query)
+        return await self._handlers["document.boxes"](params, Call(lambda _: True))
+
+    async def draw(self, ref: str, **more: int) -> Any:
+        params = DocumentImageParams(ref=f"papers/{ref}", **more)
+        return await self._handlers["document.image"](params, Call(lambda _: True))
 
 
 async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex, tmp_path: Path) -> None:
-    small_index.database.submit_write(partial(_index, tmp_path)).result()
     path = tmp_path / "a.pdf"
-    path.write_bytes(FILE)
-    async with contextlib.AsyncExitStack() as stack:
-        pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
-        stack.push_async_callback(pool.close)
-        find = partial(boxes, small_index, pool, tmp_path)
-        found = await find("papers/a.pdf:p2", 'study "one" -zqx')
+    async with pages_of(small_index, tmp_path) as pages:
+        found = await pages.find("a.pdf:p2", 'study "one" -zqx')
         assert (found.uri, found.page, found.stale) == ("gno://papers/a.pdf", 2, False)
         assert [box.text for box in found.boxes] == ["studies"]
-        found = await find("papers/a.pdf:3", "zqx")
+        found = await pages.find("a.pdf:3", "zqx")
         assert (found.page, len(found.boxes)) == (2, 1)
 
         path.write_bytes(pdf(["other zqx zqx"]))
-        found = await find("papers/a.pdf", "zqx")
+        found = await pages.find("a.pdf", "zqx")
         assert (len(found.boxes), found.stale) == (2, True)
         with pytest.raises(Unavailable, match=r"a\.pdf#page=2: The PDF has 1 pages, so it has no page 2"):
-            await find("papers/a.pdf:p2", "zqx")
+            await pages.find("a.pdf:p2", "zqx")
         path.unlink()
         with pytest.raises(NotFound, match="no longer exists"):
-            await find("papers/a.pdf", "zqx")
+            await pages.find("a.pdf", "zqx")
         with pytest.raises(InvalidReference, match="only PDF files"):
-            await find("papers/a.md", "zqx")
+            await pages.find("a.md", "zqx")
 
 
 async def test_a_page_is_drawn_anew_within_limits(small_index: SmallIndex, tmp_path: Path) -> None:
-    small_index.database.submit_write(partial(_index, tmp_path)).result()
     path = tmp_path / "a.pdf"
-    path.write_bytes(FILE)
-    async with contextlib.AsyncExitStack() as stack:
-        pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)
-        stack.push_async_callback(pool.close)
-        draw = partial(image, small_index, pool, tmp_path)
-        drawn = await draw("papers/a.pdf:p2", width_px=306)
+    async with pages_of(small_index, tmp_path) as pages:
+        drawn = await pages.draw("a.pdf:p2", width_px=306)
         assert (drawn.page, drawn.pages, drawn.mime, drawn.stale) == (2, 2, "image/jpeg", False)
         assert (drawn.width, drawn.height) == Image.open(io.BytesIO(drawn.data)).size == (306, 396)
-        assert (await draw("papers/a.pdf:p2", page=1, width_px=306)).data != drawn.data
+        assert (await pages.draw("a.pdf:p2", page=1, width_px=306)).data != drawn.data
 
         path.write_bytes(page_of_text(b"", page=b"/MediaBox[0 0 10 14000]"))  # a thin strip
-        drawn = await draw("papers/a.pdf", width_px=2400)
+        drawn = await pages.draw("a.pdf", width_px=2400)
         assert drawn.stale
         assert drawn.width * drawn.height < 12_100_000
         path.write_bytes(encoded(Image.new("RGB", (300, 200), "red")))
-        drawn = await draw("papers/a.pdf", width_px=100)
+        drawn = await pages.draw("a.pdf", width_px=100)
         assert (drawn.width, drawn.mime) == (100, "image/jpeg")
         with pytest.raises(Unavailable, match="no page 3"):
-            await draw("papers/a.pdf", page=3)
+            await pages.draw("a.pdf", page=3)
         path.write_bytes(b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
         with pytest.raises(Unavailable, match="is damaged"):
-            await draw("papers/a.pdf")
+            await pages.draw("a.pdf")
 
 
 def _index(folder: Path, connection: Connection) -> None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.documents import document
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentLocateParams,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentPlace,
-    DocumentText,
-)
+from gnod.protocol.base import Params
+from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentMultiGetParams
 from gnod.rpc.call import Call
-from gnod.rpc.dispatcher import Handler
 from gnod.search.hybrid.sources import NoSources
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
@@ -30,31 +23,28 @@ SHORT = "# Short\n\ntext\n"
 LONG = "# Löng\n\n" + "line\n" * 20
 
 
-def handlers_of(index: SmallIndex, folder: Path) -> Mapping[str, Handler]:
+async def call(index: SmallIndex, folder: Path, method: str, params: Params) -> Any:
     configuration = Configuration(folder / "index.yml", index.database)
-    return document.handlers(configuration, index.database, NoSources())
+    handlers = document.handlers(configuration, index.database, NoSources())
+    return await handlers[method](params, Call(lambda _: True))
 
 
-async def multi_get(index: SmallIndex, folder: Path, max_bytes: int) -> DocumentMultiGetResult:
-    handlers = handlers_of(index, folder)
-    params = DocumentMultiGetParams(refs=["notes/*.md"], max_bytes=max_bytes)
-    result = await handlers["document.multi_get"](params, Call(lambda _: True))
-    assert isinstance(result, DocumentMultiGetResult)
-    return result
+async def multi_get(index: SmallIndex, folder: Path, *refs: str, **more: int) -> Any:
+    return await call(index, folder, "document.multi_get", DocumentMultiGetParams(refs=[*refs], **more))
 
 
 async def test_a_larger_document_is_skipped_and_never_shortened(small_index: SmallIndex, tmp_path: Path) -> None:
     small_index.add({"long.md": LONG, "short.md": SHORT})
     size = len(LONG.encode())
 
-    result = await multi_get(small_index, tmp_path, size - 1)
+    result = await multi_get(small_index, tmp_path, "notes/*.md", max_bytes=size - 1)
     assert [found.text for found in result.documents] == [SHORT]
     (skipped,) = result.skipped
     assert skipped.ref == "gno://notes/long.md"
     assert skipped.kind == "too_large"
     assert skipped.reason == f"larger than {size - 1} bytes: raise max_bytes, or use `gnoctl get`"
 
-    result = await multi_get(small_index, tmp_path, size)
+    result = await multi_get(small_index, tmp_path, "notes/*.md", max_bytes=size)
     assert [(found.text, found.truncated) for found in result.documents] == [(LONG, False), (SHORT, False)]
     assert result.skipped == []
 
@@ -64,13 +54,9 @@ PLAN = "# Plan\n\n\n\nIntro\n\n## Next steps\n\nDo it. ^todo\n\n## Ende (Übung)
 
 async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: SmallIndex, tmp_path: Path) -> None:
     small_index.add({"plan.md": PLAN, "flat.md": "no heading\n", "c#.md": "sharp\n"})
-    handlers = handlers_of(small_index, tmp_path)
 
-    async def get(ref: str, start_line: int | None = None, max_lines: int | None = None) -> DocumentText:
-        params = DocumentGetParams(ref=ref, start_line=start_line, max_lines=max_lines)
-        result = await handlers["document.get"](params, Call(lambda _: True))
-        assert isinstance(result, DocumentText)
-        return result
+    async def get(ref: str, **more: Any) -> Any:
+        return await call(small_index, tmp_path, "document.get", DocumentGetParams(ref=ref, **more))
 
     for ref, first in {
         "notes/plan.md#Next steps": "## Next steps\n",
@@ -93,18 +79,14 @@ async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: S
         ("notes/plan.md#page=2", None, "has no page 2: it has lines, such as :12"),
     ]:
         with pytest.raises(InvalidParams if start else InvalidReference) as error:
-            await get(ref, start)
+            await get(ref, start_line=start)
         assert message in error.value.message
 
 
 async def test_what_is_left_out_has_a_kind(small_index: SmallIndex, tmp_path: Path) -> None:
     small_index.add({f"{n}.md": f"note {n}\n" for n in range(1, 5)} | {"0.md": LONG})
-    handlers = handlers_of(small_index, tmp_path)
-    params = DocumentMultiGetParams(
-        refs=["notes/*.md", "notes/nothing.md", "#zz", "notes/1.md:0"], limit=2, max_bytes=20
-    )
-    result = await handlers["document.multi_get"](params, Call(lambda _: True))
-    assert isinstance(result, DocumentMultiGetResult)
+    refs = ("notes/*.md", "notes/nothing.md", "#zz", "notes/1.md:0")
+    result = await multi_get(small_index, tmp_path, *refs, limit=2, max_bytes=20)
     assert [each.path for each in result.documents] == ["1.md", "2.md"]  # what is too large does not count
     assert [(each.ref, each.kind) for each in result.skipped] == [
         ("notes/nothing.md", "document_not_found"),
@@ -116,13 +98,11 @@ async def test_what_is_left_out_has_a_kind(small_index: SmallIndex, tmp_path: Pa
     ]
 
 
-def locate(index: SmallIndex, folder: Path, ref: str) -> Awaitable[object]:
-    handlers = handlers_of(index, folder)
-    return handlers["document.locate"](DocumentLocateParams(ref=ref), Call(lambda _: True))
-
-
 async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
+
+    async def locate(ref: str) -> Any:
+        return await call(small_index, tmp_path, "document.locate", DocumentLocateParams(ref=ref))
 
     def work(connection: Connection) -> None:
         collections.mirror(connection, [Folder("notes", str(root), None)], [])
@@ -131,11 +111,10 @@ async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) 
 
     small_index.database.submit_write(work).result()
     with pytest.raises(RootUnavailable, match="an unmounted drive"):
-        await locate(small_index, tmp_path, "notes/a.md")
+        await locate("notes/a.md")
     root.mkdir()
     with pytest.raises(NotFound, match="no longer exists"):
-        await locate(small_index, tmp_path, "notes/a.md")
+        await locate("notes/a.md")
     (root / "a.md").write_text("changed")
-    place = await locate(small_index, tmp_path, "notes/a.md:5")
-    assert isinstance(place, DocumentPlace)
+    place = await locate("notes/a.md:5")
     assert (place.source, place.line, place.location, place.stale) == (f"{root}/a.md", 5, None, True)

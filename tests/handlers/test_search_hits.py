@@ -20,7 +20,6 @@ from gnod.search.query.parsing import parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, shown
-from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from tests.hits import wire_hits
 from tests.search.hybrid_bench import bench, embed_all, made
@@ -35,13 +34,13 @@ LONG = (
 )
 
 
-def hits(index: SmallIndex, query: str, chunk: int | None, **wanted: int) -> Hit:
-    """Return the hit of the only document, found in the chunk of that number (from the end if negative)."""
+def hits(index: SmallIndex, query: str, chunk: int | Span | None, **wanted: int) -> Hit:
+    """Return the hit of the only document, found in a span, or in the chunk of a number (from the end if negative)."""
 
     def work(connection: Connection) -> Hit:
         (document,) = documents.under(connection, None, "", 10, 0)
         spans = list(connection.execute("SELECT start, end, start_line, end_line FROM chunks ORDER BY seq"))
-        span = None if chunk is None else Span(*spans[chunk])
+        span = Span(*spans[chunk]) if isinstance(chunk, int) else chunk
         found = RankedDocument(document.id, 0.75, span, {"similarity": 0.75})
         params = SearchVectorParams(query=query, **wanted)  # type: ignore[arg-type]
         (hit,) = wire_hits(connection, [found], marks_of(connection, parse_text(query)), params)
@@ -137,8 +136,7 @@ def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("query", "piece", "opening"),
-    [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")],
+    ("query", "piece", "opening"), [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")]
 )
 def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     small_index: SmallIndex, minilm_onnx: Path, query: str, piece: int, opening: str
@@ -175,32 +173,15 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
     assert all(each.snippet != hit.snippet and each.line != hit.line for each in others)
 
 
-def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(
-    small_index: SmallIndex,
-) -> None:
+def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(small_index: SmallIndex) -> None:
     """Short texts come with the documents, long ones one at a time."""
     short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
     long = short + FILLER * (2 * shown.SHORT_CHARACTERS // len(FILLER))
     found = {}
     for name, text in (("short", short), ("long", long)):
-        small_index.add({f"{name}.md": text})
-        document = small_index.database.submit_read(partial(_document, f"{name}.md")).result()
-        params = SearchVectorParams(query="stripes of zebras")
+        small_index.add({"a.md": text})
         for span in (None, Span(len("# Zebras\n\n"), len(short), 3, 5)):
-            ranked = [RankedDocument(document.id, 0.5, span, {})]
-            work = partial(_only_hit, ranked, params)
-            hit = small_index.database.submit_read(work).result()
+            hit = hits(small_index, "stripes of zebras", span)
             found[name, span is None] = (hit.snippet, hit.marks, hit.line, hit.end_line, hit.snippet_line)
     assert found["short", True] == found["long", True]
     assert found["short", False] == found["long", False]
-
-
-def _document(path: str, connection: Connection) -> DocumentRow:
-    found = documents.by_path(connection, "notes", path)
-    assert found
-    return found
-
-
-def _only_hit(ranked: list[RankedDocument], params: SearchVectorParams, connection: Connection) -> Hit:
-    (hit,) = wire_hits(connection, ranked, marks_of(connection, parse_text(params.query)), params)
-    return hit

@@ -8,6 +8,7 @@ from gnod.config.model import CollectionConfig
 from gnod.handlers.checks.why import why
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.protocol.index import WhyCollection
+from gnod.store.connection import Connection
 from gnod.store.documents import collections
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import failures
@@ -26,18 +27,11 @@ def test_a_folder_without_permission_is_the_reason_for_all_below_it(small_index:
     (tmp_path / "secret.md").write_text("x")
 
     def unreadable(path: str, message: str) -> None:
-        small_index.database.submit_write(
-            lambda c: failures.note(
-                c,
-                collections.id_of(c, "notes"),
-                path,
-                stage="walk",
-                kind="unreadable",
-                message=message,
-                stat=None,
-                now=0.0,
-            )
-        ).result()
+        def note(c: Connection) -> None:
+            said = {"stage": "walk", "kind": "unreadable", "message": message}
+            failures.note(c, collections.id_of(c, "notes"), path, stat=None, now=0.0, **said)
+
+        small_index.database.submit_write(note).result()
 
     small_index.database.submit_write(
         lambda c: collections.mirror(c, [Folder("notes", str(tmp_path), None)], [])

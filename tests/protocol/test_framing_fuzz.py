@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 import json
 import random
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnod.errors import GnoError, ParseError
+from gnod.errors import ParseError
 from gnod.protocol import jsonrpc
-from gnod.protocol.framing import MAX_HEADER_BYTES, Framer, Framing, encode
+from gnod.protocol.framing import Framing, encode
 from gnod.protocol.jsonrpc import BadRequestError, encode_call
 from gnod.rpc.connection import ConnectionLimits
+from tests.protocol.test_framing import read, split
 from tests.rpc.harness import Served, serving
 from tests.stress.mutation import mutated
 
@@ -35,42 +35,26 @@ SEEDS = [
 nearly_right = st.builds(
     lambda seed, number: mutated(seed, random.Random(number)), st.sampled_from(SEEDS), st.integers(0, 2**32)
 )
-anything = st.binary(max_size=600) | nearly_right | st.lists(nearly_right, max_size=3).map(b"".join)
+PIECES = [b"{", b"}", b"[", b"\n", b"\r\n", b"\r\n\r\n", b" ", b"Content-Length: ", b"1", b"\xff", b"C", b":"]
+noise = st.lists(st.sampled_from(PIECES) | st.binary(max_size=4)).map(b"".join)
+anything = noise | st.binary(max_size=600) | nearly_right | st.lists(nearly_right, max_size=3).map(b"".join)
 cuts = st.lists(st.integers(0, 5000), max_size=12)
-
-
-def pieces(data: bytes, at: list[int]) -> list[bytes]:
-    edges = [0, *sorted(cut % (len(data) + 1) for cut in at), len(data)]
-    return [data[start:end] for start, end in pairwise(edges) if end > start]
-
-
-def read(parts: list[bytes]) -> tuple[list[bytes], str | None]:
-    framer = Framer(LIMIT)
-    got: list[bytes] = []
-    try:
-        for part in parts:
-            got += framer.feed(part)
-            # The limit of a message or of its headers, plus one part.
-            assert framer.held_bytes <= max(LIMIT, MAX_HEADER_BYTES + 3) + len(part)
-        got += framer.finish()
-    except GnoError:
-        assert framer.fault
-    return got, framer.fault.message if framer.fault else None
 
 
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(anything, cuts)
 def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None:
-    whole = read([data])
-    assert read(pieces(data, at)) == whole
+    whole = read([data], LIMIT)
+    assert read(split(data, at), LIMIT) == whole
+    assert read([data[i : i + 1] for i in range(len(data))], LIMIT) == whole
     assert all(len(payload) <= LIMIT for payload in whole[0])
 
 
 @settings(max_examples=300)
 @given(anything)
 def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:
-    for payload in read([data])[0]:
+    for payload in read([data], LIMIT)[0]:
         try:
             members = jsonrpc.split_batch(payload, 64) or [payload]
         except BadRequestError as bad:
@@ -113,13 +97,7 @@ def test_the_client_refuses_truncated_replies(reply: bytes) -> None:
 @pytest.mark.parametrize(
     "payload",
     [
-        b"null",
-        b"[]",
-        b'"text"',
-        b"Content-Length: 2",
-        b"\xff\xfe{}",
-        b'{"id":true}',
-        b'{"id":{}}',
+        *(b"null", b"[]", b'"text"', b"Content-Length: 2", b"\xff\xfe{}", b'{"id":true}', b'{"id":{}}'),
         b'{"id":1,"result":tru}',
         b'{"id":1,"result":1} x',
         b'{"id":1,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
@@ -159,17 +137,12 @@ WRONG_LENGTHS = [
 
 @pytest.mark.parametrize("data", [data for _, data in WRONG_LENGTHS], ids=[name for name, _ in WRONG_LENGTHS])
 async def test_a_wrong_length_is_detected_or_harmless(data: bytes) -> None:
-    got, fault = read([data])
-    assert read([data[at : at + 1] for at in range(len(data))]) == (got, fault)
+    assert read([data[at : at + 1] for at in range(len(data))], LIMIT) == read([data], LIMIT)
     async with serving(ConnectionLimits(message_bytes=LIMIT)) as served:
         answers = await served.exchange(data)
         assert answers, "every client gets a reply"
         assert all("error" in answer or "result" in answer for answer in answers)
         await still_serves(served)
-
-
-def test_the_same_length_twice_is_accepted() -> None:
-    assert read([b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"]) == ([b"{}"], None)
 
 
 async def still_serves(served: Served) -> None:
@@ -186,7 +159,7 @@ def test_the_daemon_survives_five_hundred_broken_clients(caplog: pytest.LogCaptu
         if b'"wait"' in data or b'"unwritable' in data:
             return
         async with await served.client() as one:
-            for part in pieces(data, [chance.randrange(5000) for _ in range(chance.randrange(4))]):
+            for part in split(data, [chance.randrange(5000) for _ in range(chance.randrange(4))]):
                 one.send(part)
                 await asyncio.sleep(0)
             if chance.random() < 0.3:

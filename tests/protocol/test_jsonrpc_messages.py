@@ -11,6 +11,7 @@ from gnod.protocol import jsonrpc
 from gnod.protocol.jsonrpc import BadRequestError, RequestId, decode_request
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
+NO_TEXT = [b"\0", b"\x1b[31m", b"\\ud800", b"\\udc00\\ud800"]
 
 BAD: list[tuple[bytes, type[GnoError], RequestId]] = [
     (b"nonsense", ParseError, None),
@@ -20,7 +21,7 @@ BAD: list[tuple[bytes, type[GnoError], RequestId]] = [
     (b'{"jsonrpc":"2.0","method":"a","params":{"x":Infinity},"id":1}', ParseError, None),
     (b'{"jsonrpc":"2.0","method":"a","params":{"x":1,},"id":1}', ParseError, None),
     (b'{"jsonrpc":"2.0","method":"\xff","id":1}', ParseError, None),
-    (b'{"jsonrpc":"2.0","method":"a","params":{"x":"\\ud800"},"id":1}', ParseError, None),
+    *((b'{"jsonrpc":"2.0","method":"a","params":{"x":"a' + raw + b'"},"id":1}', ParseError, None) for raw in NO_TEXT),
     (b'{"jsonrpc":"2.0","method":"a","params":' + DEEP + b',"id":1}', ParseError, None),
     (DEEP, InvalidRequest, None),
     (b"1", InvalidRequest, None),

@@ -186,11 +186,7 @@ class Client:
         self.writer.write(data)
 
     def call(
-        self,
-        method: str,
-        params: object = msgspec.UNSET,
-        request_id: int | str = 1,
-        framing: Framing = Framing.LINES,
+        self, method: str, params: object = msgspec.UNSET, request_id: int | str = 1, framing: Framing = Framing.LINES
     ) -> None:
         self.send(encode(encode_call(method, params, request_id), framing))
 

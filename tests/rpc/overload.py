@@ -57,16 +57,15 @@ class OverloadedMachine(Machine):
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
 
-    def bytes_from(self, data: bytes, *, half_close: bool = True) -> bytes:
-        """Send `data`, end our half, and return all that comes."""
-        with self.connect() as client:
-            send(client, data)
-            if half_close:
-                client.shutdown(socket.SHUT_WR)
-            return rest(client)
-
     def answers(self, data: bytes) -> list[Any]:
-        return messages(self.bytes_from(data))
+        """Send `data`, end our half, and return all that comes."""
+        got = bytearray()
+        with self.connect() as client, suppress(ConnectionResetError):
+            send(client, data)
+            client.shutdown(socket.SHUT_WR)
+            while data := client.recv(1 << 20):
+                got += data
+        return [json.loads(payload) for payload in Framer(2**30).feed(bytes(got))]
 
     def check_serves(self) -> None:
         (answer,) = self.answers(line("search.lexical", 1, query="deploy"))
@@ -102,18 +101,6 @@ def send(client: socket.socket, data: bytes) -> None:
     """Send it all, unless the daemon has had enough."""
     with suppress(BrokenPipeError, ConnectionResetError):
         client.sendall(data)
-
-
-def rest(client: socket.socket) -> bytes:
-    got = bytearray()
-    with suppress(ConnectionResetError):
-        while data := client.recv(1 << 20):
-            got += data
-    return bytes(got)
-
-
-def messages(data: bytes) -> list[Any]:
-    return [json.loads(payload) for payload in Framer(2**30).feed(data)] if data else []
 
 
 def read_messages(client: socket.socket, count: int) -> list[Any]:

@@ -60,10 +60,10 @@ async def test_bad_params() -> None:
 
 async def test_bytes_that_are_no_utf8_are_answered_by_id() -> None:
     async with serving() as served:
-        (answer,) = await served.exchange(
-            b'{"jsonrpc":"2.0","method":"echo","params":{"text":"\xed\xa0\x80"},"id":5}\n'
-        )
-        assert (answer["id"], answer["error"]["code"]) == (5, -32700)
+        for raw in (b"\xff\xfe", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"):
+            sent = b'{"jsonrpc":"2.0","method":"echo","params":{"text":"' + raw + b'"},"id":5}\n'
+            (answer,) = await served.exchange(sent)
+            assert (answer["id"], answer["error"]["code"]) == (5, -32700)
 
 
 @pytest.mark.parametrize("params", [None, "{}", "[]", "null", ' { "text" : "" } ', '{"text": "\\\\u0000"}'])

@@ -7,10 +7,12 @@ import os
 import socket
 import struct
 
+import pytest
+
 from gnod.peer import peer_is_gone, peer_uid
 from gnod.protocol.jsonrpc import encode_call
 from gnod.rpc.connection import ConnectionLimits
-from tests.rpc.harness import Client, Served, serving
+from tests.rpc.harness import Served, serving
 
 CANCELLED = -32800
 SHUTTING_DOWN = 402
@@ -102,15 +104,6 @@ async def test_a_client_that_ended_its_half_still_gets_its_answers() -> None:
         assert await client.receive_all() == []
 
 
-async def test_a_client_that_is_gone_has_its_requests_cancelled() -> None:
-    async with serving() as served, await served.client() as client:
-        client.call("wait")
-        await served.methods.begun.acquire()
-        client.writer.close()
-        await served.methods.cancelled.acquire()
-        await served.connections_left(0)
-
-
 async def test_a_client_that_goes_after_it_ended_its_half_has_its_requests_cancelled() -> None:
     async with serving() as served, await served.client() as client:
         client.call("wait")
@@ -187,25 +180,18 @@ async def test_a_stop_lets_requests_end_and_refuses_new_ones() -> None:
         assert await client.receive_all() == await idle.receive_all() == []
 
 
-async def unfinished(client: Client, served: Served, grace_s: float, forced: asyncio.Event) -> None:
-    client.call("wait", request_id=1)
-    await served.methods.begun.acquire()
-    stop = await stopping(served, grace_s, forced)
-    assert code(await client.receive()) == SHUTTING_DOWN
-    await stop
-    assert not served.methods.cancelled.locked()
-
-
-async def test_a_request_beyond_the_grace_period_is_cancelled_with_an_error() -> None:
-    async with serving() as served, await served.client() as client:
-        await unfinished(client, served, 0.02, asyncio.Event())
-
-
-async def test_force_ends_the_grace_period() -> None:
+@pytest.mark.parametrize(("grace_s", "is_forced"), [(0.02, False), (60, True)])
+async def test_a_request_beyond_the_grace_period_is_cancelled_with_an_error(grace_s: float, is_forced: bool) -> None:
     async with serving() as served, await served.client() as client:
         forced = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.02, forced.set)
-        await unfinished(client, served, 60, forced)
+        if is_forced:
+            asyncio.get_running_loop().call_later(0.02, forced.set)
+        client.call("wait", request_id=1)
+        await served.methods.begun.acquire()
+        stop = await stopping(served, grace_s, forced)
+        assert code(await client.receive()) == SHUTTING_DOWN
+        await stop
+        assert not served.methods.cancelled.locked()
 
 
 async def test_a_reset_connection_is_forgotten() -> None:

@@ -17,11 +17,7 @@ from tests.rpc.harness import serving
 NONE: list[Any] = []
 
 EXAMPLES: list[tuple[str, str, list[Any]]] = [
-    (
-        "positional parameters",
-        '{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}',
-        [(1, -32602)],
-    ),
+    ("positional parameters", '{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}', [(1, -32602)]),
     (
         "named parameters",
         '{"jsonrpc": "2.0", "method": "subtract", "params": {"subtrahend": 23, "minuend": 42}, "id": 3}',
@@ -91,12 +87,3 @@ async def test_the_framing_of_the_first_message_is_mirrored() -> None:
     async with serving() as served, await served.client() as client:
         client.send(encode(request, Framing.LINES))
         assert json.loads(await client.reader.readline())["id"] == 1
-
-
-async def test_requests_run_side_by_side_and_answers_come_as_they_are_ready() -> None:
-    async with serving() as served, await served.client() as client:
-        client.call("wait", request_id="slow")
-        client.call("echo", request_id="quick")
-        assert (await client.receive())["id"] == "quick"
-        served.methods.released.set()
-        assert (await client.receive())["id"] == "slow"

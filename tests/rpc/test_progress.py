@@ -1,3 +1,5 @@
+"""Progress, which may be thinned out, and texts, which come whole and in order; to a client that may read slowly."""
+
 from __future__ import annotations
 
 import asyncio
@@ -6,7 +8,7 @@ from typing import Any
 
 from gnod.protocol.base import ProgressParams, ProgressValue
 from gnod.protocol.framing import Framing
-from gnod.rpc.call import PROGRESS_INTERVAL_S, Call
+from gnod.rpc.call import MAX_WAITING_CHARACTERS, PROGRESS_INTERVAL_S, Call
 from tests.rpc.harness import serving
 
 
@@ -14,21 +16,33 @@ def value(done: int) -> ProgressValue:
     return ProgressValue(stage="count", done=done, total=100)
 
 
-class Sink:
-    """Takes progress while it is open."""
+def text(said: str) -> ProgressValue:
+    return ProgressValue(stage="answer", done=0, text=said)
+
+
+class Reader:
+    """Takes what it is offered while it is open."""
 
     def __init__(self, *, is_open: bool = True) -> None:
         self.is_open = is_open
-        self.taken: list[int] = []
+        self.taken: list[ProgressValue] = []
 
     def offer(self, params: ProgressParams) -> bool:
         if self.is_open:
-            self.taken.append(params.value.done)
+            self.taken.append(params.value)
         return self.is_open
 
+    @property
+    def done(self) -> list[int]:
+        return [each.done for each in self.taken]
 
-def begun_call(sink: Sink) -> Call:
-    call = Call(sink.offer)
+    @property
+    def text(self) -> str:
+        return "".join(each.text or "" for each in self.taken)
+
+
+def begun_call(reader: Reader) -> Call:
+    call = Call(reader.offer)
     call.progress_token = "t"
     return call
 
@@ -51,15 +65,9 @@ async def test_progress_carries_the_token_and_precedes_the_answer() -> None:
             assert answer["result"] == {"text": "counted"}
 
 
-async def test_without_a_token_there_is_no_progress() -> None:
-    async with serving() as served, await served.client() as client:
-        client.call("count", {"size": 3})
-        assert "result" in await client.receive()
-
-
 async def test_quick_values_are_thinned_out_and_the_last_one_is_kept() -> None:
-    sink = Sink()
-    call = begun_call(sink)
+    reader = Reader()
+    call = begun_call(reader)
     started = time.monotonic()
     done = 0
     while time.monotonic() - started < 3 * PROGRESS_INTERVAL_S:
@@ -68,38 +76,96 @@ async def test_quick_values_are_thinned_out_and_the_last_one_is_kept() -> None:
         await asyncio.sleep(0)
     call.finish()
     elapsed = time.monotonic() - started
-    assert sink.taken == sorted(set(sink.taken))
-    assert (sink.taken[0], sink.taken[-1]) == (1, done)
-    assert len(sink.taken) <= elapsed / PROGRESS_INTERVAL_S + 2
+    assert reader.done == sorted(set(reader.done))
+    assert (reader.done[0], reader.done[-1]) == (1, done)
+    assert len(reader.done) <= elapsed / PROGRESS_INTERVAL_S + 2
 
 
 async def test_a_value_after_a_pause_goes_out_by_itself() -> None:
-    sink = Sink()
-    call = begun_call(sink)
+    reader = Reader()
+    call = begun_call(reader)
     call.progress(value(1))
     call.progress(value(2))
     await asyncio.sleep(2 * PROGRESS_INTERVAL_S)
-    assert sink.taken == [1, 2]
+    assert reader.done == [1, 2]
     call.finish()
 
 
 async def test_a_slow_reader_gets_the_latest_value_when_there_is_room_again() -> None:
-    sink = Sink(is_open=False)
-    call = begun_call(sink)
+    reader = Reader(is_open=False)
+    call = begun_call(reader)
     for done in (1, 2, 3):
         call.progress(value(done))
-    sink.is_open = True
+    reader.is_open = True
     await asyncio.sleep(2 * PROGRESS_INTERVAL_S)
-    assert sink.taken == [3]
+    assert reader.done == [3]
     call.finish()
 
 
 async def test_a_call_that_is_over_sends_nothing_more() -> None:
-    sink = Sink()
-    call = begun_call(sink)
+    reader = Reader()
+    call = begun_call(reader)
     call.progress(value(1))
     call.progress(value(2))
     call.finish()
     call.progress(value(3))
     await asyncio.sleep(2 * PROGRESS_INTERVAL_S)
-    assert sink.taken == [1, 2]
+    assert reader.done == [1, 2]
+
+
+async def test_texts_are_joined_and_none_is_lost() -> None:
+    reader = Reader()
+    call = begun_call(reader)
+    words = [f"word{number} " for number in range(500)]
+    for word in words:
+        call.say(text(word))
+        if word == "word250 ":
+            await asyncio.sleep(2 * PROGRESS_INTERVAL_S)
+    call.finish()
+    assert reader.text == "".join(words)
+    assert len(reader.taken) < 10
+
+
+async def test_progress_keeps_its_place_between_texts() -> None:
+    reader = Reader(is_open=False)
+    call = begun_call(reader)
+    for stage in ("searching", "reading"):
+        call.progress(ProgressValue(stage=stage, done=0))
+    call.say(ProgressValue(stage="sources", done=1, sources=[]))
+    call.say(text("a"))
+    call.say(text("b"))
+    call.progress(ProgressValue(stage="checking", done=0))
+    call.progress(ProgressValue(stage="checking", done=1))
+    call.say(text("c"))
+    reader.is_open = True
+    call.finish()
+    said = [(value.stage, value.done, value.text or "") for value in reader.taken]
+    assert said == [
+        ("reading", 0, ""),
+        ("sources", 1, ""),
+        ("answer", 0, "ab"),
+        ("checking", 1, ""),
+        ("answer", 0, "c"),
+    ]
+
+
+async def test_a_client_that_does_not_read_gets_a_beginning_and_costs_no_memory() -> None:
+    reader = Reader()
+    call = begun_call(reader)
+    call.say(text("begin "))
+    reader.is_open = False
+    for _ in range(100):
+        call.say(text("x" * (MAX_WAITING_CHARACTERS // 50)))
+    reader.is_open = True
+    call.say(text("too late"))
+    call.finish()
+    assert reader.text == "begin "
+
+
+async def test_without_a_token_nothing_is_sent() -> None:
+    reader = Reader()
+    call = Call(reader.offer)
+    call.progress(value(1))
+    call.say(text("a"))
+    call.finish()
+    assert reader.taken == []

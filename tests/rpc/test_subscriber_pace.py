@@ -16,7 +16,9 @@ from gnod.protocol.framing import Framer
 from gnod.protocol.index import EmbeddingStatus
 from gnod.protocol.subscription import ChangedPath, IndexChanged
 from gnod.rpc.call import NotificationSender
-from gnod.rpc.subscriptions import STATE_EVERY_S, Check, Subscriptions
+from gnod.rpc.subscriptions import Check, Subscriptions
+
+EVERY_S = 0.2
 
 STATE = IndexChanged(
     subscription=1,
@@ -54,9 +56,8 @@ async def wake_often(subscribing: Subscriptions, seconds: float) -> None:
         await asyncio.sleep(0.005)
 
 
-@pytest.mark.slow
 async def test_states_are_sent_at_intervals_and_so_is_the_last() -> None:
-    subscribing = Subscriptions()
+    subscribing = Subscriptions(state_every_s=EVERY_S)
     clock = 0
 
     async def check(with_state: bool) -> IndexChanged | None:
@@ -65,14 +66,14 @@ async def test_states_are_sent_at_intervals_and_so_is_the_last() -> None:
         return msgspec.structs.replace(STATE, clock=clock) if with_state else None
 
     async with followed(subscribing, check) as reader:
-        await wake_often(subscribing, 2.2 * STATE_EVERY_S)
-        assert clock < 2.2 * STATE_EVERY_S / 0.05 + 3, "not each wake is a check"
+        await wake_often(subscribing, 2.2 * EVERY_S)
+        assert clock < 2.2 * EVERY_S / 0.05 + 3, "not each wake is a check"
         subscribing.wake()
         checks, told = clock, 0
         while told <= checks:  # the last state is sent without another wake
             async with asyncio.timeout(30):
                 told = json.loads(await reader.readline())["params"]["clock"]
-        await asyncio.sleep(1.5 * STATE_EVERY_S)
+        await asyncio.sleep(1.5 * EVERY_S)
         assert clock == told, "nobody checks while nothing happens"
 
 

@@ -20,7 +20,7 @@ from gnoctl.web import session as sessions
 from gnoctl.web.peers import is_foreign
 from gnoctl.web.security import HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
 from gnoctl.web.session import WebSession
-from gnod.paths import IndexPaths
+from tests.rpc.harness import places_in
 
 SESSION = WebSession(port=4663, pid=1, secret="s" * 43)
 GOOD = {
@@ -48,18 +48,8 @@ def test_the_page_itself_may_ask() -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        "localhost:4663",
-        "127.0.0.1",
-        "127.0.0.1:80",
-        "127.0.0.1:4663.evil.example",
-        "evil.example:4663",
-        "evil.example",
-        "[::1]:4663",
-        "127.1:4663",
-        "2130706433:4663",
-        "127.0.0.1:4663 ",
-        "",
-        None,
+        *("localhost:4663", "127.0.0.1", "127.0.0.1:80", "127.0.0.1:4663.evil.example", "evil.example:4663"),
+        *("evil.example", "[::1]:4663", "127.1:4663", "2130706433:4663", "127.0.0.1:4663 ", "", None),
     ],
 )
 def test_other_names_of_the_server_are_refused(host: str | None) -> None:
@@ -69,15 +59,8 @@ def test_other_names_of_the_server_are_refused(host: str | None) -> None:
 @pytest.mark.parametrize(
     "origin",
     [
-        "http://localhost:4663",
-        "https://127.0.0.1:4663",
-        "http://127.0.0.1:4664",
-        "http://127.0.0.1",
-        "http://evil.example",
-        "http://127.0.0.1:4663.evil.example",
-        "file://",
-        "null",
-        "",
+        *("http://localhost:4663", "https://127.0.0.1:4663", "http://127.0.0.1:4664", "http://127.0.0.1"),
+        *("http://evil.example", "http://127.0.0.1:4663.evil.example", "file://", "null", ""),
     ],
 )
 def test_other_pages_are_refused(origin: str) -> None:
@@ -94,11 +77,7 @@ def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
 @pytest.mark.parametrize(
     "cookie",
     [
-        None,
-        "",
-        "gno-4663=",
-        "gno-4663",
-        "gno-4663=" + "0" * 64,
+        *(None, "", "gno-4663=", "gno-4663", "gno-4663=" + "0" * 64),
         f"gno-4663={SESSION.secret}",
         f"gno-4664={SESSION.cookie}",
         f"gno-4663={SESSION.cookie}0",
@@ -156,12 +135,6 @@ def test_an_address_on_a_command_line_lasts_a_minute(monkeypatch: pytest.MonkeyP
     assert not SESSION.opens(token)
 
 
-def places_in(folder: Path) -> IndexPaths:
-    return IndexPaths(
-        index="default", config_dir=folder, data_dir=folder, cache_dir=folder, socket=folder / "run" / "default.sock"
-    )
-
-
 def test_only_its_owner_can_read_the_secret(tmp_path: Path) -> None:
     places = places_in(tmp_path)
     first = sessions.write(places, 4663)
@@ -192,8 +165,7 @@ def test_one_server_per_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "client"),
-    [("tcp", "0100007F:9432"), ("tcp6", "0000000000000000FFFF00000100007F:9432")],
+    ("table", "client"), [("tcp", "0100007F:9432"), ("tcp6", "0000000000000000FFFF00000100007F:9432")]
 )
 def test_other_users_are_refused(tmp_path: Path, table: str, client: str) -> None:
     server = client.replace("9432", "1237")
