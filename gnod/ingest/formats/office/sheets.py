@@ -14,10 +14,10 @@ from gnod.ingest.reading.converter import password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
-# Programs give these names; they say nothing about a sheet.
+# Programs give these names, also to copies (`Sheet1 (2)`). They say nothing about a sheet.
 _NO_NAME = re.compile(
-    r"(?:Sheet|Tabelle|Feuil|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko"
-    r"|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d+",
+    r"(?:(?:Work)?sheet|(?:(?:Work)?sheet|Chart|Tabelle|Diagramm|Feuil|Graph|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark"
+    r"|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d{1,3})(?: ?\(\d+\)|_\d+)?",
     re.I,
 )
 # Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`
