@@ -7,8 +7,9 @@ prefix the file uses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from typing import NamedTuple
 from xml.parsers import expat
 
 Attributes = dict[str, str]
@@ -112,3 +113,30 @@ class XmlEvents:
 
     def _end_forms(self) -> None:
         self._forms.pop()
+
+
+class Element(NamedTuple):
+    name: str
+    found: Attributes
+    texts: list[str]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+class Elements(XmlEvents):
+    """The elements of some names, in the order in which they begin, with the text up to the next one or their end."""
+
+    def __init__(self, names: Sequence[str], hidden: Iterable[str] = ()) -> None:
+        super().__init__(
+            {name: partial(self._begin, name) for name in names}, dict.fromkeys(names, self._end_text), hidden
+        )
+        self.found: list[Element] = []
+
+    def _begin(self, name: str, found: Attributes) -> None:
+        self._kept = []
+        self.found.append(Element(name, found, self._kept))
+
+    def _end_text(self) -> None:
+        self._kept = None

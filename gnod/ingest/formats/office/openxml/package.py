@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Element, Elements, XmlEvents
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
@@ -74,6 +74,12 @@ class Package:
         except (*UNREADABLE_MEMBER, expat.ExpatError):
             self._unread.append(part)
 
+    def elements(self, part: str, *names: str, hidden: tuple[str, ...] = ()) -> list[Element]:
+        """Return the elements of a part that have one of these names, as far as it can be read."""
+        events = Elements(names, hidden)
+        self.read(part, events)
+        return events.found
+
     def data(self, part: str) -> bytes:
         """Return a part as it is; nothing where it cannot be read."""
         try:
@@ -89,14 +95,22 @@ class Package:
     def relations(self, part: str) -> dict[str, Relation]:
         """Return to what a part refers, by the ids that it uses."""
         folder, _, name = part.rpartition("/")
-        relations = _Relations(folder)
-        self.read(f"{folder}/_rels/{name}.rels".lstrip("/"), relations)
-        return relations.found
+        listed = self.elements(f"{folder}/_rels/{name}.rels".lstrip("/"), "r:Relationship")
+        return {found.get("Id", ""): _relation(found, folder) for _, found, _ in listed}
 
     def related(self, part: str, *kinds: str) -> list[str]:
         """Return the parts of these kinds to which a part refers, in the order in which it lists them."""
         found = [relation.target for relation in self.relations(part).values() if relation.kind in kinds]
         return list(dict.fromkeys(target for target in found if target in self))
+
+    def authors(self) -> dict[str, str]:
+        """Return the names of those who wrote comments, by their ids."""
+        people = [
+            found
+            for part in self.related(self.start, "commentAuthors", "authors", "person")
+            for _, found, _ in self.elements(part, "p:cmAuthor", "powerpoint:author", "x:person")
+        ]
+        return {found.get("id", ""): found.get("displayName") or found.get("name", "") for found in people}
 
     def finished(self, converted: Converted) -> Converted:
         """Add the title, author and date from the file's properties, and what could not be read.
@@ -133,18 +147,12 @@ class Package:
         return f"The file is damaged: not all of {named} can be read."
 
 
-class _Relations(XmlEvents):
-    def __init__(self, folder: str) -> None:
-        super().__init__({"r:Relationship": self._add}, {})
-        self._folder = folder
-        self.found: dict[str, Relation] = {}
-
-    def _add(self, found: Attributes) -> None:
-        target = found.get("Target", "")
-        is_external = found.get("TargetMode") == "External"
-        if not is_external:
-            target = posixpath.normpath(posixpath.join("/", self._folder, unquote(target))).lstrip("/")
-        self.found[found.get("Id", "")] = Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
+def _relation(found: Attributes, folder: str) -> Relation:
+    target = found.get("Target", "")
+    is_external = found.get("TargetMode") == "External"
+    if not is_external:
+        target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
+    return Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
 
 
 def unescaped(text: str) -> str:

@@ -36,14 +36,11 @@ class _Deck:
     """What the slides share. A master or layout is read once."""
 
     def __init__(self, package: Package) -> None:
-        order = _Names()
-        package.read(package.start, order)
         relations = package.relations(package.start)
-        listed = [relations[each].target for each in order.slides if each in relations]
-        self.slides = [part for part in listed if part in package] or package.parts(_SLIDES)
-        for part in package.related(package.start, "commentAuthors", "authors"):
-            package.read(part, order)
-        self._authors = order.authors
+        listed = package.elements(package.start, "p:sldId", hidden=("p:extLst",))
+        targets = [relations[each].target for _, found, _ in listed if (each := found.get("r:id")) in relations]
+        self.slides = [part for part in targets if part in package] or package.parts(_SLIDES)
+        self._authors = package.authors()
         self._package = package
         self._seen: set[str] = set()
 
@@ -76,26 +73,6 @@ class _Deck:
         self._package.read(part, shapes)
         shapes.blocks.end()
         return shapes
-
-
-class _Names(XmlEvents):
-    """The ids of the slides in their order, and the names of the authors of comments."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "p:sldId": lambda found: self.slides.append(found.get("r:id", "")),
-                "p:cmAuthor": self._author,
-                "powerpoint:author": self._author,
-            },
-            {},
-            ["p:extLst"],
-        )
-        self.slides: list[str] = []
-        self.authors: dict[str, str] = {}
-
-    def _author(self, found: Attributes) -> None:
-        self.authors[found.get("id", "")] = found.get("name", "")
 
 
 class _Shapes(drawings.Paragraphs):
