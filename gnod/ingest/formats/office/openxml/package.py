@@ -1,4 +1,4 @@
-"""What Office Open XML files (docx, pptx, xlsx, vsdx) have in common: parts, the relations between them, properties.
+"""What Office files that are zips of XML parts have in common: parts, the relations between them, properties.
 
 A part that cannot be read is left out, and the document says so. The formats themselves are in modules of their own.
 """
@@ -25,7 +25,9 @@ from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, dam
 _CHUNK_BYTES = 1 << 16
 _MOST_NAMED = 3
 _PROPERTIES_LIMIT = 64 * 1024
-_PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^<>]*>([^<]+)<")
+_PROPERTY = re.compile(
+    rb"<(dc:title|dc:creator|dcterms:created|meta:initial-creator|meta:creation-date)\b[^<>]*>([^<]+)<"
+)
 _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
@@ -112,27 +114,17 @@ class Package:
         ]
         return {found.get("id", ""): found.get("displayName") or found.get("name", "") for found in people}
 
-    def finished(self, converted: Converted) -> Converted:
+    def finished(self, converted: Converted, properties: str = "docProps/core.xml") -> Converted:
         """Add the title, author and date from the file's properties, and what could not be read.
 
         Raises ConversionFailed if nothing could be read because of damage.
         """
-        if self._unread and not converted.markdown.strip():
+        missing = [*self._unread, *([] if self.start in self else [self.start])]
+        if missing and not converted.markdown.strip():
             raise damage(self.content) or ConversionFailed(
-                "corrupt", f"The {self.content.label} is damaged: {self._unread[0][:100]} inside it cannot be read."
+                "corrupt", f"The {self.content.label} is damaged: {missing[0][:100]} inside it cannot be read."
             )
-        text = self.data("docProps/core.xml")[:_PROPERTIES_LIMIT].decode("utf-8", "replace")
-        found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
-        named = {"author": found.get("dc:creator"), "date": found.get("dcterms:created")}
-        title = found.get("dc:title")
-        if title and _PLACEHOLDER_TITLE.match(title):
-            title = None
-        return msgspec.structs.replace(
-            converted,
-            title=title or None,
-            metadata={key: value for key, value in named.items() if value},
-            left_out=self._left_out(),
-        )
+        return msgspec.structs.replace(with_properties(converted, self.data(properties)), left_out=self._left_out())
 
     def _chunks(self, part: str) -> Iterator[bytes]:
         with self._archive.open(self._members[_part(part)]) as file:
@@ -153,6 +145,21 @@ def _relation(found: Attributes, folder: str) -> Relation:
     if not is_external:
         target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
     return Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
+
+
+def with_properties(converted: Converted, xml: bytes) -> Converted:
+    """Add the title, author and date that a part with properties says."""
+    found = {
+        name.decode(): " ".join(html.unescape(value.decode("utf-8", "replace")).split())
+        for name, value in _PROPERTY.findall(xml[:_PROPERTIES_LIMIT])
+    }
+    title = found.get("dc:title")
+    if title and _PLACEHOLDER_TITLE.match(title):
+        title = None
+    author = found.get("meta:initial-creator") or found.get("dc:creator")
+    named = {"author": author, "date": found.get("dcterms:created") or found.get("meta:creation-date")}
+    metadata: dict[str, object] = {key: value for key, value in named.items() if value}
+    return msgspec.structs.replace(converted, title=title or None, metadata=metadata)
 
 
 def unescaped(text: str) -> str:
