@@ -15,7 +15,7 @@ import msgspec
 
 from gnod.ingest.formats.office.before2007.encrypted import decrypted
 from gnod.ingest.formats.office.before2007.ole import Streams
-from gnod.ingest.formats.office.number_format import shown_as
+from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
 from gnod.ingest.formats.office.openxml.package import remark
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected, starts_with
@@ -116,7 +116,7 @@ class _OldBook:
             case 1:
                 return self._cells.shown(str(cell.value), str(cell.xf_index))
             case 3 if cell.xf_index is None:
-                return shown_as("yyyy-mm-dd", self._book.datemode == 1)(float(cell.value))
+                return number_format(LOCAL_DATES[14], self._book.datemode == 1).shown(float(cell.value))
             case 2 | 3:
                 return self._cells.shown(float(cell.value), str(cell.xf_index))
             case 4:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from gnod.ingest.formats.office import metafile, number_format
+from gnod.ingest.formats.office import metafile
+from gnod.ingest.formats.office.number_format import general, number, number_format
 from gnod.ingest.formats.office.openxml.package import Package, unescaped
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, End, XmlEvents
 
@@ -68,7 +69,7 @@ class _Chart(XmlEvents):
         self._series = 0
         self._runs: list[str] = []
         self._is_value = False
-        self._format: number_format.Shown | None = None
+        self._shown: Callable[[float], str] | None = None
 
     @property
     def lines(self) -> list[str]:
@@ -85,18 +86,18 @@ class _Chart(XmlEvents):
             self.found[text] = None
 
     def _begin_texts(self, _: Attributes) -> None:
-        self._format = None
+        self._shown = None
 
     def _begin_numbers(self, _: Attributes) -> None:
-        self._format = number_format.general
+        self._shown = general
 
     def _end_format(self) -> None:
-        self._format = number_format.shown_as(self.kept())
+        self._shown = number_format(self.kept()).shown
 
     def _end_value(self) -> None:
         text = " ".join(self.kept().split())
-        number = number_format.number(text) if self._format else None
-        shown = text if number is None or self._format is None else self._format(number)
+        value = number(text) if self._shown else None
+        shown = text if value is None or self._shown is None else self._shown(value)
         if shown:
             (self._labels if self._is_value else self.found)[shown] = None
 

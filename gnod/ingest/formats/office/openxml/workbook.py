@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from gnod.ingest.formats.office.number_format import BUILT_IN, number
+from gnod.ingest.formats.office.number_format import LOCAL_DATES, number
 from gnod.ingest.formats.office.openxml import drawings
 from gnod.ingest.formats.office.openxml.package import Package, remark, unescaped
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
@@ -91,7 +91,9 @@ class _Strings(XmlEvents):
 
 def _codes(package: Package) -> Iterator[str]:
     """Yield the code of the format of each style of cells."""
-    formats = {str(number): code for number, code in BUILT_IN.items()}
+    from xlrd.formatting import std_format_strings  # type: ignore[import-untyped]
+
+    formats = {str(number): code for number, code in {**std_format_strings, **LOCAL_DATES}.items()}
     are_cells = False
     for part in package.related(package.start, "styles"):
         for name, found, _ in package.elements(part, "x:numFmt", "x:cellXfs", "x:cellStyles", "x:dxfs", "x:xf"):
