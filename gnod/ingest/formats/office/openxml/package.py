@@ -11,13 +11,14 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office.xml_events import Attributes, Element, Elements, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, Elements, End, XmlEvents
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
@@ -105,7 +106,17 @@ class Package:
         found = [relation.target for relation in self.relations(part).values() if relation.kind in kinds]
         return list(dict.fromkeys(target for target in found if target in self))
 
-    def authors(self) -> dict[str, str]:
+    def remarks(self, part: str, kind: str) -> Iterator[tuple[str, str]]:
+        """Yield the notes or comments on a part, with the cells that they are on; replies follow."""
+        for each in self.related(part, kind):
+            events = _Remarks()
+            self.read(each, events)
+            for cell, author, lines in events.found:
+                if text := unescaped("".join(lines)).strip():
+                    yield cell, remark(self._authors.get(author, ""), text)
+
+    @cached_property
+    def _authors(self) -> dict[str, str]:
         """Return the names of those who wrote comments, by their ids."""
         people = [
             found
@@ -137,6 +148,35 @@ class Package:
         parts = list(dict.fromkeys(part[:100] for part in self._unread))
         named = ", ".join(parts[:_MOST_NAMED]) + (f" and {len(parts) - _MOST_NAMED} more" * (len(parts) > _MOST_NAMED))
         return f"The file is damaged: not all of {named} can be read."
+
+
+class _Remarks(XmlEvents):
+    """`found`: cells, ids of authors, and texts. Replies stand before the text of the comment, in it."""
+
+    def __init__(self) -> None:
+        names = ("x:comment", "x:threadedComment", "p:cm", "powerpoint:cm", "powerpoint:reply")
+        texts = ("x:t", "a:t", "x:text", "p:text")
+        begin: dict[str, Begin] = dict.fromkeys(names, self._begin)
+        ends: dict[str, End] = dict.fromkeys(names, self._end)
+        ends |= dict.fromkeys(texts, self._end_text) | {"a:p": lambda: self._write("\n")}
+        super().__init__(begin | dict.fromkeys(texts, self.keep), ends, ["x:rPh"])
+        self.found: list[tuple[str, str, list[str]]] = []
+        self._open: list[list[str]] = []
+
+    def _begin(self, found: Attributes) -> None:
+        self._open.append([])
+        author = found.get("personId", found.get("authorId", ""))
+        self.found.append((found.get("ref", ""), author, self._open[-1]))
+
+    def _end(self) -> None:
+        self._open.pop()
+
+    def _end_text(self) -> None:
+        self._write(self.kept())
+
+    def _write(self, text: str) -> None:
+        if self._open:
+            self._open[-1].append(text)
 
 
 def _relation(found: Attributes, folder: str) -> Relation:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number
 from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, remark, unescaped
+from gnod.ingest.formats.office.openxml.package import Package, unescaped
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
@@ -38,7 +39,6 @@ class _Book:
         self._strings = strings.found
         from_1904 = any(found.get("date1904") in ("1", "true") for _, found, _ in self._contents)
         self._cells = Cells(list(_codes(package)), from_1904)
-        self._authors = package.authors()
 
     def sheets(self) -> Iterator[Sheet]:
         sheets = [found for kind, found, _ in self._contents if kind == "x:sheet"]
@@ -68,10 +68,10 @@ class _Book:
                 yield definition(found.get("name", ""), "".join(texts), sheet, is_first)
 
     def _remarks(self, part: str, kind: str) -> dict[str, str]:
-        events = _Remarks(self._authors)
-        for each in self._package.related(part, kind):
-            self._package.read(each, events)
-        return events.found
+        found: defaultdict[str, str] = defaultdict(str)
+        for cell, text in self._package.remarks(part, kind):
+            found[cell] = f"{found[cell]}\n{text}".strip()
+        return found
 
 
 class _Strings(XmlEvents):
@@ -103,32 +103,6 @@ def _codes(package: Package) -> Iterator[str]:
                 are_cells = name == "x:cellXfs"
             elif are_cells:
                 yield formats.get(found.get("numFmtId", ""), "")
-
-
-class _Remarks(XmlEvents):
-    """Notes and comments by their cells; replies follow in the same text."""
-
-    def __init__(self, persons: dict[str, str]) -> None:
-        begin: dict[str, Begin] = dict.fromkeys(("x:comment", "x:threadedComment"), self._begin)
-        ends = dict.fromkeys(("x:comment", "x:threadedComment"), self._end)
-        texts = dict.fromkeys(("x:t", "x:text"), self.keep)
-        super().__init__(begin | texts, ends | dict.fromkeys(texts, self._end_text), ["x:rPh"])
-        self.found: dict[str, str] = {}
-        self._persons = persons
-        self._cell = self._author = self._text = ""
-
-    def _begin(self, found: Attributes) -> None:
-        self._cell = found.get("ref", "")
-        self._author = self._persons.get(found.get("personId", ""), "")
-        self._text = ""
-
-    def _end_text(self) -> None:
-        self._text += self.kept()
-
-    def _end(self) -> None:
-        if text := " ".join(unescaped(self._text).split()):
-            before = f"{self.found[self._cell]}\n" if self._cell in self.found else ""
-            self.found[self._cell] = before + remark(self._author, text)
 
 
 class _Rows(XmlEvents):
