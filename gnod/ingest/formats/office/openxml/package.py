@@ -191,7 +191,7 @@ def with_properties(converted: Converted, xml: bytes) -> Converted:
     """Add the title, author and date that a part with properties says."""
     found = {
         name.decode(): " ".join(html.unescape(value.decode("utf-8", "replace")).split())
-        for name, value in _PROPERTY.findall(xml[:_PROPERTIES_LIMIT])
+        for name, value in reversed(_PROPERTY.findall(xml[:_PROPERTIES_LIMIT]))  # the first of each counts
     }
     title = found.get("dc:title")
     if title and _PLACEHOLDER_TITLE.match(title):
