@@ -86,7 +86,6 @@ class _OpenDocument(XmlEvents):
     def __init__(self, max_characters: int, pictures: Mapping[str, str]) -> None:
         super().__init__(
             {
-                "office:spreadsheet": self._begin_workbook,
                 "style:style": self._style,
                 "text:p": self._begin_paragraph,
                 "text:h": self._begin_paragraph,
@@ -96,8 +95,6 @@ class _OpenDocument(XmlEvents):
                 "text:a": self._begin_link,
                 "text:list": lambda _: self._items.append(False),
                 "text:list-item": lambda _: self._begin_item(),
-                "text:note-body": lambda _: self._change_notes(1),
-                "office:annotation": lambda _: self._change_remarks(1),
                 "table:table": lambda found: self._tables.append(_Table(found.get("table:name", ""))),
                 "table:table-row": self._begin_row,
                 "table:table-cell": self._begin_cell,
@@ -111,8 +108,6 @@ class _OpenDocument(XmlEvents):
                 "text:h": self._end_paragraph,
                 "text:a": self._end_link,
                 "text:list": self._end_list,
-                "text:note-body": lambda: self._change_notes(-1),
-                "office:annotation": lambda: self._change_remarks(-1),
                 "table:table": self._end_table,
                 "table:table-row": self._end_row,
                 "table:table-cell": self._end_cell,
@@ -131,12 +126,9 @@ class _OpenDocument(XmlEvents):
         self._tables: list[_Table] = []
         self._items: list[bool] = []  # for each open list, whether its item already has a mark
         self._links: list[str] = []
-        self._notes = 0
-        self._in_remark = 0
         self._remarks: list[str] = []
         self._level = 0
         self._in_title = False
-        self._is_workbook = False
         self._beside_notes: list[Blocks] = []
         self._titles = {"Title"}
 
@@ -175,18 +167,18 @@ class _OpenDocument(XmlEvents):
     def _end_paragraph(self) -> None:
         lines = (" ".join(line.split()) for line in "".join(self._paragraphs.pop()).split("\n"))
         text = "\n".join(line for line in lines if line)
-        if self._in_remark:
+        if self.inside["office:annotation"]:
             self._remarks += [remark("", text)] if text else []
             return
         level, self._level = self._level, 0
         if text:
             self._end_text(text, level)
-        if not self._paragraphs and not self._is_workbook:
+        if not self._paragraphs and not self.inside["office:spreadsheet"]:
             for each in self._taken_remarks():
                 self._block(each)
 
     def _end_text(self, text: str, level: int) -> None:
-        if self._notes and self._paragraphs:
+        if self.inside["text:note-body"] and self._paragraphs:
             self._write(f" ({text})")
         elif level and not self._tables:
             self.blocks.heading(text, level)
@@ -219,20 +211,11 @@ class _OpenDocument(XmlEvents):
         if address := self._links.pop():
             self._write(f"]({address})")
 
-    def _change_notes(self, by: int) -> None:
-        self._notes += by
-
-    def _change_remarks(self, by: int) -> None:
-        self._in_remark += by
-
     def _taken_remarks(self) -> list[str]:
         found, self._remarks = self._remarks, []
         return found
 
     # ---- tables
-
-    def _begin_workbook(self, _: Attributes) -> None:
-        self._is_workbook = True
 
     def _begin_row(self, found: Attributes) -> None:
         if self._tables:
@@ -263,7 +246,7 @@ class _OpenDocument(XmlEvents):
         table = self._tables.pop()
         if self._tables:  # this is a table in a cell
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
-        elif self._is_workbook:
+        elif self.inside["office:spreadsheet"]:
             self.sheets.append(Sheet(table.name, enumerate(table.rows, start=1), beside=self._taken_remarks().copy))
         elif text := markdown_table(table.rows, self._max_characters).markdown:
             self.blocks.paragraph(text)

@@ -7,6 +7,7 @@ prefix the file uses.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
@@ -44,6 +45,7 @@ def short(name: str) -> str:
 class XmlEvents:
     """Calls `on_start` and `on_end` of an element by its short name. Attributes have short names, those without a
     namespace just their name. What is in `hidden` elements is left out. Text is kept from `keep` to `kept`.
+    `inside` counts the elements around the present one by their names.
 
     Of the forms that a file offers to newer and older programs, the first one with text is read: subclasses count the
     text that they take in `written`.
@@ -57,6 +59,7 @@ class XmlEvents:
         self._forms: list[int] = []
         self._kept: list[str] | None = None
         self.written = 0
+        self.inside: defaultdict[str, int] = defaultdict(int)
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[None]:
         """Read chunk by chunk: what is asked for between two is what there is so far. Raises expat.ExpatError."""
@@ -89,15 +92,21 @@ class XmlEvents:
         name = short(name)
         if self._hidden or name in self._hidden_names:
             self._hidden += 1
-        elif begin := self._on_start.get(name):
+            return
+        if begin := self._on_start.get(name):
             for key in [key for key in attributes if " " in key]:
                 attributes[short(key)] = attributes.pop(key)
             begin(attributes)
+        if not self._hidden:
+            self.inside[name] += 1
 
     def _element_ends(self, name: str) -> None:
         if self._hidden:
             self._hidden -= 1
-        elif end := self._on_end.get(short(name)):
+            return
+        name = short(name)
+        self.inside[name] -= 1
+        if end := self._on_end.get(name):
             end()
 
     def _text_comes(self, text: str) -> None:

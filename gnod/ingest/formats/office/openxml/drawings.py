@@ -14,6 +14,7 @@ from gnod.ingest.formats.office.xml_events import Attributes, Begin, End, XmlEve
 _GENERATED = re.compile(
     r"^\S+\.\w{3,4}$|[\\/]\S+\.\w{2,4}$|://|\bautomatically generated$|^(?:picture|image|grafik|bild) ?\d*$", re.I
 )
+_VALUES = ("c:val", "c:yVal", "c:xVal", "c:bubbleSize")
 # What Office shows where a chart of several series has a title without text
 _UNTITLED = "Chart Title"
 
@@ -48,16 +49,11 @@ class _Chart(XmlEvents):
     """Titles, then the names of series and categories. Values count where the chart shows them as labels."""
 
     def __init__(self) -> None:
-        values = ("c:val", "c:yVal", "c:xVal", "c:bubbleSize")
-        starts = dict.fromkeys(values, lambda _: self._in_values(True))
-        ends = dict.fromkeys(values, lambda: self._in_values(False))
         super().__init__(
-            starts
-            | {"a:t": self.keep, "c:v": self.keep, "c:formatCode": self.keep, "chartex:pt": self.keep}
+            {"a:t": self.keep, "c:v": self.keep, "c:formatCode": self.keep, "chartex:pt": self.keep}
             | {"c:showVal": self._show_values, "c:tx": self._begin_texts, "c:strCache": self._begin_texts}
             | {"c:numCache": self._begin_numbers, "c:title": self._begin_title, "c:ser": self._begin_series},
-            ends
-            | {"a:t": self._end_run, "a:p": self._end_paragraph, "c:v": self._end_value}
+            {"a:t": self._end_run, "a:p": self._end_paragraph, "c:v": self._end_value}
             | {"c:title": self._end_title, "c:formatCode": self._end_format, "chartex:pt": self._end_value},
             ["c:extLst"],
         )
@@ -68,7 +64,6 @@ class _Chart(XmlEvents):
         self._before_title = 0
         self._series = 0
         self._runs: list[str] = []
-        self._is_value = False
         self._shown: Callable[[float], str] | None = None
 
     @property
@@ -99,7 +94,7 @@ class _Chart(XmlEvents):
         value = number(text) if self._shown else None
         shown = text if value is None or self._shown is None else self._shown(value)
         if shown:
-            (self._labels if self._is_value else self.found)[shown] = None
+            (self._labels if any(map(self.inside.get, _VALUES)) else self.found)[shown] = None
 
     def _begin_title(self, _: Attributes) -> None:
         self._before_title = len(self.found)
@@ -109,9 +104,6 @@ class _Chart(XmlEvents):
 
     def _begin_series(self, _: Attributes) -> None:
         self._series += 1
-
-    def _in_values(self, is_value: bool) -> None:
-        self._is_value = is_value
 
     def _show_values(self, found: Attributes) -> None:
         self._has_labels |= found.get("val") in ("1", "true")

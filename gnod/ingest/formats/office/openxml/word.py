@@ -56,7 +56,6 @@ class _Story(XmlEvents):
             {
                 "w:p": lambda _: self._paragraphs.append(_Paragraph()),
                 "w:pStyle": self._set_style,
-                "w:pPr": lambda _: self._set_properties(True),
                 "w:vanish": self._vanish,
                 "w:r": lambda _: self._show(),
                 "w:t": self.keep,
@@ -89,7 +88,6 @@ class _Story(XmlEvents):
             | properties,
             {
                 "w:p": self._end_paragraph,
-                "w:pPr": lambda: self._set_properties(False),
                 "w:r": self._show,
                 "w:t": self._end_text,
                 "m:t": self._end_text,
@@ -107,7 +105,6 @@ class _Story(XmlEvents):
         self._numbering = main._numbering if main else Numbering(self._elements("numbering", Numbering.NAMES))
         self._notes: dict[str, dict[str, tuple[str, Blocks]]] = {}
         self._paragraphs: list[_Paragraph] = []
-        self._in_properties = False
         self._is_shown = True
         self._in_code: list[bool] = []  # for each open field
         self._links: list[str] = []
@@ -146,12 +143,13 @@ class _Story(XmlEvents):
     def _property(self, name: str) -> Begin:
         return lambda found: self._paragraphs[-1].own.take(name, found) if self._in_properties else None
 
+    @property
+    def _in_properties(self) -> bool:
+        return self.inside["w:pPr"] > 0 and bool(self._paragraphs)
+
     def _set_style(self, found: Attributes) -> None:
         if self._paragraphs:
             self._paragraphs[-1].style = found.get("w:val", "")
-
-    def _set_properties(self, are_read: bool) -> None:
-        self._in_properties = are_read and bool(self._paragraphs)
 
     def _end_text(self) -> None:
         self._write(self.kept().replace("\n", " "))
