@@ -109,8 +109,8 @@ class _OpenDocument(XmlEvents):
                 "text:a": self._end_link,
                 "text:list": self._end_list,
                 "table:table": self._end_table,
-                "table:table-row": self._end_row,
-                "table:table-cell": self._end_cell,
+                "table:table-row": lambda: self._table.end_row(),
+                "table:table-cell": lambda: self._table.end_cell(),
                 "drawing:frame": self._end_frame,
                 "presentation:notes": self._end_notes,
                 "drawing:page": self._end_page,
@@ -217,30 +217,23 @@ class _OpenDocument(XmlEvents):
 
     # ---- tables
 
+    @property
+    def _table(self) -> _Table:
+        """The innermost table; one that nobody reads where a row or cell is outside of tables."""
+        return self._tables[-1] if self._tables else _Table("")
+
     def _begin_row(self, found: Attributes) -> None:
-        if self._tables:
-            self._tables[-1].repeat_row = _number(found.get("table:number-rows-repeated"))
+        self._table.repeat_row = _number(found.get("table:number-rows-repeated"))
 
     def _begin_cell(self, found: Attributes) -> None:
-        if not self._tables:
-            return
-        table = self._tables[-1]
+        table = self._table
         table.repeat_cell = _number(found.get("table:number-columns-repeated"))
         names = ("office:date-value", "office:time-value", "office:string-value", "office:value")
         table.value = next((found[name] for name in names if name in found), "")
 
     def _cover_cell(self) -> None:
-        if self._tables:
-            self._tables[-1].row.append("")
+        self._table.row.append("")
         self.hide()
-
-    def _end_cell(self) -> None:
-        if self._tables:
-            self._tables[-1].end_cell()
-
-    def _end_row(self) -> None:
-        if self._tables:
-            self._tables[-1].end_row()
 
     def _end_table(self) -> None:
         table = self._tables.pop()
