@@ -29,7 +29,6 @@ _BOF, _CHART, _LABELS = 0x809, b"\x20\0", (0x04, 0x204)
 _HEADER, _FOOTER, _CONTINUE, _BOUND_SHEET, _TEXT_OBJECT, _SERIES_TEXT = 0x14, 0x15, 0x3C, 0x85, 0x1B6, 0x100D
 _OBJECTS, _UNKNOWN = (0x1C, 0x5D, _TEXT_OBJECT), 0xFFFF
 _FILE_PASS, _FIRST_RECORDS = 0x2F, 20
-_ERRORS = {0x00: "#NULL!", 0x07: "#DIV/0!", 0x0F: "#VALUE!", 0x17: "#REF!", 0x1D: "#NAME?", 0x24: "#NUM!", 0x2A: "#N/A"}
 
 
 def _read(content: FileContent) -> Converted:
@@ -74,8 +73,8 @@ class _OldBook:
         self._data = data
         self._content = content
         self._book = book = _opened(data, content, with_formats=True)
-        formats = book.format_map
-        codes = [formats[xf.format_key].format_str if xf.format_key in formats else "" for xf in book.xf_list]
+        formats = {key: format_.format_str for key, format_ in book.format_map.items()} | LOCAL_DATES
+        codes = [formats.get(xf.format_key, "") for xf in book.xf_list]
         self._cells = Cells(codes, book.datemode == 1)
         self._texts = _texts_beside(data, has_flags=book.biff_version >= 80)
 
@@ -112,6 +111,8 @@ class _OldBook:
             yield at + 1, row
 
     def _shown(self, cell: Any) -> str:
+        import xlrd
+
         match cell.ctype:
             case 1:
                 return self._cells.shown(str(cell.value), str(cell.xf_index))
@@ -122,7 +123,7 @@ class _OldBook:
             case 4:
                 return "TRUE" if cell.value else "FALSE"
             case 5:
-                return _ERRORS.get(cell.value, "")
+                return xlrd.error_text_from_code.get(cell.value, "")
         return ""
 
     def _beside(self, sheet: Any, texts: Iterable[str], *, is_first: bool) -> Iterator[str]:
