@@ -123,6 +123,7 @@ def test_what_is_beside_the_cells() -> None:
         sheet.add_chart(chart, "D1")
         sheet.oddHeader.center.text = "Confidential && final"
         sheet.oddFooter.center.text = "Page &P of &N"
+        sheet.evenFooter.left.text, sheet.evenFooter.right.text = "&[Tab]", "Page &[Page] of &[Pages]"
         book.defined_names["Rate"] = DefinedName("Rate", attr_text="0.19")
         book.defined_names["Prices"] = DefinedName("Prices", attr_text="Costs!$A$1:$B$1")
         hidden = book.create_sheet("Old")

@@ -20,10 +20,10 @@ _NO_NAME = re.compile(
     r"|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d{1,3})(?: ?\(\d+\)|_\d+)?",
     re.I,
 )
-# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`
-_HEADER_CODE = re.compile(r'&(?:"[^"]*"|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
+# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`, or `&[Page]`
+_HEADER_CODE = re.compile(r'&(?:"[^"]*"|\[[^\]]*\]|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
 _HEADER_PARTS = re.compile(r"&[LCR]")
-_PAGE_NUMBER = re.compile(r"&P", re.I)
+_PAGE_NUMBER = re.compile(r"&(?:P|\[Page\])", re.I)
 _DIGITS = re.compile(r"\d*\.?\d+")
 _SHEET_NAME = re.compile(r"=?(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'(!]+))!")
 _CONSTANT = re.compile(r'-?[\d.]+%?|"[^"]+"')

@@ -123,7 +123,7 @@ class _OldBook:
             case 4:
                 return "TRUE" if cell.value else "FALSE"
             case 5:
-                return xlrd.error_text_from_code.get(cell.value, "")
+                return str(xlrd.error_text_from_code.get(cell.value, ""))
         return ""
 
     def _beside(self, sheet: Any, texts: Iterable[str], *, is_first: bool) -> Iterator[str]:
