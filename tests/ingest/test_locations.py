@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.formats import convert
+from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.parts import Parts
 from gnod.locations import Locations, SourceLocation, decoded, encoded
@@ -180,6 +180,12 @@ def test_a_book_without_a_usable_order_is_read_as_it_is_stored(spine: str) -> No
         SourceLocation("chapter", "1"),
         SourceLocation("chapter", "2"),
     ]
+
+
+def test_a_book_that_lists_a_chapter_many_times_is_refused() -> None:
+    with pytest.raises(ConversionFailed) as failed:
+        indexed(book("<img/>", spine='<itemref idref="c1"/>' * 3000), "a.epub")
+    assert failed.value.kind == "too_large"
 
 
 def test_a_file_with_lines_has_none() -> None:

@@ -79,6 +79,7 @@ def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]
     content = package.content
     left = content.max_characters
     for number, member in enumerate(chapters, start=1):
+        content.allowance.take_member()  # a book may list one chapter a million times
         # It is a web page, whatever the name of the member is.
         page = msgspec.structs.replace(
             content, data=package.data(member), name="chapter.html", max_characters=left, depth=content.depth + 1

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 Value = float | str
 # Excel shows these formats, which files name by their numbers, as the reader's system does; here they are ISO 8601.
@@ -92,7 +92,7 @@ def date_of(serial: float, *, from_1904: bool = False) -> dt.datetime | None:
         return None
 
 
-@cache
+@lru_cache(maxsize=1024)
 def number_format(code: str, from_1904: bool = False) -> NumberFormat:
     return NumberFormat(code, from_1904)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -33,7 +33,7 @@ _PREFIXES = {
 _NO_NAME = re.compile(r"[\d.]*|main")
 
 
-@cache
+@lru_cache(maxsize=4096)
 def short(name: str) -> str:
     """Return `text:p` for the name that expat gives: the address of the namespace, a space, and `p`."""
     namespace, _, local = name.rpartition(" ")
