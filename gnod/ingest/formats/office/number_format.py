@@ -241,15 +241,13 @@ def _digits(tokens: Sequence[Token], value: float) -> str:
         return "".join(_literal(token) for token in tokens)
     if "/" in marks[places[0] : places[-1] + 2]:
         return _fraction(marks, value)
+    behind = marks[places[-1] + 1 :]
     value *= 100.0 ** marks.count("%")
-    trailing = re.match(r",*", marks[places[-1] + 1 :])
-    assert trailing
-    value /= 1000.0 ** len(trailing[0])
-    return _placed(tokens, marks, value)
+    value /= 1000.0 ** (len(behind) - len(behind.lstrip(",")))
+    return _placed(tokens, marks, places, value)
 
 
-def _placed(tokens: Sequence[Token], marks: str, value: float) -> str:
-    places = [at for at, mark in enumerate(marks) if mark in "0#?"]
+def _placed(tokens: Sequence[Token], marks: str, places: Sequence[int], value: float) -> str:
     exponent = next((at for at, (kind, _) in enumerate(tokens) if kind == "exponent"), len(tokens))
     point = next((at for at, mark in enumerate(marks) if mark == "." and at < exponent), exponent)
     decimals = [marks[at] for at in places if point < at < exponent]
