@@ -87,6 +87,7 @@ def asking_for(canary: Path) -> dict[str, bytes]:
     )
     container = '<container><rootfiles><rootfile full-path="o.opf"/></rootfiles></container>'
     feed = f'{entity}<rss version="2.0"><channel><title>&x;</title><item><title>harmless</title></item></channel></rss>'
+    drawing = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
     up = "../" * 20
     return {
         "entity.xml": f"{entity}<r>&x; harmless</r>".encode(),
@@ -108,7 +109,7 @@ def asking_for(canary: Path) -> dict[str, bytes]:
             {
                 "[Content_Types].xml": _TYPES,
                 "ppt/presentation.xml": f"{entity}<p>&x;</p>",
-                "ppt/slides/slide1.xml": f"{entity}<p><a:t>&x; harmless</a:t></p>",
+                "ppt/slides/slide1.xml": f"{entity}<a:txBody {drawing}><a:p><a:t>&x; harmless</a:t></a:p></a:txBody>",
             }
         ),
         "entity.epub": zipped(

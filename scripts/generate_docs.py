@@ -427,6 +427,8 @@ an unknown extension is read as plain text if it is text. `gnoctl why FILE` says
 - **A hit names** the line of the file, the page, the slide, the sheet and row, the cell of a notebook, the message of a
   mailbox, or the file in an archive. Hits in other formats name lines of gnod's own Markdown.
 - **Pictures**: text in pictures is read.
+- **Numbers in workbooks** have no separators between thousands: search for `1234.50` to find a cell that shows
+  1,234.50. Digits that a cell hides follow in parentheses, so `33%` and `33.3333333333333%` both find a third.
 
 All formats are read in a worker process with limits of time, memory and size (`ingest` in
 [settings.md](settings.md))."""

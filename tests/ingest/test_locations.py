@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import mailbox
@@ -14,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.formats import convert
+from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.parts import Parts
-from gnod.ingest.reading.result import ConversionFailed
 from gnod.locations import Locations, SourceLocation, decoded, encoded
 from gnod.store.tables.records import PreparedDocument
 from tests.pdf_files import page_of_text, pdf
@@ -176,9 +174,18 @@ def test_chapters_of_a_book() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("spine", ["<itemref/>", '<itemref idref="none"/>', "<unclosed>"])
-def test_a_book_without_a_usable_order_is_no_crash(spine: str) -> None:
-    with contextlib.suppress(ConversionFailed):
-        assert indexed(book(f"<p>{WORDS[0]}</p>", spine=spine), "a.epub").locations is None
+def test_a_book_without_a_usable_order_is_read_as_it_is_stored(spine: str) -> None:
+    document = indexed(book(f"<p>{WORDS[0]}</p>", f"<p>{WORDS[1]}</p>", spine=spine), "a.epub")
+    assert [location(document, word) for word in WORDS[:2]] == [
+        SourceLocation("chapter", "1"),
+        SourceLocation("chapter", "2"),
+    ]
+
+
+def test_a_book_that_lists_a_chapter_many_times_is_refused() -> None:
+    with pytest.raises(ConversionFailed) as failed:
+        indexed(book("<img/>", spine='<itemref idref="c1"/>' * 3000), "a.epub")
+    assert failed.value.kind == "too_large"
 
 
 def test_a_file_with_lines_has_none() -> None:

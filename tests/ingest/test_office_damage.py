@@ -16,6 +16,7 @@ from tests.ingest.test_office_slides import part as slide
 from tests.ingest.test_office_slides import shape
 from tests.ingest.test_office_word import START, paragraph, part, run
 from tests.ingest.test_office_workbook import MAIN
+from tests.ingest.test_opendocument import opendocument
 from tests.office_files import Slide, doc, package, ppt, record, xls
 
 
@@ -88,13 +89,14 @@ ENTITIES = '<!DOCTYPE d [<!ENTITY a "zqxzqxzqxzqx">' + "".join(
 ENTITIES += '<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx"])
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.odt"])
 def test_entities_are_not_expanded(name: str) -> None:
     xml = {
         "a.docx": word(ENTITIES + part("document", paragraph(run("&i;&x;left")))),
         "a.pptx": package(
             DECK, {DECK: "<p/>", "ppt/slides/slide1.xml": ENTITIES + slide("sld", shape("&i;&x;left"))}, {}
         ),
+        "a.odt": opendocument("text", "<text:p>&i;&x;left</text:p>", ENTITIES),
         "a.xlsx": workbook([ENTITIES + sheet("&i;&x;left") + "</sheetData></worksheet>"]),
     }[name]
     started = time.process_time()

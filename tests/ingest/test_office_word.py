@@ -176,7 +176,8 @@ def test_tables_tabs_and_breaks() -> None:
 def test_charts_diagrams_and_embedded_pages() -> None:
     cache = "<c:strCache><c:pt><c:v>{}</c:v></c:pt></c:strCache>"
     chart = (
-        f"<c:chartSpace {NAMESPACES}><c:title><c:tx><a:p><a:r><a:t>Growth</a:t></a:r></a:p></c:tx></c:title><c:ser>"
+        f"<c:chartSpace {NAMESPACES}><c:title><c:tx><a:p><a:r><a:t>The </a:t></a:r><a:r><a:t>growth</a:t></a:r></a:p>"
+        "<a:p><a:r><a:t>by year</a:t></a:r></a:p></c:tx></c:title><c:ser>"
         f"<c:tx>{cache.format('north')}</c:tx><c:cat>{cache.format('spring')}</c:cat>"
         f"<c:val><c:numCache><c:formatCode>0%</c:formatCode><c:pt><c:v>0.25</c:v></c:pt></c:numCache></c:val></c:ser>"
         "</c:chartSpace>"
@@ -189,9 +190,13 @@ def test_charts_diagrams_and_embedded_pages() -> None:
     }
     drawn = '<w:r><w:drawing><c:chart r:id="r1"/></w:drawing><w:drawing><dgm:relIds r:dm="r2"/></w:drawing></w:r>'
     result = word(paragraph(drawn) + '<w:altChunk r:id="r3"/>', others)
-    assert result.markdown.split() == ["Growth", "north", "spring", "step", "pasted"]
+    assert result.markdown.split("\n") == ["The growth", "by year", "north", "spring", "", "step", "", "pasted"]
     labelled = {**others, "chart.xml": ("chart", chart.replace("</c:ser>", '<c:showVal val="1"/></c:ser>'))}
     assert "25%" in word(paragraph(drawn), labelled).markdown
+    series = chart[chart.index("<c:ser>") : chart.index("</c:chartSpace>")]
+    two = f"<c:chartSpace {NAMESPACES}><c:title/>{series}{series}</c:chartSpace>"
+    untitled = {**others, "chart.xml": ("chart", two)}
+    assert word(paragraph(drawn), untitled).markdown.startswith("Chart Title\nnorth")
 
 
 def test_links_keep_their_addresses() -> None:

@@ -14,7 +14,7 @@ from openpyxl.comments import Comment  # type: ignore[import-untyped]
 from openpyxl.workbook.defined_name import DefinedName  # type: ignore[import-untyped]
 
 from gnod.ingest.formats import ConversionFailed, Converted, convert
-from gnod.ingest.formats.office.number_format import shown_as
+from gnod.ingest.formats.office.number_format import number_format
 from tests.office_files import package, record, xls
 
 _OFFICE = "http://schemas.openxmlformats.org"
@@ -51,17 +51,17 @@ def cells(xml: str, others: dict[str, str] | None = None, sheets: str = "", name
         ("0.0%", 0.125, "12.5%"),
         ("0", -0.4, "0"),
         ("0000", 5.0, "0005"),
-        ("#,##0.00", 1234567.891, "1,234,567.89"),
-        ("#,##0,", 1234567.0, "1,235"),
+        ("#,##0.00", 1234567.891, "1234567.89"),
+        ("#,##0,", 1234567.0, "1235"),
         ('0.0,,"M"', 12345678.0, "12.3M"),
         ("#.##", 0.5, ".5"),
         ("0.0###", 1.5, "1.5"),
         ("0.00E+00", 12345.678, "1.23E+04"),
         ("# ?/?", 1.25, "1 1/4"),
         ("# ?/8", 0.25, "2/8"),
-        ('#,##0.00 "EUR"', 1234.5, "1,234.50 EUR"),
+        ('#,##0.00 "EUR"', 1234.5, "1234.50 EUR"),
         ("[$€-407] #,##0.00", 3.14159, "€ 3.14"),
-        ("#,##0;(#,##0);-", -1234.0, "(1,234)"),
+        ("#,##0;(#,##0);-", -1234.0, "(1234)"),
         ("#,##0;(#,##0);-", 0.0, "-"),
         (";;;", 5.0, ""),
         ('[<100]"few";"many"', 7.0, "few"),
@@ -80,7 +80,7 @@ def cells(xml: str, others: dict[str, str] | None = None, sheets: str = "", name
     ],
 )
 def test_a_number_is_shown_as_its_format_says(code: str, value: float | str, shown: str) -> None:
-    assert shown_as(code)(value).strip() == shown
+    assert number_format(code).shown(value).strip() == shown
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_number_is_shown_as_its_format_says(code: str, value: float | str, sho
 )
 @pytest.mark.parametrize("value", [0.0, -1.5, 1e300, 5e-324, 2958466.0, "text"])
 def test_any_format_shows_something_or_nothing(code: str, value: float | str) -> None:
-    assert isinstance(shown_as(code)(value), str)
+    assert isinstance(number_format(code).shown(value), str)
 
 
 def test_cells_are_written_as_they_are_shown_with_what_the_format_hides() -> None:
@@ -123,6 +123,7 @@ def test_what_is_beside_the_cells() -> None:
         sheet.add_chart(chart, "D1")
         sheet.oddHeader.center.text = "Confidential && final"
         sheet.oddFooter.center.text = "Page &P of &N"
+        sheet.evenFooter.left.text, sheet.evenFooter.right.text = "&[Tab]", "Page &[Page] of &[Pages]"
         book.defined_names["Rate"] = DefinedName("Rate", attr_text="0.19")
         book.defined_names["Prices"] = DefinedName("Prices", attr_text="Costs!$A$1:$B$1")
         hidden = book.create_sheet("Old")
@@ -182,9 +183,9 @@ def test_strict_files_have_dates_and_shared_texts() -> None:
 def test_names_that_programs_give_are_no_headings() -> None:
     sheets = '<sheet name="{}" sheetId="1" r:id="r1"/>'
     row = '<row><c t="str"><v>x</v></c></row>'
-    for name in ("Sheet1", "Tabelle2", "Лист1", "工作表3"):
+    for name in ("Sheet1", "Sheet", "Worksheet 2", "Sheet1 (2)", "Tabelle2", "Лист1", "工作表3"):
         assert cells(row, sheets=sheets.format(name)).markdown == "| x |\n| --- |"
-    for name in ("Costs", "Q1", "2026"):
+    for name in ("Costs", "Q1", "2026", "Plan", "Plan 2026"):
         assert cells(row, sheets=sheets.format(name)).markdown.startswith(f"## {name}\n")
 
 

@@ -5,27 +5,17 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed
 from gnod.ingest.reading.scans import MAX_PAGES
+from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER
 
 # Previews of the whole file do not match.
 _PICTURE = re.compile(r"(?!docProps/|Thumbnails/).*\.(?:png|jpe?g|tiff?|webp|bmp)", re.I)
 _MAX_BYTES = 100_000_000
 # Smaller files are bullets and logos.
 _MIN_BYTES = 2_000
-_UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    KeyError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-)
 
 
 def names(data: bytes) -> list[str]:
@@ -37,7 +27,7 @@ def names(data: bytes) -> list[str]:
                 for member in archive.infolist()
                 if _MIN_BYTES <= member.file_size <= _MAX_BYTES and _PICTURE.fullmatch(member.filename)
             ]
-    except _UNREADABLE:
+    except UNREADABLE_MEMBER:
         return []
     return sorted(found, key=lambda name: (len(name), name))
 
@@ -47,7 +37,7 @@ def picture(data: bytes, number: int) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return archive.read(names(data)[number - 1])
-    except (*_UNREADABLE, IndexError) as error:
+    except (*UNREADABLE_MEMBER, LookupError) as error:
         raise ConversionFailed("corrupt", f"Picture {number} in the file is damaged.") from error
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
-import zipfile
-import zlib
+from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 from urllib.parse import unquote
-from xml.etree import ElementTree
 
 import msgspec
 
 from gnod.ingest.formats.office import embedded
+from gnod.ingest.formats.office.openxml.package import Package
 from gnod.ingest.reading.converter import Converter, FileContent
-from gnod.ingest.reading.markitdown_bridge import through_markitdown
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
-from gnod.ingest.reading.unpacking import check_unpacked, unpack
 from gnod.locations import Locations
 
 _CONTAINER = "META-INF/container.xml"
@@ -35,60 +30,61 @@ _LABELS = {
     "description": "Description",
     "identifier": "Identifier",
 }
-# Libraries raise these for a damaged package. markitdown then reads what it can.
-_DAMAGE = (KeyError, ValueError, SyntaxError, IndexError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+# Some books leave the namespaces out.
+_NAMES = [f"{space}:{name}" for space in ("opf", "") for name in ("item", "itemref")]
+_NAMES += [f"elements:{name}" for name in _LABELS]
 
 
-class _Package(NamedTuple):
-    """`described`: what the book says of itself, as Markdown; `chapters`: members in the order of reading."""
-
-    title: str
-    described: str
-    chapters: list[str]
-
-
-def read_epub(content: FileContent) -> Converted:
-    check_unpacked(content)
-    with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        try:
-            package = _package(archive)
-        except _DAMAGE:
-            package = None
-        book = _book(archive, package, content) if package else None
-    return book or through_markitdown("EpubConverter", content.data, extension="epub")
-
-
-def _book(archive: zipfile.ZipFile, package: _Package, content: FileContent) -> Converted | None:
-    """Return the text; None where no chapter has any."""
+def _read(content: FileContent) -> Converted:
+    """Return the book, and behind its text what was recognised in its pictures."""
+    package = Package(content, _CONTAINER)
+    roots = package.elements(_CONTAINER, "container:rootfile", ":rootfile")
+    root = roots[0].found.get("full-path", "") if roots else ""
+    above, listed = _described(package, root)
     parts = Parts("chapter", content.max_characters)
     names: set[str] = set()
-    for number, text in _chapters(archive, package, content):
+    for number, text in _chapters(package, listed or package.parts(r".*\.x?html?")):
         name = _name(text, number, names)
         names.add(name)
         parts.add(text, name)
-    if not parts.markdown:
-        return None
-    above = f"{package.described}\n\n" if package.described else ""
-    lines = above.count("\n")
+    lines = above.count("\n") + 2 if above else 0
     starts = [msgspec.structs.replace(start, line=start.line + lines) for start in parts.locations.starts]
-    return Converted(
-        markdown=above + parts.markdown,
-        converter="epub/2",
-        title=package.title or None,
-        locations=Locations("chapter", starts),
+    markdown = "\n\n".join(filter(str.strip, [above, parts.markdown, *embedded.texts(content).values()]))
+    book = Converted(
+        markdown=markdown if parts.markdown else "", converter="epub/2", locations=Locations("chapter", starts)
     )
+    return package.finished(book, root)
 
 
-def _chapters(archive: zipfile.ZipFile, package: _Package, content: FileContent) -> Iterator[tuple[int, str]]:
+def _described(package: Package, root: str) -> tuple[str, list[str]]:
+    """Return what the book says of itself, as Markdown, and its chapters in the order of reading."""
+    about: defaultdict[str, list[str]] = defaultdict(list)
+    files: dict[str, str] = {}
+    order: list[str] = []
+    for each in package.elements(root, *_NAMES):
+        match each.name.partition(":")[2]:
+            case "item":
+                files[each.found.get("id", "")] = each.found.get("href", "")
+            case "itemref":
+                order.append(files.get(each.found.get("idref", ""), ""))
+            case name if text := " ".join(each.text.split()):
+                about[name].append(text)
+    described = [f"**{label}:** {', '.join(texts)}" for name, label in _LABELS.items() if (texts := about[name])]
+    chapters = (_member(package, posixpath.dirname(root), reference) for reference in order if reference)
+    return "\n".join(described), list(filter(None, chapters))
+
+
+def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each chapter that has any."""
+    content = package.content
     left = content.max_characters
-    for number, member in enumerate(package.chapters, start=1):
+    for number, member in enumerate(chapters, start=1):
+        content.allowance.take_member()  # a book may list one chapter a million times
+        # It is a web page, whatever the name of the member is.
+        page = msgspec.structs.replace(
+            content, data=package.data(member), name="chapter.html", max_characters=left, depth=content.depth + 1
+        )
         try:
-            data = unpack(archive, archive.getinfo(member), content)
-            # It is a web page, whatever the name of the member is.
-            page = msgspec.structs.replace(
-                content, data=data, name="chapter.html", max_characters=left, depth=content.depth + 1
-            )
             text = content.convert(page).markdown
         except ConversionFailed as failure:
             if failure.kind in ("too_long", "too_large"):
@@ -107,39 +103,10 @@ def _name(text: str, number: int, taken: set[str]) -> str:
     return f"{name} ({number})" if name in taken else name
 
 
-def _package(archive: zipfile.ZipFile) -> _Package:
-    path = _xml(archive, _CONTAINER).findall(".//{*}rootfile")[0].get("full-path", "")
-    root = _xml(archive, path)
-    files = {item.get("id", ""): item.get("href", "") for item in root.findall(".//{*}item")}
-    members = set(archive.namelist())
-    references = [files.get(item.get("idref", ""), "") for item in root.findall(".//{*}itemref")]
-    resolved = (_member(posixpath.dirname(path), reference, members) for reference in references if reference)
-    about = [(label, _texts(root, name)) for name, label in _LABELS.items()]
-    described = [f"**{label}:** {', '.join(texts)}" for label, texts in about if texts]
-    return _Package(about[0][1][0] if about[0][1] else "", "\n".join(described), list(filter(None, resolved)))
-
-
-def _xml(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
-    # expat refuses entities that expand to more than a hundred times the file, and the worker has its limits.
-    return ElementTree.fromstring(archive.read(member))
-
-
-def _texts(root: ElementTree.Element, name: str) -> list[str]:
-    found = ("".join(each.itertext()) for each in root.iter(f"{{http://purl.org/dc/elements/1.1/}}{name}"))
-    return [" ".join(text.split()) for text in found if text.strip()]
-
-
-def _member(folder: str, reference: str, members: set[str]) -> str | None:
+def _member(package: Package, folder: str, reference: str) -> str | None:
     """Return the member that a reference names. The reference should be percent-encoded, but may be plain."""
     paths = (posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(reference), reference))
-    return next((path for path in paths if path in members), None)
-
-
-def _read(content: FileContent) -> Converted:
-    """Return the book, and behind its text what was recognised in its pictures."""
-    book = read_epub(content)
-    markdown = "\n\n".join(filter(str.strip, [book.markdown, *embedded.texts(content).values()]))
-    return msgspec.structs.replace(book, markdown=markdown)
+    return next((path for path in paths if path in package), None)
 
 
 EPUB = Converter(

@@ -1,59 +1,23 @@
 """Numbers and dates as Excel shows them, from the codes of their formats (ECMA-376, part 1, 18.8.31).
 
-Separators are English, because they depend on who reads the file and not on the file. Names of months and days are in
-the language that a code asks for, if it is in the table below.
+The decimal point is English, because it depends on who reads the file and not on the file; so thousands are not
+separated. Names of months and days are in the language that a code asks for, if it is in the table below.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import re
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 Value = float | str
-Shown = Callable[[Value], str]
-# Formats that files name by their numbers. Excel shows 14 and 22 as the reader's system does; here they are ISO 8601.
-BUILT_IN = {
-    1: "0",
-    2: "0.00",
-    3: "#,##0",
-    4: "#,##0.00",
-    5: '"$"#,##0;("$"#,##0)',
-    6: '"$"#,##0;("$"#,##0)',
-    7: '"$"#,##0.00;("$"#,##0.00)',
-    8: '"$"#,##0.00;("$"#,##0.00)',
-    9: "0%",
-    10: "0.00%",
-    11: "0.00E+00",
-    12: "# ?/?",
-    13: "# ??/??",
-    14: "yyyy-mm-dd",
-    15: "d-mmm-yy",
-    16: "d-mmm",
-    17: "mmm-yy",
-    18: "h:mm AM/PM",
-    19: "h:mm:ss AM/PM",
-    20: "h:mm",
-    21: "h:mm:ss",
-    22: "yyyy-mm-dd h:mm",
-    37: "#,##0;(#,##0)",
-    38: "#,##0;(#,##0)",
-    39: "#,##0.00;(#,##0.00)",
-    40: "#,##0.00;(#,##0.00)",
-    41: "#,##0;(#,##0);-",
-    42: '"$"#,##0;("$"#,##0);-',
-    43: "#,##0.00;(#,##0.00);-",
-    44: '"$"#,##0.00;("$"#,##0.00);-',
-    45: "mm:ss",
-    46: "[h]:mm:ss",
-    47: "mm:ss.0",
-    48: "##0.0E+0",
-    49: "@",
-}
+# Excel shows these formats, which files name by their numbers, as the reader's system does; here they are ISO 8601.
+LOCAL_DATES = {14: "yyyy-mm-dd", 22: "yyyy-mm-dd h:mm"}
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|(?P<space>_.)|\*.|\[\$(?P<symbol>[^\]-]*)(?:-(?P<language>[0-9A-Fa-f]+)[^\]]*)?\]'
     r"|\[(?P<elapsed>h+|m+|s+)\]|\[(?P<test>[<>=]+-?[\d.]+)\]|\[[^\]]*\]|(?P<general>General)"
@@ -61,15 +25,15 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_SECTION = re.compile(r'(?:"[^"]*"?|\\.|\[[^\]]*\]|[^;])*', re.DOTALL)
+_LANGUAGE = re.compile(r"\[\$[^\]-]*-([0-9A-F]+)", re.IGNORECASE)
 _TEST = re.compile(r"([<>=]+)(.+)")
-_TESTS: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda value, limit: value < limit,
-    "<=": lambda value, limit: value <= limit,
-    ">": lambda value, limit: value > limit,
-    ">=": lambda value, limit: value >= limit,
-    "=": lambda value, limit: value == limit,
-    "<>": lambda value, limit: value != limit,
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
 }
 _FEW = 1e15
 _LITERAL = ("quoted", "escaped", "symbol", "other", "date", "fraction")
@@ -95,6 +59,7 @@ _DAYS = {
 }
 _ENGLISH = 0x09
 Token = tuple[str, str]
+_TEXT = ("other", "@")
 
 
 def number(text: str) -> float | None:
@@ -127,38 +92,48 @@ def date_of(serial: float, *, from_1904: bool = False) -> dt.datetime | None:
         return None
 
 
-@cache
-def shown_as(code: str, from_1904: bool = False) -> Shown:
-    """Return the function that shows values as a format says."""
-    sections = [_Section(part, from_1904) for part in _parts(code)]
-    return lambda value: _text(sections, value) if isinstance(value, str) else _number(sections, value)
+@lru_cache(maxsize=1024)
+def number_format(code: str, from_1904: bool = False) -> NumberFormat:
+    return NumberFormat(code, from_1904)
 
 
-@cache
-def is_date(code: str) -> bool:
-    return any(kind in ("date", "elapsed") for kind, _ in _tokens(_parts(code)[0]))
+class NumberFormat:
+    """What a code says. `is_date`: it shows a date or time; `is_day`: it shows a day, month or year."""
 
+    def __init__(self, code: str, from_1904: bool) -> None:
+        language = _LANGUAGE.search(code)
+        number = int(language[1], 16) & 0xFF if language else _ENGLISH
+        parts: list[list[Token]] = [[]]
+        for token in map(_token, _TOKEN.finditer(code)):
+            if token == ("other", ";"):
+                parts.append([])
+            else:
+                parts[-1].append(token)
+        self._sections = [_Section(part, from_1904, number) for part in parts[:4]]
+        self.is_date = self._sections[0].is_date
+        letters = {text[0].lower() for kind, text in parts[0] if kind == "date"}
+        self.is_day = bool(letters & {"y", "d"}) or letters == {"m"}
 
-@cache
-def is_day(code: str) -> bool:
-    """Tell whether a format of dates shows a day, month or year, and not only a time."""
-    letters = {text[0].lower() for kind, text in _tokens(_parts(code)[0]) if kind == "date"}
-    return bool(letters & {"y", "d"}) or letters == {"m"}
+    def shown(self, value: Value) -> str:
+        sections = self._sections
+        if isinstance(value, str):
+            section = sections[3] if len(sections) == 4 else next((each for each in sections if each.is_text), None)
+            return section.with_text(value) if section else value
+        chosen, has_sign = self._chosen(value)
+        text = chosen.shown(abs(value))
+        return f"-{text}" if value < 0 and not has_sign and text.strip("0.") else text
 
-
-def _parts(code: str) -> list[str]:
-    parts: list[str] = []
-    at = 0
-    while at <= len(code) and len(parts) < 4:
-        found = _SECTION.match(code, at)
-        assert found
-        parts.append(found[0])
-        at = found.end() + 1
-    return parts
-
-
-def _tokens(section: str) -> list[Token]:
-    return [_token(found) for found in _TOKEN.finditer(section)]
+    def _chosen(self, value: float) -> tuple[_Section, bool]:
+        """Return the section for a number, and whether it writes the sign: it does if it is for negative ones alone."""
+        sections = self._sections
+        for section in sections[:2]:
+            if section.test and section.test(value):
+                return section, False
+        if sections[0].test:
+            return sections[min(len(sections), 3) - 1], False
+        if value < 0 and len(sections) > 1:
+            return sections[1], True
+        return sections[2 if value == 0 and len(sections) > 2 else 0], False
 
 
 def _token(found: re.Match[str]) -> Token:
@@ -167,55 +142,28 @@ def _token(found: re.Match[str]) -> Token:
     return found.lastgroup or "", found[found.lastgroup] if found.lastgroup else ""
 
 
-def _text(sections: Sequence[_Section], value: str) -> str:
-    section = sections[3] if len(sections) == 4 else next((each for each in sections if each.is_text), None)
-    return section.with_text(value) if section else value
-
-
-def _number(sections: Sequence[_Section], value: float) -> str:
-    chosen, has_sign = _chosen(sections, value)
-    text = chosen.shown(abs(value))
-    return f"-{text}" if value < 0 and not has_sign and text.strip("0.,") else text
-
-
-def _chosen(sections: Sequence[_Section], value: float) -> tuple[_Section, bool]:
-    """Return the section for a number, and whether it stands for negative ones alone, so that it writes their sign."""
-    for section in sections[:2]:
-        if section.test and section.test(value):
-            return section, False
-    if sections[0].test:
-        return sections[min(len(sections), 3) - 1], False
-    if value < 0 and len(sections) > 1:
-        return sections[1], True
-    return sections[2 if value == 0 and len(sections) > 2 else 0], False
-
-
 class _Section:
     """One of the up to four parts of a format."""
 
-    def __init__(self, code: str, from_1904: bool) -> None:
-        self._tokens = [(kind, text) for kind, text in _tokens(code)]
+    def __init__(self, tokens: list[Token], from_1904: bool, language: int) -> None:
+        self._tokens = tokens
         self._from_1904 = from_1904
-        kinds = {kind for kind, _ in self._tokens}
-        self._is_general = "general" in kinds
-        self._is_date = bool(kinds & {"date", "elapsed"})
-        self.is_text = ("other", "@") in self._tokens
-        tests = [found for kind, text in self._tokens if kind == "test" and (found := _TEST.fullmatch(text))]
-        self.test = _test(tests[0]) if tests else None
-        language = next((int(found["language"], 16) & 0xFF for found in _TOKEN.finditer(code) if found["language"]), 0)
         self._language = language if language in _MONTHS else _ENGLISH
+        kinds = {kind for kind, _ in tokens}
+        self.is_date = bool(kinds & {"date", "elapsed"})
+        self.is_text = _TEXT in tokens
+        self._is_general = self.is_text or "general" in kinds
+        self.test = next((_test(text) for kind, text in tokens if kind == "test"), None)
 
     def with_text(self, value: str) -> str:
-        return "".join(value if token == ("other", "@") else _literal(token) for token in self._tokens)
+        return "".join(value if token == _TEXT else _literal(token) for token in self._tokens)
 
     def shown(self, value: float) -> str:
-        if self._is_date:
+        if self.is_date:
             return self._date(value)
-        if self._is_general or self.is_text:
-            return "".join(
-                general(value) if kind == "general" or text == "@" else _literal((kind, text))
-                for kind, text in self._tokens
-            )
+        if self._is_general:
+            shown = general(value)
+            return "".join(shown if each[0] == "general" or each == _TEXT else _literal(each) for each in self._tokens)
         return _digits(self._tokens, value)
 
     def _date(self, value: float) -> str:
@@ -272,8 +220,9 @@ class _Section:
         return f"{when.second:0{min(len(letters), 2)}}"
 
 
-def _test(found: re.Match[str]) -> Callable[[float], bool] | None:
-    compare, limit = _TESTS.get(found[1]), number(found[2])
+def _test(text: str) -> Callable[[float], bool] | None:
+    found = _TEST.fullmatch(text)
+    compare, limit = (_COMPARE.get(found[1]), number(found[2])) if found else (None, None)
     if compare is None or limit is None:
         return None
     return lambda value: compare(value, limit)
@@ -292,15 +241,13 @@ def _digits(tokens: Sequence[Token], value: float) -> str:
         return "".join(_literal(token) for token in tokens)
     if "/" in marks[places[0] : places[-1] + 2]:
         return _fraction(marks, value)
+    behind = marks[places[-1] + 1 :]
     value *= 100.0 ** marks.count("%")
-    trailing = re.match(r",*", marks[places[-1] + 1 :])
-    assert trailing
-    value /= 1000.0 ** len(trailing[0])
-    return _placed(tokens, marks, value)
+    value /= 1000.0 ** (len(behind) - len(behind.lstrip(",")))
+    return _placed(tokens, marks, places, value)
 
 
-def _placed(tokens: Sequence[Token], marks: str, value: float) -> str:
-    places = [at for at, mark in enumerate(marks) if mark in "0#?"]
+def _placed(tokens: Sequence[Token], marks: str, places: Sequence[int], value: float) -> str:
     exponent = next((at for at, (kind, _) in enumerate(tokens) if kind == "exponent"), len(tokens))
     point = next((at for at, mark in enumerate(marks) if mark == "." and at < exponent), exponent)
     decimals = [marks[at] for at in places if point < at < exponent]
@@ -346,19 +293,11 @@ def _whole(marks: str, digits: str, places: Sequence[int]) -> dict[int, str]:
         return {}
     least = next((len(places) - at for at, place in enumerate(places) if marks[place] == "0"), 0)
     digits = digits.rjust(least, "0")
-    if "," in marks[places[0] : places[-1]]:
-        return {places[0]: _grouped(digits)}
     left = len(digits) - (len(places) - 1)
     written = {places[0]: digits[: max(left, 0)]}
     for at, place in enumerate(places[1:], start=left):
         written[place] = digits[at : at + 1] if at >= 0 else ""
     return written
-
-
-def _grouped(digits: str) -> str:
-    first = len(digits) % 3
-    groups = [digits[:first], *(digits[at : at + 3] for at in range(first, len(digits), 3))]
-    return ",".join(filter(None, groups))
 
 
 def _fraction(marks: str, value: float) -> str:

@@ -1,35 +1,32 @@
 """OpenDocument files (LibreOffice): texts, sheets, slides and drawings.
 
-odfpy has had no release since 2020 and builds a tree of the whole file. This reads its XML once, in expat: without a
-tree, whatever the depth, and without entities.
+odfpy has had no release since 2020 and builds a tree of the whole file. This reads its parts once, without a tree.
 """
 
 from __future__ import annotations
 
-import html
 import io
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from xml.parsers import expat
 
 import msgspec
 
 from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.openxml.package import Package, remark, with_properties
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
-from gnod.ingest.formats.office.xml_events import short
+from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
 from gnod.ingest.formats.table import markdown_table
 from gnod.ingest.reading.converter import Converter, FileContent, Test, password_protected
 from gnod.ingest.reading.parts import Parts
-from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
-from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, unpack
+from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER
 from gnod.locations import Kind
 
 _MIME = "application/vnd.oasis.opendocument."
-_SMALL_MEMBER = 64 * 1024
-_PROPERTY = re.compile(r"<(dc:title|dc:creator|meta:initial-creator|meta:creation-date)>([^<]+)<")
 _FLAT = re.compile(rb"<office:document\s[^<>]*office:mimetype=\"application/vnd\.oasis\.opendocument\.(\w+)\"")
 _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", "graphics": "page"}
 _MOST_COLUMNS = 16_384
@@ -47,16 +44,15 @@ _HIDDEN = frozenset(
         "meta:creator-initials",
         "office:forms",
         "office:binary-data",
-        "table:covered-table-cell",
     ]
 )
-Attributes = dict[str, str]
 
 
 class _Table:
     """The rows of a table so far. `pending`: empty rows, which count only if another row follows."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.rows: list[list[str]] = []
         self.row: list[str] = []
         self.cell: list[str] = []
@@ -83,104 +79,78 @@ class _Table:
         self.row = []
 
 
-class _OpenDocumentReader:
+class _OpenDocument(XmlEvents):
     """Collects the text of `content.xml`. `pages` and `sheets` have the parts of a presentation and of a workbook;
-    `text` is what lies outside of them. `pictures`: what was recognised in pictures, by the name of the member."""
+    `blocks` is what lies outside of them. `pictures`: what was recognised in pictures, by the name of the member."""
 
     def __init__(self, max_characters: int, pictures: Mapping[str, str]) -> None:
-        self._pictures = pictures
+        super().__init__(
+            {
+                "style:style": self._style,
+                "text:p": self._begin_paragraph,
+                "text:h": self._begin_paragraph,
+                "text:s": lambda found: self._write(" " * min(_number(found.get("text:c")), 100)),
+                "text:tab": lambda _: self._write("\t"),
+                "text:line-break": lambda _: self._write("\n"),
+                "text:a": self._begin_link,
+                "text:list": lambda _: self._items.append(False),
+                "text:list-item": lambda _: self._begin_item(),
+                "table:table": lambda found: self._tables.append(_Table(found.get("table:name", ""))),
+                "table:table-row": self._begin_row,
+                "table:table-cell": self._begin_cell,
+                "table:covered-table-cell": lambda _: self._cover_cell(),
+                "drawing:frame": self._begin_frame,
+                "drawing:image": self._picture,
+                "presentation:notes": lambda _: self._begin_notes(),
+            },
+            {
+                "text:p": self._end_paragraph,
+                "text:h": self._end_paragraph,
+                "text:a": self._end_link,
+                "text:list": self._end_list,
+                "table:table": self._end_table,
+                "table:table-row": lambda: self._table.end_row(),
+                "table:table-cell": lambda: self._table.end_cell(),
+                "drawing:frame": self._end_frame,
+                "presentation:notes": self._end_notes,
+                "drawing:page": self._end_page,
+            },
+            _HIDDEN,
+        )
+        self.blocks = Blocks(max_characters)
         self.sheets: list[Sheet] = []
         self.pages: list[str] = []
-        self._out: list[str] = []
+        self._pictures = pictures
+        self._max_characters = max_characters
         self._paragraphs: list[list[str]] = []
         self._tables: list[_Table] = []
         self._items: list[bool] = []  # for each open list, whether its item already has a mark
         self._links: list[str] = []
-        self._hidden = 0
-        self._notes = 0
-        self._in_remark = 0
         self._remarks: list[str] = []
         self._level = 0
         self._in_title = False
-        self._is_workbook = False
-        self._remarks_of_sheet: list[str] = []
-        self._after_item = False
-        self._before_notes = 0
+        self._beside_notes: list[Blocks] = []
         self._titles = {"Title"}
-        self._left = self._max_characters = max_characters
-        self._on_start: dict[str, Callable[[Attributes], None]] = {
-            "office:spreadsheet": self._begin_workbook,
-            "style:style": self._style,
-            "text:p": self._begin_paragraph,
-            "text:h": self._begin_paragraph,
-            "text:s": lambda found: self._characters(" " * min(_number(found.get("text:c")), 100)),
-            "text:tab": lambda _: self._characters("\t"),
-            "text:line-break": lambda _: self._write("\n"),
-            "text:a": self._begin_link,
-            "text:list": lambda _: self._items.append(False),
-            "text:list-item": lambda _: self._begin_item(),
-            "text:note-body": lambda _: self._change_notes(1),
-            "office:annotation": lambda _: self._change_remarks(1),
-            "table:table": self._begin_table,
-            "table:table-row": self._begin_row,
-            "table:table-cell": self._begin_cell,
-            "drawing:frame": self._begin_frame,
-            "drawing:image": self._picture,
-            "presentation:notes": lambda _: self._begin_notes(),
-        }
-        self._on_end: dict[str, Callable[[], None]] = {
-            "text:p": self._end_paragraph,
-            "text:h": self._end_paragraph,
-            "text:a": self._end_link,
-            "text:list": self._end_list,
-            "text:note-body": lambda: self._change_notes(-1),
-            "office:annotation": lambda: self._change_remarks(-1),
-            "table:table": self._end_table,
-            "table:table-row": self._end_row,
-            "table:table-cell": self._end_cell,
-            "drawing:frame": self._end_frame,
-            "presentation:notes": self._end_notes,
-            "drawing:page": self._end_page,
-        }
 
-    def read(self, xml: bytes) -> None:
-        """Raises expat.ExpatError, and ConversionFailed (too_long, corrupt)."""
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.EntityDeclHandler = _refuse_entities
-        parser.Parse(xml, True)
+    def converted(self, kind: Kind | None) -> Converted:
+        """Return the text, also of the tables that a damaged file leaves open. Raises ConversionFailed (too_long)."""
+        while self._tables:
+            self._end_table()
+        if kind == "sheet":
+            return from_sheets(self.sheets, self._max_characters, "ods")
+        if kind is None:
+            return Converted(markdown=self.blocks.markdown, converter="odt/1")
+        pages = Parts(kind, self._max_characters)
+        for number, text in enumerate([*self.pages, self.blocks.markdown], start=1):
+            pages.add(text, number)
+        return Converted(markdown=pages.markdown, converter="odp/1", locations=pages.locations)
 
-    @property
-    def text(self) -> str:
-        return "".join(self._out).strip("\n")
-
-    def _start(self, name: str, attributes: Attributes) -> None:
-        name = short(name)
-        if self._hidden or name in _HIDDEN:
-            self._hidden += 1
-            if name == "table:covered-table-cell" and self._hidden == 1 and self._tables:
-                self._tables[-1].row.append("")
-        elif begin := self._on_start.get(name):
-            begin({short(key): value for key, value in attributes.items()})
-
-    def _end(self, name: str) -> None:
-        if self._hidden:
-            self._hidden -= 1
-        elif end := self._on_end.get(short(name)):
-            end()
-
-    def _characters(self, text: str) -> None:
+    def _text_comes(self, text: str) -> None:
         if not self._hidden:
             self._write(text.replace("\n", " "))
 
     def _write(self, text: str) -> None:
         if self._paragraphs:
-            self._left -= len(text)
-            if self._left < 0:
-                raise too_long(self._max_characters)
             self._paragraphs[-1].append(text)
 
     # ---- paragraphs
@@ -197,42 +167,39 @@ class _OpenDocumentReader:
     def _end_paragraph(self) -> None:
         lines = (" ".join(line.split()) for line in "".join(self._paragraphs.pop()).split("\n"))
         text = "\n".join(line for line in lines if line)
-        if self._in_remark:
+        if self.inside["office:annotation"]:
             self._remarks += [remark("", text)] if text else []
             return
         level, self._level = self._level, 0
         if text:
             self._end_text(text, level)
-        if not self._paragraphs and not self._is_workbook:
+        if not self._paragraphs and not self.inside["office:spreadsheet"]:
             for each in self._taken_remarks():
                 self._block(each)
 
     def _end_text(self, text: str, level: int) -> None:
-        if self._notes and self._paragraphs:
-            self._paragraphs[-1].append(f" ({text})")
-        elif self._tables:
-            self._tables[-1].cell.append(text)
-        elif level:
-            self._block(f"{'#' * level} {' '.join(text.split())}")
+        if self.inside["text:note-body"] and self._paragraphs:
+            self._write(f" ({text})")
+        elif level and not self._tables:
+            self.blocks.heading(text, level)
         else:
             self._block(text)
 
     def _block(self, text: str) -> None:
-        is_item = bool(self._items) and not text.startswith("#")
-        if is_item:
-            margin = "  " * (min(len(self._items), 20) - 1)
-            text = f"{margin}{'  ' if self._items[-1] else '- '}{text}"
+        if self._tables:
+            self._tables[-1].cell.append(text)
+        elif self._items:
+            self.blocks.item(f"{'  ' if self._items[-1] else '- '}{text}", len(self._items) - 1)
             self._items[-1] = True
-        self._out += ["\n" if is_item and self._after_item else "\n\n", text]
-        self._after_item = is_item
+        else:
+            self.blocks.paragraph(text)
 
     def _begin_item(self) -> None:
         if self._items:
             self._items[-1] = False
 
     def _end_list(self) -> None:
-        if self._items:
-            self._items.pop()
+        self._items.pop()
 
     def _begin_link(self, found: Attributes) -> None:
         address = found.get("xlink:href", "")
@@ -241,14 +208,8 @@ class _OpenDocumentReader:
             self._write("[")
 
     def _end_link(self) -> None:
-        if self._links and (address := self._links.pop()):
+        if address := self._links.pop():
             self._write(f"]({address})")
-
-    def _change_notes(self, by: int) -> None:
-        self._notes += by
-
-    def _change_remarks(self, by: int) -> None:
-        self._in_remark += by
 
     def _taken_remarks(self) -> list[str]:
         found, self._remarks = self._remarks, []
@@ -256,60 +217,37 @@ class _OpenDocumentReader:
 
     # ---- tables
 
-    def _begin_workbook(self, _: Attributes) -> None:
-        self._is_workbook = True
-
-    def _begin_table(self, found: Attributes) -> None:
-        self._tables.append(_Table())
-        if self._is_workbook and len(self._tables) == 1:
-            remarks: list[str] = []
-            self._remarks_of_sheet = remarks
-            self.sheets.append(
-                Sheet(found.get("table:name", ""), enumerate(self._tables[-1].rows, start=1), beside=remarks.copy)
-            )
+    @property
+    def _table(self) -> _Table:
+        """The innermost table; one that nobody reads where a row or cell is outside of tables."""
+        return self._tables[-1] if self._tables else _Table("")
 
     def _begin_row(self, found: Attributes) -> None:
-        if self._tables:
-            self._tables[-1].repeat_row = _number(found.get("table:number-rows-repeated"))
+        self._table.repeat_row = _number(found.get("table:number-rows-repeated"))
 
     def _begin_cell(self, found: Attributes) -> None:
-        if not self._tables:
-            return
-        table = self._tables[-1]
+        table = self._table
         table.repeat_cell = _number(found.get("table:number-columns-repeated"))
         names = ("office:date-value", "office:time-value", "office:string-value", "office:value")
         table.value = next((found[name] for name in names if name in found), "")
 
-    def _end_cell(self) -> None:
-        if self._tables:
-            self._tables[-1].end_cell()
-
-    def _end_row(self) -> None:
-        if self._tables:
-            self._tables[-1].end_row()
+    def _cover_cell(self) -> None:
+        self._table.row.append("")
+        self.hide()
 
     def _end_table(self) -> None:
         table = self._tables.pop()
         if self._tables:  # this is a table in a cell
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
-        elif self._is_workbook:
-            self._remarks_of_sheet += self._taken_remarks()
+        elif self.inside["office:spreadsheet"]:
+            self.sheets.append(Sheet(table.name, enumerate(table.rows, start=1), beside=self._taken_remarks().copy))
         elif text := markdown_table(table.rows, self._max_characters).markdown:
-            self._out += ["\n\n", text]
-            self._after_item = False
+            self.blocks.paragraph(text)
 
     # ---- pictures and slides
 
     def _picture(self, found: Attributes) -> None:
-        text = self._pictures.get(found.get("xlink:href", "").removeprefix("./"))
-        if not text:
-            return
-        self._left -= len(text)
-        if self._left < 0:
-            raise too_long(self._max_characters)
-        if self._tables:
-            self._tables[-1].cell.append(text)
-        else:
+        if text := self._pictures.get(found.get("xlink:href", "").removeprefix("./")):
             self._block(text)
 
     def _begin_frame(self, found: Attributes) -> None:
@@ -319,20 +257,18 @@ class _OpenDocumentReader:
         self._in_title = False
 
     def _begin_notes(self) -> None:
-        self._before_notes = len(self._out)
-        self._block("### Notes:")
+        self._beside_notes.append(self.blocks)
+        self.blocks = Blocks(self._max_characters)
 
     def _end_notes(self) -> None:
-        if len(self._out) == self._before_notes + 2:  # they have only their heading
-            del self._out[self._before_notes :]
+        notes, self.blocks = self.blocks.markdown, self._beside_notes.pop()
+        if notes:
+            self.blocks.heading("Notes:", 3)
+            self.blocks.paragraph(notes)
 
     def _end_page(self) -> None:
-        self.pages.append(self.text)
-        self._out.clear()
-
-
-def _refuse_entities(*_: object) -> None:
-    raise ConversionFailed("corrupt", "The file is not a proper OpenDocument file: it declares entities.")
+        self.pages.append(self.blocks.markdown)
+        self.blocks = Blocks(self._max_characters)
 
 
 def _number(text: str | None) -> int:
@@ -341,72 +277,34 @@ def _number(text: str | None) -> int:
 
 
 def _read(content: FileContent, kind: Kind | None) -> Converted:
-    members = {member.filename: member for member in check_unpacked(content)}
-    if "encryption-data" in member_text(content.data, "META-INF/manifest.xml"):
+    package = Package(content, "content.xml")
+    if b"encryption-data" in package.data("META-INF/manifest.xml"):
         raise password_protected()
-    with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        xml = unpack(archive, members["content.xml"], content)
-        styles = unpack(archive, members["styles.xml"], content) if "styles.xml" in members and kind is None else b""
-    converted = _text(xml, kind, content)
-    if headers := _headers(styles, content.max_characters):
+    document = _OpenDocument(content.max_characters, embedded.texts(content))
+    package.read(package.start, document)
+    converted = document.converted(kind)
+    if kind is None and (headers := _headers(package)):
         converted = msgspec.structs.replace(converted, markdown=f"{converted.markdown}\n\n{headers}")
-    return _with_properties(converted, member_text(content.data, "meta.xml", _SMALL_MEMBER))
+    return package.finished(converted, "meta.xml")
 
 
-def _headers(styles: bytes, max_characters: int) -> str:
+def _headers(package: Package) -> str:
     """Return the headers and footers of a text, once each: they are the only paragraphs among its styles."""
-    reader = _OpenDocumentReader(max_characters, {})
-    try:
-        if styles:
-            reader.read(styles)
-    except expat.ExpatError:
-        return ""
-    return "\n\n".join(dict.fromkeys(reader.text.split("\n\n")))
+    styles = _OpenDocument(package.content.max_characters, {})
+    package.read("styles.xml", styles)
+    return "\n\n".join(dict.fromkeys(styles.blocks.markdown.split("\n\n")))
 
 
 def _read_flat(content: FileContent) -> Converted:
     """Read a file in which everything is one XML text."""
     found = _FLAT.search(content.head)
-    kind = _LOCATIONS.get(found[1].decode()) if found else None
-    properties = content.data[:_SMALL_MEMBER].decode("utf-8", "replace")
-    return _with_properties(_text(content.data, kind, content), properties)
-
-
-def _text(xml: bytes, kind: Kind | None, content: FileContent) -> Converted:
-    reader = _OpenDocumentReader(content.max_characters, embedded.texts(content))
+    document = _OpenDocument(content.max_characters, {})
     try:
-        reader.read(xml)
+        for _ in document.read([content.data]):
+            pass
     except expat.ExpatError as error:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
-    return _assembled(reader, kind, content.max_characters)
-
-
-def _assembled(reader: _OpenDocumentReader, kind: Kind | None, max_characters: int) -> Converted:
-    if kind is None:
-        return Converted(markdown=reader.text, converter="odt/1")
-    if kind == "sheet":
-        return from_sheets(reader.sheets, max_characters, "ods")
-    pages = Parts(kind, max_characters)
-    for number, text in enumerate(reader.pages, start=1):
-        pages.add(text, number)
-    return Converted(markdown=pages.markdown, converter="odp/1", locations=pages.locations)
-
-
-def _with_properties(converted: Converted, text: str) -> Converted:
-    found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
-    named = {"author": found.get("meta:initial-creator") or found.get("dc:creator")}
-    named["date"] = found.get("meta:creation-date")
-    metadata: dict[str, object] = {key: value for key, value in named.items() if value}
-    return msgspec.structs.replace(converted, title=found.get("dc:title") or None, metadata=metadata)
-
-
-def member_text(data: bytes, name: str, limit: int = -1) -> str:
-    """Return a member of a zip as text; nothing where it cannot be read."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(name) as member:
-            return member.read(limit).decode("utf-8", "replace")
-    except (*UNREADABLE_MEMBER, KeyError):
-        return ""
+    return with_properties(document.converted(_LOCATIONS.get(found[1].decode()) if found else None), content.data)
 
 
 def _is(kind: str) -> Test:
@@ -415,7 +313,11 @@ def _is(kind: str) -> Test:
     def test(content: FileContent) -> bool:
         if not content.is_zip or not (content.zip_members or set()) >= {"mimetype", "content.xml"}:
             return False
-        found = member_text(content.data, "mimetype", 200).strip()
+        try:
+            with zipfile.ZipFile(io.BytesIO(content.data)) as archive, archive.open("mimetype") as member:
+                found = member.read(200).decode("utf-8", "replace").strip()
+        except (*UNREADABLE_MEMBER, KeyError):
+            return False
         return found in (_MIME + kind, f"{_MIME}{kind}-template", f"{_MIME}{kind}-master")
 
     return test

@@ -8,22 +8,22 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from gnod.ingest.formats.office import number_format
+from gnod.ingest.formats.office.number_format import date_of, general, number_format
 from gnod.ingest.formats.table import numbered_table
 from gnod.ingest.reading.converter import password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
-# Programs give these names; they say nothing about a sheet.
+# Programs give these names, also to copies (`Sheet1 (2)`). They say nothing about a sheet.
 _NO_NAME = re.compile(
-    r"(?:Sheet|Tabelle|Feuil|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko"
-    r"|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d+",
+    r"(?:(?:Work)?sheet|(?:(?:Work)?sheet|Chart|Tabelle|Diagramm|Feuil|Graph|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark"
+    r"|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d{1,3})(?: ?\(\d+\)|_\d+)?",
     re.I,
 )
-# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`
-_HEADER_CODE = re.compile(r'&(?:"[^"]*"|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
+# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`, or `&[Page]`
+_HEADER_CODE = re.compile(r'&(?:"[^"]*"|\[[^\]]*\]|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
 _HEADER_PARTS = re.compile(r"&[LCR]")
-_PAGE_NUMBER = re.compile(r"&P", re.I)
+_PAGE_NUMBER = re.compile(r"&(?:P|\[Page\])", re.I)
 _DIGITS = re.compile(r"\d*\.?\d+")
 _SHEET_NAME = re.compile(r"=?(?:'(?P<quoted>(?:[^']|'')+)'|(?P<plain>[^\s'(!]+))!")
 _CONSTANT = re.compile(r'-?[\d.]+%?|"[^"]+"')
@@ -43,24 +43,25 @@ class Cells:
 
     def __init__(self, codes: Sequence[str], from_1904: bool) -> None:
         self._from_1904 = from_1904
-        self._formats = {str(at): self._format(code) for at, code in enumerate(codes)}
+        self._formats = {
+            str(at): number_format(code, from_1904) for at, code in enumerate(codes) if code not in ("", "General", "@")
+        }
 
     def shown(self, value: float | str, style: str) -> str:
         """Return a value as its cell shows it, without commas between thousands. What the format does not show follows:
         the other digits of a number, and a date in ISO 8601."""
-        code, show = self._formats.get(style, ("", number_format.general))
-        text = show(value).strip()
-        if isinstance(value, str) or not code or not text:
+        found = self._formats.get(style)
+        text = found.shown(value).strip() if found else general(value).strip()
+        if isinstance(value, str) or not found or not text:
             return text
-        if number_format.is_date(code):
-            more = self._iso(value) if number_format.is_day(code) else ""
+        if found.is_date:
+            more = self._iso(value) if found.is_day else ""
         else:
-            text = text.replace(",", "")
             more = "" if _shows_all(text, value) else _whole(value, is_percent="%" in text)
         return f"{text} ({more})" if more and more not in text else text
 
     def _iso(self, value: float) -> str:
-        date = number_format.date_of(value, from_1904=self._from_1904)
+        date = date_of(value, from_1904=self._from_1904)
         return date.date().isoformat() if date else ""
 
     def iso(self, value: str, style: str) -> str:
@@ -70,13 +71,7 @@ class Cells:
         except ValueError:
             return value
         base = dt.datetime(1904, 1, 1) if self._from_1904 else dt.datetime(1899, 12, 30)
-        code, _ = self._formats.get(style, ("", None))
-        return self.shown((date - base) / dt.timedelta(days=1), style) if code else value
-
-    def _format(self, code: str) -> tuple[str, number_format.Shown]:
-        if code in ("", "General", "@"):
-            return "", number_format.general
-        return code, number_format.shown_as(code, self._from_1904)
+        return self.shown((date - base) / dt.timedelta(days=1), style) if style in self._formats else value
 
 
 def _shows_all(text: str, value: float) -> bool:
@@ -89,7 +84,7 @@ def _shows_all(text: str, value: float) -> bool:
 
 
 def _whole(value: float, *, is_percent: bool) -> str:
-    return f"{number_format.general(value * 100)}%" if is_percent else number_format.general(value)
+    return f"{general(value * 100)}%" if is_percent else general(value)
 
 
 def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) -> Converted:

@@ -7,8 +7,10 @@ prefix the file uses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import NamedTuple
 from xml.parsers import expat
 
 Attributes = dict[str, str]
@@ -31,7 +33,7 @@ _PREFIXES = {
 _NO_NAME = re.compile(r"[\d.]*|main")
 
 
-@cache
+@lru_cache(maxsize=4096)
 def short(name: str) -> str:
     """Return `text:p` for the name that expat gives: the address of the namespace, a space, and `p`."""
     namespace, _, local = name.rpartition(" ")
@@ -43,6 +45,7 @@ def short(name: str) -> str:
 class XmlEvents:
     """Calls `on_start` and `on_end` of an element by its short name. Attributes have short names, those without a
     namespace just their name. What is in `hidden` elements is left out. Text is kept from `keep` to `kept`.
+    `inside` counts the elements around the present one by their names.
 
     Of the forms that a file offers to newer and older programs, the first one with text is read: subclasses count the
     text that they take in `written`.
@@ -56,6 +59,7 @@ class XmlEvents:
         self._forms: list[int] = []
         self._kept: list[str] | None = None
         self.written = 0
+        self.inside: defaultdict[str, int] = defaultdict(int)
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[None]:
         """Read chunk by chunk: what is asked for between two is what there is so far. Raises expat.ExpatError."""
@@ -88,15 +92,21 @@ class XmlEvents:
         name = short(name)
         if self._hidden or name in self._hidden_names:
             self._hidden += 1
-        elif begin := self._on_start.get(name):
+            return
+        if begin := self._on_start.get(name):
             for key in [key for key in attributes if " " in key]:
                 attributes[short(key)] = attributes.pop(key)
             begin(attributes)
+        if not self._hidden:
+            self.inside[name] += 1
 
     def _element_ends(self, name: str) -> None:
         if self._hidden:
             self._hidden -= 1
-        elif end := self._on_end.get(short(name)):
+            return
+        name = short(name)
+        self.inside[name] -= 1
+        if end := self._on_end.get(name):
             end()
 
     def _text_comes(self, text: str) -> None:
@@ -112,3 +122,30 @@ class XmlEvents:
 
     def _end_forms(self) -> None:
         self._forms.pop()
+
+
+class Element(NamedTuple):
+    name: str
+    found: Attributes
+    texts: list[str]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+class Elements(XmlEvents):
+    """The elements of some names, in the order in which they begin, with the text up to the next one or their end."""
+
+    def __init__(self, names: Sequence[str], hidden: Iterable[str] = ()) -> None:
+        super().__init__(
+            {name: partial(self._begin, name) for name in names}, dict.fromkeys(names, self._end_text), hidden
+        )
+        self.found: list[Element] = []
+
+    def _begin(self, name: str, found: Attributes) -> None:
+        self._kept = []
+        self.found.append(Element(name, found, self._kept))
+
+    def _end_text(self) -> None:
+        self._kept = None

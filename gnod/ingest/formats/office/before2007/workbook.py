@@ -15,7 +15,7 @@ import msgspec
 
 from gnod.ingest.formats.office.before2007.encrypted import decrypted
 from gnod.ingest.formats.office.before2007.ole import Streams
-from gnod.ingest.formats.office.number_format import shown_as
+from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
 from gnod.ingest.formats.office.openxml.package import remark
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected, starts_with
@@ -29,7 +29,6 @@ _BOF, _CHART, _LABELS = 0x809, b"\x20\0", (0x04, 0x204)
 _HEADER, _FOOTER, _CONTINUE, _BOUND_SHEET, _TEXT_OBJECT, _SERIES_TEXT = 0x14, 0x15, 0x3C, 0x85, 0x1B6, 0x100D
 _OBJECTS, _UNKNOWN = (0x1C, 0x5D, _TEXT_OBJECT), 0xFFFF
 _FILE_PASS, _FIRST_RECORDS = 0x2F, 20
-_ERRORS = {0x00: "#NULL!", 0x07: "#DIV/0!", 0x0F: "#VALUE!", 0x17: "#REF!", 0x1D: "#NAME?", 0x24: "#NUM!", 0x2A: "#N/A"}
 
 
 def _read(content: FileContent) -> Converted:
@@ -74,8 +73,8 @@ class _OldBook:
         self._data = data
         self._content = content
         self._book = book = _opened(data, content, with_formats=True)
-        formats = book.format_map
-        codes = [formats[xf.format_key].format_str if xf.format_key in formats else "" for xf in book.xf_list]
+        formats = {key: format_.format_str for key, format_ in book.format_map.items()} | LOCAL_DATES
+        codes = [formats.get(xf.format_key, "") for xf in book.xf_list]
         self._cells = Cells(codes, book.datemode == 1)
         self._texts = _texts_beside(data, has_flags=book.biff_version >= 80)
 
@@ -112,17 +111,19 @@ class _OldBook:
             yield at + 1, row
 
     def _shown(self, cell: Any) -> str:
+        import xlrd
+
         match cell.ctype:
             case 1:
                 return self._cells.shown(str(cell.value), str(cell.xf_index))
             case 3 if cell.xf_index is None:
-                return shown_as("yyyy-mm-dd", self._book.datemode == 1)(float(cell.value))
+                return number_format(LOCAL_DATES[14], self._book.datemode == 1).shown(float(cell.value))
             case 2 | 3:
                 return self._cells.shown(float(cell.value), str(cell.xf_index))
             case 4:
                 return "TRUE" if cell.value else "FALSE"
             case 5:
-                return _ERRORS.get(cell.value, "")
+                return str(xlrd.error_text_from_code.get(cell.value, ""))
         return ""
 
     def _beside(self, sheet: Any, texts: Iterable[str], *, is_first: bool) -> Iterator[str]:

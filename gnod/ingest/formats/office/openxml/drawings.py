@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from gnod.ingest.formats.office import metafile, number_format
+from gnod.ingest.formats.office import metafile
+from gnod.ingest.formats.office.number_format import general, number, number_format
 from gnod.ingest.formats.office.openxml.package import Package, unescaped
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, End, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, End, XmlEvents
 
 # Names of files, addresses, and descriptions that Office itself wrote
 _GENERATED = re.compile(
     r"^\S+\.\w{3,4}$|[\\/]\S+\.\w{2,4}$|://|\bautomatically generated$|^(?:picture|image|grafik|bild) ?\d*$", re.I
 )
+_CHART = (
+    *("c:title", "c:ser", "c:tx", "c:cat", "c:val", "c:yVal", "c:xVal", "c:bubbleSize", "a:p", "a:t"),
+    *("c:strCache", "c:numCache", "c:formatCode", "c:v", "c:showVal", "chartex:pt"),
+)
+_END = Element("", {}, [])
 # What Office shows where a chart of several series has a title without text
 _UNTITLED = "Chart Title"
 
@@ -43,82 +49,50 @@ class Paragraphs(XmlEvents):
             self.lines.append(text)
 
 
-class _Chart(XmlEvents):
-    """Titles, then the names of series and categories. Values count where the chart shows them as labels."""
-
-    def __init__(self) -> None:
-        values = ("c:val", "c:yVal", "c:xVal", "c:bubbleSize")
-        starts = dict.fromkeys(values, lambda _: self._in_values(True))
-        ends = dict.fromkeys(values, lambda: self._in_values(False))
-        super().__init__(
-            starts
-            | {"a:t": self.keep, "c:v": self.keep, "c:formatCode": self.keep, "chartex:pt": self.keep}
-            | {"c:showVal": self._show_values, "c:tx": self._begin_texts, "c:strCache": self._begin_texts}
-            | {"c:numCache": self._begin_numbers, "c:title": self._begin_title, "c:ser": self._begin_series},
-            ends
-            | {"a:t": self._end_run, "a:p": self._end_paragraph, "c:v": self._end_value}
-            | {"c:title": self._end_title, "c:formatCode": self._end_format, "chartex:pt": self._end_value},
-            ["c:extLst"],
-        )
-        self.found: dict[str, None] = {}
-        self._labels: dict[str, None] = {}
-        self._has_labels = False
-        self._has_title_without_text = False
-        self._before_title = 0
-        self._series = 0
-        self._runs: list[str] = []
-        self._is_value = False
-        self._format: number_format.Shown | None = None
-
-    @property
-    def lines(self) -> list[str]:
-        untitled = {_UNTITLED: None} if self._has_title_without_text and self._series > 1 else {}
-        return list(untitled | self.found | (self._labels if self._has_labels else {}))
-
-    def _end_run(self) -> None:
-        self._runs.append(self.kept())
-
-    def _end_paragraph(self) -> None:
-        text = " ".join("".join(self._runs).split())
-        self._runs = []
-        if text:
-            self.found[text] = None
-
-    def _begin_texts(self, _: Attributes) -> None:
-        self._format = None
-
-    def _begin_numbers(self, _: Attributes) -> None:
-        self._format = number_format.general
-
-    def _end_format(self) -> None:
-        self._format = number_format.shown_as(self.kept())
-
-    def _end_value(self) -> None:
-        text = " ".join(self.kept().split())
-        number = number_format.number(text) if self._format else None
-        shown = text if number is None or self._format is None else self._format(number)
-        if shown:
-            (self._labels if self._is_value else self.found)[shown] = None
-
-    def _begin_title(self, _: Attributes) -> None:
-        self._before_title = len(self.found)
-
-    def _end_title(self) -> None:
-        self._has_title_without_text |= not self._series and self._before_title == len(self.found)
-
-    def _begin_series(self, _: Attributes) -> None:
-        self._series += 1
-
-    def _in_values(self, is_value: bool) -> None:
-        self._is_value = is_value
-
-    def _show_values(self, found: Attributes) -> None:
-        self._has_labels |= found.get("val") in ("1", "true")
+def _chart(package: Package, part: str) -> list[str]:
+    """Return titles, then the names of series and categories. Values count where the chart shows them as labels."""
+    texts: dict[str, None] = {}
+    values: dict[str, None] = {}
+    shown: Callable[[float], str] | None = None
+    series, paragraph = 0, ""
+    in_values = has_labels = has_title = is_untitled = False
+    for name, found, pieces in (*package.elements(part, *_CHART, hidden=("c:extLst",)), _END):
+        text = "".join(pieces)
+        if name != "a:t":
+            texts[" ".join(paragraph.split())] = None
+            paragraph = ""
+        match name:
+            case "a:t":
+                paragraph += text
+            case "c:title":
+                has_title, in_values = True, False
+            case "c:ser":
+                is_untitled |= has_title and not series and not any(texts)
+                series += 1
+            case "c:showVal":
+                has_labels |= found.get("val") in ("1", "true")
+            case "c:tx" | "c:strCache":
+                shown = None
+                in_values &= name != "c:tx"
+            case "c:numCache":
+                shown = general
+            case "c:formatCode":
+                shown = number_format(text).shown
+            case "c:v" | "chartex:pt":
+                value = number(text) if shown else None
+                text = " ".join((text if value is None or shown is None else shown(value)).split())
+                (values if in_values else texts)[text] = None
+            case _:
+                in_values = name != "c:cat"
+    untitled = [_UNTITLED] if is_untitled and series > 1 else []
+    return [text for text in (*untitled, *texts, *(values if has_labels else ())) if text]
 
 
 def lines(package: Package, part: str, *, is_chart: bool = False) -> list[str]:
     """Return the text of a chart, or of the part with the data of a diagram or with shapes, line by line."""
-    events = _Chart() if is_chart else Paragraphs()
+    if is_chart:
+        return _chart(package, part)
+    events = Paragraphs()
     package.read(part, events)
     return events.lines
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Element
 
 BULLET = "-"
 _HEADING = re.compile(r"heading ?(\d)", re.I)
@@ -30,6 +31,10 @@ class ParagraphStyle:
         """Take a property of a paragraph."""
         value = found.get("w:val", "")
         match element:
+            case "w:name":
+                self.name = value
+            case "w:basedOn":
+                self.based_on = value
             case "w:outlineLvl":
                 self.outline = _digit(value)
             case "w:ilvl":
@@ -38,24 +43,19 @@ class ParagraphStyle:
                 self.number = value
 
 
-class Styles(XmlEvents):
-    """The styles of paragraphs, read from `word/styles.xml`."""
+class Styles:
+    """The styles of paragraphs, from `word/styles.xml`. `defined`: the elements of that part."""
 
-    _style: ParagraphStyle
+    NAMES = ("w:style", "w:name", "w:basedOn", "w:outlineLvl", "w:ilvl", "w:numId")
 
-    def __init__(self) -> None:
-        starts = {name: self._taking(name) for name in ("w:outlineLvl", "w:ilvl", "w:numId")}
-        super().__init__(
-            {
-                "w:style": self._begin,
-                "w:name": lambda found: setattr(self._style, "name", found.get("w:val", "")),
-                "w:basedOn": lambda found: setattr(self._style, "based_on", found.get("w:val", "")),
-            }
-            | starts,
-            {},
-        )
-        self._style = ParagraphStyle()
+    def __init__(self, defined: Iterable[Element]) -> None:
         self._styles: dict[str, ParagraphStyle] = {}
+        style = ParagraphStyle()
+        for name, found, _ in defined:
+            if name == "w:style":
+                style = self._styles[found.get("w:styleId", "")] = ParagraphStyle()
+            else:
+                style.take(name, found)
 
     def resolved(self, identifier: str, own: ParagraphStyle) -> ParagraphStyle:
         """Return what holds for a paragraph of a style, with what it says itself."""
@@ -70,12 +70,6 @@ class Styles(XmlEvents):
                 found.number, found.level = style.number, style.level if found.level is None else found.level
             identifier = style.based_on
         return found
-
-    def _taking(self, name: str) -> Begin:
-        return lambda found: self._style.take(name, found)
-
-    def _begin(self, found: Attributes) -> None:
-        self._style = self._styles[found.get("w:styleId", "")] = ParagraphStyle()
 
 
 def _outline(style: ParagraphStyle) -> int | None:
@@ -98,36 +92,52 @@ class _List:
     linked_style: str = ""
 
 
-class Numbering(XmlEvents):
-    """The lists of a document, read from `word/numbering.xml`, and how far each one has counted."""
+class Numbering:
+    """The lists of a document, from `word/numbering.xml`, and how far each one has counted. `defined`: the elements of
+    that part."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "w:abstractNum": self._begin_list,
-                "w:numStyleLink": self._link,
-                "w:styleLink": self._name,
-                "w:lvl": self._begin_level,
-                "w:start": lambda found: setattr(self._level, "start", _digit(found.get("w:val", ""), 1)),
-                "w:numFmt": lambda found: setattr(self._level, "form", found.get("w:val", "")),
-                "w:lvlText": lambda found: setattr(self._level, "text", found.get("w:val", "")),
-                "w:num": self._begin_number,
-                "w:abstractNumId": self._use,
-                "w:lvlOverride": lambda found: setattr(self, "_override", _digit(found.get("w:ilvl", ""))),
-                "w:startOverride": self._restart,
-            },
-            {},
-        )
+    NAMES = (
+        *("w:abstractNum", "w:numStyleLink", "w:styleLink", "w:lvl", "w:start", "w:numFmt", "w:lvlText"),
+        *("w:num", "w:abstractNumId", "w:lvlOverride", "w:startOverride"),
+    )
+
+    def __init__(self, defined: Iterable[Element]) -> None:
         self._lists: dict[str, _List] = {}
         self._named: dict[str, _List] = {}
         self._numbers: dict[str, str] = {}
         self._starts: dict[tuple[str, int], int] = {}
         self._counts: dict[str, dict[int, int]] = {}
         self._begun: set[str] = set()
-        self._list = _List()
-        self._level = _Level()
-        self._number = ""
-        self._override = 0
+        self._define(defined)
+
+    def _define(self, defined: Iterable[Element]) -> None:
+        a_list, level, number, override = _List(), _Level(), "", 0
+        for name, found, _ in defined:
+            value = found.get("w:val", "")
+            match name:
+                case "w:abstractNum":
+                    a_list = self._lists[found.get("w:abstractNumId", "")] = _List()
+                case "w:numStyleLink":
+                    a_list.linked_style = value
+                case "w:styleLink":
+                    self._named[value] = a_list
+                case "w:lvl":
+                    level = a_list.levels[_digit(found.get("w:ilvl", ""))] = _Level()
+                case "w:start":
+                    level.start = _digit(value, 1)
+                case "w:numFmt":
+                    level.form = value
+                case "w:lvlText":
+                    level.text = value
+                case "w:num":
+                    number = found.get("w:numId", "")
+                    a_list = _List()  # levels that follow belong to this number
+                case "w:abstractNumId":
+                    self._numbers[number] = value
+                case "w:lvlOverride":
+                    override = _digit(found.get("w:ilvl", ""))
+                case "w:startOverride":
+                    self._starts[number, override] = _digit(value, 1)
 
     def label(self, number: str, level: int) -> str:
         """Count one more paragraph of a list, and return its label; "" where it has none."""
@@ -151,28 +161,6 @@ class Numbering(XmlEvents):
     def _shown(self, found: _List, counts: dict[int, int], level: int) -> str:
         shape = found.levels.get(level, _Level())
         return _counted(counts.setdefault(level, shape.start), shape.form)
-
-    def _begin_list(self, found: Attributes) -> None:
-        self._list = self._lists[found.get("w:abstractNumId", "")] = _List()
-
-    def _link(self, found: Attributes) -> None:
-        self._list.linked_style = found.get("w:val", "")
-
-    def _name(self, found: Attributes) -> None:
-        self._named[found.get("w:val", "")] = self._list
-
-    def _begin_level(self, found: Attributes) -> None:
-        self._level = self._list.levels[_digit(found.get("w:ilvl", ""))] = _Level()
-
-    def _begin_number(self, found: Attributes) -> None:
-        self._number = found.get("w:numId", "")
-        self._list = _List()  # levels that follow belong to this number
-
-    def _use(self, found: Attributes) -> None:
-        self._numbers[self._number] = found.get("w:val", "")
-
-    def _restart(self, found: Attributes) -> None:
-        self._starts[self._number, self._override] = _digit(found.get("w:val", ""), 1)
 
 
 def _counted(count: int, form: str) -> str:

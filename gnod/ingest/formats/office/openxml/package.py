@@ -1,4 +1,4 @@
-"""What Office Open XML files (docx, pptx, xlsx, vsdx) have in common: parts, the relations between them, properties.
+"""What Office files that are zips of XML parts have in common: parts, the relations between them, properties.
 
 A part that cannot be read is left out, and the document says so. The formats themselves are in modules of their own.
 """
@@ -11,13 +11,14 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, Elements, End, XmlEvents
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
@@ -25,7 +26,9 @@ from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, dam
 _CHUNK_BYTES = 1 << 16
 _MOST_NAMED = 3
 _PROPERTIES_LIMIT = 64 * 1024
-_PROPERTY = re.compile(r"<(dc:title|dc:creator|dcterms:created)\b[^<>]*>([^<]+)<")
+_PROPERTY = re.compile(
+    rb"<(dc:title|dc:creator|dcterms:created|meta:initial-creator|meta:creation-date)\b[^<>]*>([^<]+)<"
+)
 _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
@@ -74,6 +77,12 @@ class Package:
         except (*UNREADABLE_MEMBER, expat.ExpatError):
             self._unread.append(part)
 
+    def elements(self, part: str, *names: str, hidden: tuple[str, ...] = ()) -> list[Element]:
+        """Return the elements of a part that have one of these names, as far as it can be read."""
+        events = Elements(names, hidden)
+        self.read(part, events)
+        return events.found
+
     def data(self, part: str) -> bytes:
         """Return a part as it is; nothing where it cannot be read."""
         try:
@@ -89,36 +98,44 @@ class Package:
     def relations(self, part: str) -> dict[str, Relation]:
         """Return to what a part refers, by the ids that it uses."""
         folder, _, name = part.rpartition("/")
-        relations = _Relations(folder)
-        self.read(f"{folder}/_rels/{name}.rels".lstrip("/"), relations)
-        return relations.found
+        listed = self.elements(f"{folder}/_rels/{name}.rels".lstrip("/"), "r:Relationship")
+        return {found.get("Id", ""): _relation(found, folder) for _, found, _ in listed}
 
     def related(self, part: str, *kinds: str) -> list[str]:
         """Return the parts of these kinds to which a part refers, in the order in which it lists them."""
         found = [relation.target for relation in self.relations(part).values() if relation.kind in kinds]
         return list(dict.fromkeys(target for target in found if target in self))
 
-    def finished(self, converted: Converted) -> Converted:
+    def remarks(self, part: str, kind: str) -> Iterator[tuple[str, str]]:
+        """Yield the notes or comments on a part, with the cells that they are on; replies follow."""
+        for each in self.related(part, kind):
+            events = _Remarks()
+            self.read(each, events)
+            for cell, author, lines in events.found:
+                if text := unescaped("".join(lines)).strip():
+                    yield cell, remark(self._authors.get(author, ""), text)
+
+    @cached_property
+    def _authors(self) -> dict[str, str]:
+        """Return the names of those who wrote comments, by their ids."""
+        people = [
+            found
+            for part in self.related(self.start, "commentAuthors", "authors", "person")
+            for _, found, _ in self.elements(part, "p:cmAuthor", "powerpoint:author", "x:person")
+        ]
+        return {found.get("id", ""): found.get("displayName") or found.get("name", "") for found in people}
+
+    def finished(self, converted: Converted, properties: str = "docProps/core.xml") -> Converted:
         """Add the title, author and date from the file's properties, and what could not be read.
 
         Raises ConversionFailed if nothing could be read because of damage.
         """
-        if self._unread and not converted.markdown.strip():
+        missing = [*self._unread, *([] if self.start in self else [self.start])]
+        if missing and not converted.markdown.strip():
             raise damage(self.content) or ConversionFailed(
-                "corrupt", f"The {self.content.label} is damaged: {self._unread[0][:100]} inside it cannot be read."
+                "corrupt", f"The {self.content.label} is damaged: {missing[0][:100]} inside it cannot be read."
             )
-        text = self.data("docProps/core.xml")[:_PROPERTIES_LIMIT].decode("utf-8", "replace")
-        found = {name: " ".join(html.unescape(value).split()) for name, value in _PROPERTY.findall(text)}
-        named = {"author": found.get("dc:creator"), "date": found.get("dcterms:created")}
-        title = found.get("dc:title")
-        if title and _PLACEHOLDER_TITLE.match(title):
-            title = None
-        return msgspec.structs.replace(
-            converted,
-            title=title or None,
-            metadata={key: value for key, value in named.items() if value},
-            left_out=self._left_out(),
-        )
+        return msgspec.structs.replace(with_properties(converted, self.data(properties)), left_out=self._left_out())
 
     def _chunks(self, part: str) -> Iterator[bytes]:
         with self._archive.open(self._members[_part(part)]) as file:
@@ -133,18 +150,56 @@ class Package:
         return f"The file is damaged: not all of {named} can be read."
 
 
-class _Relations(XmlEvents):
-    def __init__(self, folder: str) -> None:
-        super().__init__({"r:Relationship": self._add}, {})
-        self._folder = folder
-        self.found: dict[str, Relation] = {}
+class _Remarks(XmlEvents):
+    """`found`: cells, ids of authors, and texts. Replies stand before the text of the comment, in it."""
 
-    def _add(self, found: Attributes) -> None:
-        target = found.get("Target", "")
-        is_external = found.get("TargetMode") == "External"
-        if not is_external:
-            target = posixpath.normpath(posixpath.join("/", self._folder, unquote(target))).lstrip("/")
-        self.found[found.get("Id", "")] = Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
+    def __init__(self) -> None:
+        names = ("x:comment", "x:threadedComment", "p:cm", "powerpoint:cm", "powerpoint:reply")
+        texts = ("x:t", "a:t", "x:text", "p:text")
+        begin: dict[str, Begin] = dict.fromkeys(names, self._begin)
+        ends: dict[str, End] = dict.fromkeys(names, self._end)
+        ends |= dict.fromkeys(texts, self._end_text) | {"a:p": lambda: self._write("\n")}
+        super().__init__(begin | dict.fromkeys(texts, self.keep), ends, ["x:rPh"])
+        self.found: list[tuple[str, str, list[str]]] = []
+        self._open: list[list[str]] = []
+
+    def _begin(self, found: Attributes) -> None:
+        self._open.append([])
+        author = found.get("personId", found.get("authorId", ""))
+        self.found.append((found.get("ref", ""), author, self._open[-1]))
+
+    def _end(self) -> None:
+        self._open.pop()
+
+    def _end_text(self) -> None:
+        self._write(self.kept())
+
+    def _write(self, text: str) -> None:
+        if self._open:
+            self._open[-1].append(text)
+
+
+def _relation(found: Attributes, folder: str) -> Relation:
+    target = found.get("Target", "")
+    is_external = found.get("TargetMode") == "External"
+    if not is_external:
+        target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
+    return Relation(found.get("Type", "").rpartition("/")[2], target, is_external)
+
+
+def with_properties(converted: Converted, xml: bytes) -> Converted:
+    """Add the title, author and date that a part with properties says."""
+    found = {
+        name.decode(): " ".join(html.unescape(value.decode("utf-8", "replace")).split())
+        for name, value in reversed(_PROPERTY.findall(xml[:_PROPERTIES_LIMIT]))  # the first of each counts
+    }
+    title = found.get("dc:title")
+    if title and _PLACEHOLDER_TITLE.match(title):
+        title = None
+    author = found.get("meta:initial-creator") or found.get("dc:creator")
+    named = {"author": author, "date": found.get("dcterms:created") or found.get("meta:creation-date")}
+    metadata: dict[str, object] = {key: value for key, value in named.items() if value}
+    return msgspec.structs.replace(converted, title=title or None, metadata=metadata)
 
 
 def unescaped(text: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from gnod.ingest.formats.office import embedded
 from gnod.ingest.formats.office.blocks import Blocks
 from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, is_on, remark
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, End, XmlEvents
+from gnod.ingest.formats.office.openxml.package import Package, is_on
+from gnod.ingest.formats.office.xml_events import Attributes
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted
@@ -36,14 +36,10 @@ class _Deck:
     """What the slides share. A master or layout is read once."""
 
     def __init__(self, package: Package) -> None:
-        order = _Names()
-        package.read(package.start, order)
         relations = package.relations(package.start)
-        listed = [relations[each].target for each in order.slides if each in relations]
-        self.slides = [part for part in listed if part in package] or package.parts(_SLIDES)
-        for part in package.related(package.start, "commentAuthors", "authors"):
-            package.read(part, order)
-        self._authors = order.authors
+        listed = package.elements(package.start, "p:sldId", hidden=("p:extLst",))
+        targets = [relations[each].target for _, found, _ in listed if (each := found.get("r:id")) in relations]
+        self.slides = [part for part in targets if part in package] or package.parts(_SLIDES)
         self._package = package
         self._seen: set[str] = set()
 
@@ -55,10 +51,7 @@ class _Deck:
         for notes in self._package.related(part, "notesSlide"):
             text = self._shapes(notes, max_characters, _NOT_NOTES).markdown
             texts.append(f"### Notes\n\n{text}" if text else "")
-        for comments in self._package.related(part, "comments"):
-            events = _Comments(self._authors)
-            self._package.read(comments, events)
-            texts += events.remarks
+        texts += [text for _, text in self._package.remarks(part, "comments")]
         return "\n\n".join(filter(None, texts))
 
     def _background(self, part: str, max_characters: int) -> list[str]:
@@ -76,26 +69,6 @@ class _Deck:
         self._package.read(part, shapes)
         shapes.blocks.end()
         return shapes
-
-
-class _Names(XmlEvents):
-    """The ids of the slides in their order, and the names of the authors of comments."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "p:sldId": lambda found: self.slides.append(found.get("r:id", "")),
-                "p:cmAuthor": self._author,
-                "powerpoint:author": self._author,
-            },
-            {},
-            ["p:extLst"],
-        )
-        self.slides: list[str] = []
-        self.authors: dict[str, str] = {}
-
-    def _author(self, found: Attributes) -> None:
-        self.authors[found.get("id", "")] = found.get("name", "")
 
 
 class _Shapes(drawings.Paragraphs):
@@ -149,40 +122,6 @@ class _Shapes(drawings.Paragraphs):
     def _describe(self, found: Attributes) -> None:
         if text := drawings.description(found):
             self.blocks.paragraph(text)
-
-
-class _Comments(XmlEvents):
-    """The comments on a slide, with their replies, which stand before the text of the comment."""
-
-    def __init__(self, authors: dict[str, str]) -> None:
-        names = ("p:cm", "powerpoint:cm", "powerpoint:reply")
-        begin: dict[str, Begin] = dict.fromkeys(names, self._begin)
-        ends: dict[str, End] = dict.fromkeys(names, self._end)
-        ends |= {"p:text": self._end_line, "a:t": self._end_run, "a:p": self._end_line}
-        super().__init__(begin | dict.fromkeys(("p:text", "a:t"), self.keep), ends)
-        self._authors = authors
-        self._found: list[tuple[str, list[str]]] = []
-        self._open: list[list[str]] = []
-
-    @property
-    def remarks(self) -> list[str]:
-        return [remark(author, text) for author, texts in self._found if (text := "".join(texts).strip())]
-
-    def _begin(self, found: Attributes) -> None:
-        self._open.append([])
-        self._found.append((self._authors.get(found.get("authorId", ""), ""), self._open[-1]))
-
-    def _end(self) -> None:
-        self._open.pop()
-
-    def _end_run(self) -> None:
-        if self._open:
-            self._open[-1].append(self.kept())
-
-    def _end_line(self) -> None:
-        self._end_run()
-        if self._open:
-            self._open[-1].append("\n")
 
 
 PPTX = Converter(

@@ -13,7 +13,7 @@ from gnod.ingest.formats.office.blocks import Blocks
 from gnod.ingest.formats.office.openxml import drawings
 from gnod.ingest.formats.office.openxml.numbering import BULLET, Numbering, ParagraphStyle, Styles
 from gnod.ingest.formats.office.openxml.package import Package, is_on, remark
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
@@ -56,7 +56,6 @@ class _Story(XmlEvents):
             {
                 "w:p": lambda _: self._paragraphs.append(_Paragraph()),
                 "w:pStyle": self._set_style,
-                "w:pPr": lambda _: self._set_properties(True),
                 "w:vanish": self._vanish,
                 "w:r": lambda _: self._show(),
                 "w:t": self.keep,
@@ -89,7 +88,6 @@ class _Story(XmlEvents):
             | properties,
             {
                 "w:p": self._end_paragraph,
-                "w:pPr": lambda: self._set_properties(False),
                 "w:r": self._show,
                 "w:t": self._end_text,
                 "m:t": self._end_text,
@@ -103,24 +101,18 @@ class _Story(XmlEvents):
         self._package = package
         self._max_characters = max_characters
         self._relations = package.relations(part)
-        self._styles = main._styles if main else Styles()
-        self._numbering = main._numbering if main else Numbering()
+        self._styles = main._styles if main else Styles(self._elements("styles", Styles.NAMES))
+        self._numbering = main._numbering if main else Numbering(self._elements("numbering", Numbering.NAMES))
         self._notes: dict[str, dict[str, tuple[str, Blocks]]] = {}
         self._paragraphs: list[_Paragraph] = []
-        self._in_properties = False
         self._is_shown = True
         self._in_code: list[bool] = []  # for each open field
         self._links: list[str] = []
         self._heads: list[str] = []  # the headers and footers that are shown
         self._first_heads: list[str] = []
         if main is None:
-            for kind, events in (("styles", self._styles), ("numbering", self._numbering)):
-                for other in self._parts(kind)[:1]:
-                    package.read(other, events)
             for kind in ("footnotes", "endnotes", "comments"):
-                self._notes[kind] = {}
-                for other in self._parts(kind)[:1]:
-                    self._notes[kind] = self._read_other(other).notes
+                self._notes[kind] = self._read_other(self._part(kind)).notes
 
     def add_rest(self) -> None:
         """Add the comments to which nothing refers, and the headers and footers, each text once."""
@@ -134,8 +126,11 @@ class _Story(XmlEvents):
                 seen.add(text)
                 self.blocks.paragraph(text)
 
-    def _parts(self, *kinds: str) -> list[str]:
-        return list(dict.fromkeys(each.target for each in self._relations.values() if each.kind in kinds))
+    def _part(self, kind: str) -> str:
+        return next((each.target for each in self._relations.values() if each.kind == kind), "")
+
+    def _elements(self, kind: str, names: tuple[str, ...]) -> list[Element]:
+        return self._package.elements(self._part(kind), *names)
 
     def _read_other(self, part: str) -> _Story:
         story = _Story(self._package, part, self._max_characters, self)
@@ -148,12 +143,13 @@ class _Story(XmlEvents):
     def _property(self, name: str) -> Begin:
         return lambda found: self._paragraphs[-1].own.take(name, found) if self._in_properties else None
 
+    @property
+    def _in_properties(self) -> bool:
+        return self.inside["w:pPr"] > 0 and bool(self._paragraphs)
+
     def _set_style(self, found: Attributes) -> None:
         if self._paragraphs:
             self._paragraphs[-1].style = found.get("w:val", "")
-
-    def _set_properties(self, are_read: bool) -> None:
-        self._in_properties = are_read and bool(self._paragraphs)
 
     def _end_text(self) -> None:
         self._write(self.kept().replace("\n", " "))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
 
-from gnod.ingest.formats.office.number_format import BUILT_IN, number
+from gnod.ingest.formats.office.number_format import LOCAL_DATES, number
 from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, remark, unescaped
+from gnod.ingest.formats.office.openxml.package import Package, unescaped
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
@@ -19,7 +19,6 @@ _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _MOST_COLUMNS = 16_384
 _HEADERS = ("x:oddHeader", "x:evenHeader", "x:firstHeader", "x:oddFooter", "x:evenFooter", "x:firstFooter")
-_Events = TypeVar("_Events", bound=XmlEvents)
 
 
 def _read(content: FileContent) -> Converted:
@@ -33,31 +32,29 @@ class _Book:
     def __init__(self, package: Package) -> None:
         self._package = package
         self._relations = package.relations(package.start)
-        self._contents = _Contents()
-        package.read(package.start, self._contents)
-        self._strings = self._shared("sharedStrings", _Strings()).found
-        codes = self._shared("styles", _Styles()).codes
-        self._cells = Cells(codes, self._contents.from_1904)
-        self._persons = self._shared("person", _Persons()).found
+        self._contents = package.elements(package.start, "x:workbookPr", "x:sheet", "x:definedName")
+        strings = _Strings()
+        for part in package.related(package.start, "sharedStrings"):
+            package.read(part, strings)
+        self._strings = strings.found
+        from_1904 = any(found.get("date1904") in ("1", "true") for _, found, _ in self._contents)
+        self._cells = Cells(list(_codes(package)), from_1904)
 
     def sheets(self) -> Iterator[Sheet]:
-        for name, identifier, is_hidden in self._contents.sheets:
-            if found := self._relations.get(identifier):
-                events = _Rows(self._strings, self._cells)
-                beside = partial(self._beside, name, found.target, events)
+        sheets = [found for kind, found, _ in self._contents if kind == "x:sheet"]
+        for at, sheet in enumerate(sheets):
+            if found := self._relations.get(sheet.get("r:id", "")):
+                name, events = sheet.get("name", ""), _Rows(self._strings, self._cells)
+                beside = partial(self._beside, name, found.target, events, is_first=at == 0)
+                is_hidden = sheet.get("state", "visible") != "visible"
                 yield Sheet(name, self._rows(found.target, events), is_hidden, beside)
-
-    def _shared(self, kind: str, events: _Events) -> _Events:
-        for part in self._package.related(self._package.start, kind):
-            self._package.read(part, events)
-        return events
 
     def _rows(self, part: str, events: _Rows) -> Iterator[tuple[int, list[str]]]:
         for _ in self._package.stream(part, events):
             yield from events.taken()
         yield from events.taken(is_end=True)
 
-    def _beside(self, name: str, part: str, events: _Rows) -> Iterator[str]:
+    def _beside(self, sheet: str, part: str, events: _Rows, *, is_first: bool) -> Iterator[str]:
         yield from events.headers
         threads = self._remarks(part, "threadedComment")
         yield from threads.values()
@@ -66,45 +63,15 @@ class _Book:
             yield from drawings.lines(self._package, drawing)
             yield from drawings.beside(self._package, drawing)
         yield from drawings.pictures(self._package, part)
-        yield from self._contents.names_of(name)
+        for kind, found, texts in self._contents:
+            if kind == "x:definedName" and found.get("hidden") not in ("1", "true"):
+                yield definition(found.get("name", ""), "".join(texts), sheet, is_first)
 
     def _remarks(self, part: str, kind: str) -> dict[str, str]:
-        events = _Remarks(self._persons)
-        for each in self._package.related(part, kind):
-            self._package.read(each, events)
-        return events.found
-
-
-class _Contents(XmlEvents):
-    """The sheets as (name, id of their relation, is hidden), and the names that are defined."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"x:sheet": self._sheet, "x:workbookPr": self._properties, "x:definedName": self._begin_name},
-            {"x:definedName": self._end_name},
-        )
-        self.sheets: list[tuple[str, str, bool]] = []
-        self.from_1904 = False
-        self._name = ""
-        self._names: list[tuple[str, str]] = []
-
-    def names_of(self, sheet: str) -> Iterator[str]:
-        is_first = bool(self.sheets) and self.sheets[0][0] == sheet
-        return (text for name, value in self._names if (text := definition(name, value, sheet, is_first)))
-
-    def _sheet(self, found: Attributes) -> None:
-        is_hidden = found.get("state", "visible") != "visible"
-        self.sheets.append((found.get("name", ""), found.get("r:id", ""), is_hidden))
-
-    def _properties(self, found: Attributes) -> None:
-        self.from_1904 = found.get("date1904") in ("1", "true")
-
-    def _begin_name(self, found: Attributes) -> None:
-        self._name = "" if found.get("hidden") in ("1", "true") else found.get("name", "")
-        self.keep(found)
-
-    def _end_name(self) -> None:
-        self._names.append((self._name, self.kept()))
+        found: defaultdict[str, str] = defaultdict(str)
+        for cell, text in self._package.remarks(part, kind):
+            found[cell] = f"{found[cell]}\n{text}".strip()
+        return found
 
 
 class _Strings(XmlEvents):
@@ -122,64 +89,20 @@ class _Strings(XmlEvents):
             self.found[-1] += unescaped(self.kept())
 
 
-class _Styles(XmlEvents):
-    """The code of the format of each style of cells."""
+def _codes(package: Package) -> Iterator[str]:
+    """Yield the code of the format of each style of cells."""
+    from xlrd.formatting import std_format_strings  # type: ignore[import-untyped]
 
-    def __init__(self) -> None:
-        super().__init__(
-            {"x:numFmt": self._format, "x:cellXfs": lambda _: self._set_cells(True), "x:xf": self._style},
-            {"x:cellXfs": lambda: self._set_cells(False)},
-        )
-        self.codes: list[str] = []
-        self._formats = {str(number): code for number, code in BUILT_IN.items()}
-        self._are_cells = False
-
-    def _format(self, found: Attributes) -> None:
-        self._formats[found.get("numFmtId", "")] = found.get("formatCode", "")
-
-    def _set_cells(self, are_cells: bool) -> None:
-        self._are_cells = are_cells
-
-    def _style(self, found: Attributes) -> None:
-        if self._are_cells:
-            self.codes.append(self._formats.get(found.get("numFmtId", ""), ""))
-
-
-class _Persons(XmlEvents):
-    """The names of those who wrote comments, by their ids."""
-
-    def __init__(self) -> None:
-        super().__init__({"x:person": self._add}, {})
-        self.found: dict[str, str] = {}
-
-    def _add(self, found: Attributes) -> None:
-        self.found[found.get("id", "")] = found.get("displayName", "")
-
-
-class _Remarks(XmlEvents):
-    """Notes and comments by their cells; replies follow in the same text."""
-
-    def __init__(self, persons: dict[str, str]) -> None:
-        begin: dict[str, Begin] = dict.fromkeys(("x:comment", "x:threadedComment"), self._begin)
-        ends = dict.fromkeys(("x:comment", "x:threadedComment"), self._end)
-        texts = dict.fromkeys(("x:t", "x:text"), self.keep)
-        super().__init__(begin | texts, ends | dict.fromkeys(texts, self._end_text), ["x:rPh"])
-        self.found: dict[str, str] = {}
-        self._persons = persons
-        self._cell = self._author = self._text = ""
-
-    def _begin(self, found: Attributes) -> None:
-        self._cell = found.get("ref", "")
-        self._author = self._persons.get(found.get("personId", ""), "")
-        self._text = ""
-
-    def _end_text(self) -> None:
-        self._text += self.kept()
-
-    def _end(self) -> None:
-        if text := " ".join(unescaped(self._text).split()):
-            before = f"{self.found[self._cell]}\n" if self._cell in self.found else ""
-            self.found[self._cell] = before + remark(self._author, text)
+    formats = {str(number): code for number, code in {**std_format_strings, **LOCAL_DATES}.items()}
+    are_cells = False
+    for part in package.related(package.start, "styles"):
+        for name, found, _ in package.elements(part, "x:numFmt", "x:cellXfs", "x:cellStyles", "x:dxfs", "x:xf"):
+            if name == "x:numFmt":
+                formats[found.get("numFmtId", "")] = found.get("formatCode", "")
+            elif name != "x:xf":
+                are_cells = name == "x:cellXfs"
+            elif are_cells:
+                yield formats.get(found.get("numFmtId", ""), "")
 
 
 class _Rows(XmlEvents):
