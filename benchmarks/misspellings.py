@@ -27,8 +27,8 @@ from gnod.analysis.common_words import is_common
 from gnod.evaluate import dataset
 from gnod.evaluate.index import Index, temporary_index
 from gnod.evaluate.measures import measure
-from gnod.search.correction.correcting import Corrected
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correction_service import Corrector
+from gnod.search.correction.query_correction import Corrected
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection

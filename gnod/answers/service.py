@@ -25,7 +25,7 @@ from gnod.answers.sources import EmbeddedQuestion, SourcePassage, estimated_toke
 from gnod.answers.verdict import Verdict
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.models.run.generator import GeneratedText, Generator
-from gnod.search.correction.correcting import WordCorrection
+from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings

@@ -13,7 +13,7 @@ from gnod.errors import NotEmbedded
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correction_service import Corrector
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.embedding import Embed, ahead

@@ -18,7 +18,7 @@ from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
 from gnod.protocol.index import IngestError
 from gnod.protocol.search import DocumentFilters
-from gnod.search.correction.correcting import WordCorrection
+from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage
 from gnod.search.query.filter_dates import moment

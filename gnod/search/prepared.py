@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.search.correction.correcting import Corrected
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correction_service import Corrector
+from gnod.search.correction.query_correction import Corrected
 from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import across_indexes, stages
 from gnod.search.hybrid.budget import Stage

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.search.correction.correcting import Corrected, WordCorrection
+from gnod.search.correction.query_correction import Corrected, WordCorrection
 from gnod.search.fields import facets, ordering
 from gnod.search.fields.facets import Count
 from gnod.search.fields.reading import FieldedQuery

@@ -19,8 +19,8 @@ from msgspec import Raw
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness, reported
-from gnod.search.correction.correcting import Corrected, needs_correction
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correction_service import Corrector
+from gnod.search.correction.query_correction import Corrected, needs_correction
 from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.hybrid import across_indexes

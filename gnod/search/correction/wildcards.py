@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gnod.analysis.stemming import fold, normalise
 from gnod.analysis.terms import is_unspaced
-from gnod.search.correction.correcting import KnownWords
-from gnod.search.correction.occurrences import LONGEST_ENDING
+from gnod.search.correction.correctable_words import LONGEST_ENDING
+from gnod.search.correction.query_correction import KnownWords
 from gnod.search.correction.words import MAX_ALTERNATIVES
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import prefix_phrase

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from gnod.search.correction.correcting import MAX_CORRECTIONS, Corrected, WordCorrection
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correctable_words import query_words
+from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.edits import one_edit
-from gnod.search.correction.occurrences import query_words
+from gnod.search.correction.query_correction import MAX_CORRECTIONS, Corrected, WordCorrection
 from gnod.search.correction.words import Vocabulary
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
@@ -150,7 +150,7 @@ def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -
 
 def test_the_words_are_read_when_the_postings_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of documents that are in the full-text table alone, they are not: that takes seconds."""
-    monkeypatch.setattr("gnod.search.correction.corrector.SHARE", 1e9)  # as often as there is a change
+    monkeypatch.setattr("gnod.search.correction.correction_service.SHARE", 1e9)  # as often as there is a change
     index = Index(tmp_path / "index.sqlite")
     corrector = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
 

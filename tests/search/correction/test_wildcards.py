@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from gnod.errors import QuerySyntaxError
-from gnod.search.correction.corrector import Corrector
+from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.words import MAX_ALTERNATIVES
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import find_marks

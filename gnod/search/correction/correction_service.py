@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from gnod.analysis.dictionaries import has_word
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
-from gnod.search.correction import correcting, wildcards
-from gnod.search.correction.correcting import Corrected, KnownWords
+from gnod.search.correction import query_correction, wildcards
+from gnod.search.correction.query_correction import Corrected, KnownWords
 from gnod.search.correction.surfaces import Surfaces
 from gnod.search.correction.words import Vocabulary
 from gnod.search.query.parsing import Clause, ParsedQuery, with_clauses
@@ -65,10 +65,10 @@ class Corrector:
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
-        if not correcting.needs_correction(connection, text, unfinished=unfinished, languages=self.languages):
+        if not query_correction.needs_correction(connection, text, unfinished=unfinished, languages=self.languages):
             self._prepare()
             return Corrected(text)
-        return correcting.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+        return query_correction.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
 
     @property
     def languages(self) -> frozenset[str] | None:

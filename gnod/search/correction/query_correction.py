@@ -21,8 +21,8 @@ from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import terms_of_many
+from gnod.search.correction.correctable_words import MIN_LETTERS, RARE, TIMES, Occurrences, QueryWord, quoted
 from gnod.search.correction.edits import MISSING, REPLACED, one_edit
-from gnod.search.correction.occurrences import MIN_LETTERS, RARE, TIMES, Occurrences, QueryWord, quoted
 from gnod.search.correction.surfaces import Surfaces
 from gnod.search.correction.words import MAX_ALTERNATIVES, Vocabulary
 from gnod.search.query.parsing import MAX_CHARACTERS
