@@ -215,7 +215,7 @@ def test_which_pages_are_missing_is_said() -> None:
     noisy = escaped(NOISE).decode("latin-1")
     found = converted(pdf(["written words", noisy, "more of it", noisy]))
     assert found.markdown == "written words\n\nmore of it"
-    assert found.left_out == "pages 2, 4 without text that can be read (OCR is off)"
+    assert found.left_out == {"needs_ocr": "pages 2, 4 without text that can be read (OCR is off)"}
 
 
 BODY = [(10, "Many lines of ordinary text follow here.")] * 8

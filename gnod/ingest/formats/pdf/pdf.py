@@ -72,11 +72,14 @@ class _Pages:
         self.attached += [(number, at) for at in found.attached]
 
     @property
-    def left_out(self) -> str | None:
-        """Return which pages are not in the text, in words."""
-        unread = f"{_listed(self.unread)} without text that can be read ({self._scans.refusal})" if self.unread else ""
-        lost = f"{_listed(self.lost)}, damaged" if self.lost else ""
-        return "; ".join(filter(None, (unread, lost))) or None
+    def left_out(self) -> dict[str, str]:
+        """Return which pages are not in the text, in words, by kind."""
+        found = {}
+        if self.unread:
+            found["needs_ocr"] = f"{_listed(self.unread)} without text that can be read ({self._scans.refusal})"
+        if self.lost:
+            found["corrupt"] = f"{_listed(self.lost)}, damaged"
+        return found
 
 
 def _is_pdf(content: FileContent) -> bool:
