@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.generated_pdfs import generated
+from benchmarks.generated_pdfs import assembled, generated
 from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.page_text import read_page
 from gnod.ingest.reading.result import Converted
 from gnod.ingest.reading.scans import Scans
 from tests.ingest.unpacked import unpacked
-from tests.pdf_files import assembled, page_of_text, pdf
+from tests.pdf_files import page_of_text, pdf
 
 FORM = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 12 Tf 0 g)>>"
 NOISE = "cp\\Ry4#&+yPV ]q2Z@^bZ!mr |obZ@/[{t^br@ ;j=^Zz#kq j=u}t}^l{(m~ " * 3
