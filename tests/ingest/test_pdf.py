@@ -198,6 +198,26 @@ def test_attached_files_are_members() -> None:
     assert found["a.pdf!/pinned.txt"] == "On the page.\n"
 
 
+def test_a_form_that_only_acrobat_builds() -> None:
+    template = (
+        b"<template xmlns='http://www.xfa.org/schema/xfa-template/2.8/'><subform><draw><value><text\n>Caption &amp; co"
+        b"</text></value></draw><script>var unseen;</script><exData><body><p>Rich <b>words</b></p></body></exData>"
+        b"<field name='n'><text/></field></subform></template>"
+    )
+    values = (
+        b"<xfa:datasets xmlns:xfa='x'><xfa:data><f><n>Gr\xc3\xbcn</n><e/></f></xfa:data><d>unseen</d></xfa:datasets>"
+    )
+    form = b"/NeedsRendering true/AcroForm<</Fields[]/XFA[(template) 6 0 R (datasets) 7 0 R]>>"
+    found = converted(annotated(root=form, more=[stream(template), stream(values)])).markdown.split("\n")
+    assert found == ["printed", "Caption & co", "Rich", "words", "Grün"]
+    whole = annotated(
+        root=form.replace(b"[(template) 6 0 R (datasets) 7 0 R]", b" 6 0 R"), more=[stream(template + values)]
+    )
+    assert converted(whole).markdown.split("\n") == found
+    static = annotated(root=form.replace(b"true", b"false"), more=[stream(template), stream(values)])
+    assert converted(static).markdown == "printed"
+
+
 @pytest.mark.parametrize("ocr", [True, False])
 def test_noise_of_fonts_without_characters_is_not_text(ocr: bool) -> None:
     page = b"BT /F1 9 Tf 30 700 Td (%s) Tj ET" % escaped(NOISE)

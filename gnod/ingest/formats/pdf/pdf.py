@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members
+from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members, xfa_texts
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.opening import HEADER, opened
 from gnod.ingest.formats.pdf.plain_text import plain_text
@@ -51,6 +51,8 @@ class _Pages:
                 self.notes.append([])
             if self.lost[-_MAX_LOST_PAGES:] == [*range(number + 2 - _MAX_LOST_PAGES, number + 2)]:
                 break
+        if self.notes:
+            self.notes[0] += xfa_texts(document)
 
     def _add(self, found: Annotated, number: int) -> None:
         text = plain_text(found.page)
