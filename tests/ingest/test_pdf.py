@@ -107,6 +107,22 @@ def test_content_at_the_edges_of_pages_stays() -> None:
     assert readable(short) == short
 
 
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [
+        (rb"She\016eld bene\014cial cuto\013 in\015uence", "Sheffield beneficial cutoff influence"),
+        (rb"signi\034er su\036ce", "signifier suffice"),
+        (rb"approa\015h a \014 b", "approah a   b"),  # here, the codes are others than TeX's
+    ],
+)
+def test_ligatures_with_the_codes_of_tex(drawn: bytes, expected: str) -> None:
+    data = page_of_text(b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % drawn)
+    assert converted(data).markdown.split() == expected.split()
+    page = read_page(data, 1)
+    assert page.text.split() == expected.split()
+    assert len(page.boxes) == 4 * len(page.text)
+
+
 def test_narrow_gaps_beside_wide_letters_are_spaces() -> None:
     glued = b"BT /F1 12 Tf 72 700 Td [(allow) -230 (any) -230 (owner of) -300 (wake)] TJ ET"
     assert converted(page_of_text(glued)).markdown == "allow any owner of wake"
