@@ -123,6 +123,26 @@ def test_ligatures_with_the_codes_of_tex(drawn: bytes, expected: str) -> None:
     assert len(page.boxes) == 4 * len(page.text)
 
 
+@pytest.mark.parametrize("text", ["Масса, масштаб ä", "킜킰톁톁킰, 다람쥐 헌 쳇바퀴에 타고파"])
+def test_maps_of_fonts_in_utf_8(text: str) -> None:
+    codes = [each.encode("utf-8" if "\x7f" < each < "ᄀ" else "utf-16-be").hex().encode() for each in text]
+    rows = b"".join(b"<%02x> <%s>" % row for row in enumerate(codes, 65))
+    to_unicode = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %d beginbfchar %s endbfchar endcmap"
+    drawn = bytes(range(65, 65 + len(text))).hex().encode()
+    data = assembled(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>>>",
+            stream(b"BT /F1 12 Tf 72 700 Td <%s> Tj ET" % drawn),
+            stream(to_unicode % (len(text), rows)),
+        ]
+    )
+    assert converted(data).markdown == text
+    assert read_page(data, 1).text.strip() == text
+
+
 def test_narrow_gaps_beside_wide_letters_are_spaces() -> None:
     glued = b"BT /F1 12 Tf 72 700 Td [(allow) -230 (any) -230 (owner of) -300 (wake)] TJ ET"
     assert converted(page_of_text(glued)).markdown == "allow any owner of wake"

@@ -21,6 +21,8 @@ LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x
 # The codes that TeX's fonts have for ligatures, where a Type 3 font does not name its letters.
 _TEX = dict(zip("\x0b\x0c\r\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl") * 2, strict=True))
 _TEX_LIGATURE = re.compile(r"(?<=[a-z]{2})[\x0b\x0c\x0e\x0f\x1b-\x1f]|[\x0b-\x0f\x1b-\x1f](?=[a-z]{2})")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_FEWEST_SYLLABLES = 8
 
 Rect = tuple[float, float, float, float]
 
@@ -55,7 +57,19 @@ def read_text(page: Any) -> PageText:
             continue
         text += characters
         boxes.extend(placed * len(characters))
-    return PageText(width, height, "".join(text), boxes)
+    return PageText(width, height, from_utf8("".join(text)), boxes)
+
+
+def from_utf8(text: str) -> str:
+    """Return a text with its letters. Some programs write the map of a font in UTF-8 instead of UTF-16, which makes
+    each letter a Korean syllable."""
+    syllables = set(_HANGUL.findall(text))
+    if len(syllables) < _FEWEST_SYLLABLES:
+        return text
+    try:
+        return text.translate({ord(each): each.encode("utf-16-be").decode() for each in syllables})
+    except UnicodeDecodeError:
+        return text
 
 
 def tex_ligatures(text: str) -> dict[int, str]:
