@@ -20,7 +20,7 @@ _NO_BOX = (0.0, 0.0, 0.0, 0.0)
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 # The codes that TeX's fonts have for ligatures, where a Type 3 font does not name its letters.
 _TEX = dict(zip("\x0b\x0c\r\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl") * 2, strict=True))
-_TEX_LIGATURE = re.compile(r"(?<=[a-z]{2})[\x0b\x0c\x0e\x0f\x1b-\x1f]|[\x0b-\x0f\x1b-\x1f](?=[a-z]{2})")
+_TEX_LIGATURE = re.compile(r"[\x0b-\x0f\x1b-\x1f](?:(?=[a-z]{2})|(?<=[a-z]{2}[^\r]))")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _FEWEST_SYLLABLES = 8
 
