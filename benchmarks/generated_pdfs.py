@@ -223,10 +223,10 @@ def _file(pages: Sequence[Page], layout: Layout, script: Script) -> bytes:
         number = len(objects) + 1
         objects.append(b"<</Type/Page/Parent 2 0 R/Resources 3 0 R/Contents %d 0 R%s>>" % (number + 1, layout.entries))
         objects.append(_stream(page.content))
-    return _assembled(objects)
+    return assembled(objects)
 
 
-def _assembled(objects: Sequence[bytes]) -> bytes:
+def assembled(objects: Sequence[bytes]) -> bytes:
     out = bytearray(b"%PDF-1.4\n")
     offsets = []
     for number, body in enumerate(objects, start=1):

@@ -111,6 +111,7 @@ class Bench:
         folder = self._folder / "bombs"
         hostile_samples.write(folder, hostile_samples.bombs() | hostile_samples.asking_for(Path("/etc/passwd")))
         hostile_samples.write(folder, hostile_samples.slow_texts())
+        hostile_samples.write(folder, hostile_samples.exhausting_pdfs())
         self._index("bombs", folder)
 
     def big(self) -> None:

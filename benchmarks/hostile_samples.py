@@ -10,9 +10,11 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+
+from benchmarks.generated_pdfs import assembled
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -178,3 +180,91 @@ def odd_kinds(folder: Path, outside: Path) -> None:
     with (folder / "sparse.md").open("wb") as file:
         file.write(b"# sparse\n")
         file.truncate(2 << 30)
+
+
+def exhausting_pdfs() -> dict[str, bytes]:
+    """Return PDF files, of 10 MB at most, that keep a reader busy or take its memory."""
+    tree = [b"<</Type/Pages/Kids[%d 0 R]/Count 1/Parent %d 0 R>>" % (at + 3, at + 1) for at in range(50_000)]
+    nested = [_stream(b"/X Do " * 10, _form(7 + at)) for at in range(30)]
+    type_3 = (
+        b"<</Type/Font/Subtype/Type3/FontBBox[0 0 9 9]/FontMatrix[1 0 0 1 0 0]/FirstChar 101/LastChar 101/Widths[9]"
+        b"/Encoding<</Differences[101/e]>>/CharProcs<</e 6 0 R>>/Resources<</Font<</F1 3 0 R>>>>>>"
+    )
+    composite = b"<</Type/Font/Subtype/Type0/BaseFont/A/Encoding/Identity-H/DescendantFonts[3 0 R]/ToUnicode 6 0 R>>"
+    ranges = b"begincmap " + b"1 beginbfrange <00000000> <FFFFFFFF> <0041> endbfrange " * 1000
+    note = b"<</Type/Annot/Subtype/FreeText/Rect[1 1 2 2]/Contents(tiny)>>"
+    field = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(f)/V(a)/Rect[1 1 2 2]>>"
+    return {
+        "boxes.pdf": _pdf(page=b"/MediaBox[-2000000000 -2000000000 2000000000 2000000000]/UserUnit 1000000"),
+        "arrays.pdf": _pdf(_HERON + b"[" * 2_000_000),
+        "dictionaries.pdf": _pdf(page=b"/MediaBox[0 0 612 792]/X" + b"<</A" * 500_000 + b" 1" + b">>" * 500_000),
+        "tree.pdf": assembled([_CATALOG, *tree, b"<</Type/Page/Parent 50001 0 R/MediaBox[0 0 9 9]>>"]),
+        "loop.pdf": assembled([_CATALOG, b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 1000000000>>"]),
+        "pages.pdf": _pdf(_HERON * 100, kids=200_000),
+        "forms.pdf": _pdf(b"/X Do " + _HERON, b"/XObject<</X 6 0 R>>", others=nested),
+        "content.pdf": _pdf(_squeezed(b" " * _MB, 600)),
+        "letters.pdf": _pdf(_squeezed(b"BT /F1 1 Tf " + b"(heron)Tj " * 100_000 + b"ET ", 80)),
+        "objects.pdf": _in_object_stream(_squeezed(b" " * _MB, 600, b"/Type/ObjStm/N 1000000/First 8000000")),
+        "notes.pdf": _pdf(page=b"/MediaBox[0 0 612 792]/Annots[" + note * 100_000 + b"]"),
+        "fields.pdf": _pdf(page=b"/MediaBox[0 0 612 792]/Annots[" + field * 100_000 + b"]"),
+        "glyphs.pdf": _pdf(_HERON * 50, font=type_3, others=[_stream(b"9 0 d0 " + _HERON * 50)]),
+        "map.pdf": _pdf(font=composite, others=[_stream(ranges, b"/UseCMap 6 0 R")]),
+        "attached.pdf": _pdf(root=b"/Names<</EmbeddedFiles 6 0 R>>", others=[b"<</Kids[6 0 R 6 0 R 6 0 R]>>"]),
+    }
+
+
+_CATALOG = b"<</Type/Catalog/Pages 2 0 R>>"
+_HERON = b"BT /F1 12 Tf 72 700 Td (heron) Tj ET "
+_HELVETICA = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+
+
+def _pdf(
+    content: bytes = _HERON,
+    resources: bytes = b"",
+    *,
+    page: bytes = b"/MediaBox[0 0 612 792]",
+    font: bytes = _HELVETICA,
+    others: Sequence[bytes] = (),
+    kids: int = 1,
+    root: bytes = b"",
+) -> bytes:
+    """Return a PDF whose pages are all the same. `others`: objects from the number 6 on."""
+    return assembled(
+        [
+            b"<</Type/Catalog/Pages 2 0 R%s>>" % root,
+            b"<</Type/Pages/Kids[%s]/Count %d>>" % (b"4 0 R " * kids, kids),
+            font,
+            b"<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>%s>>%s>>" % (resources, page),
+            content if content.startswith(b"<<") else _stream(content),
+            *others,
+        ]
+    )
+
+
+def _stream(body: bytes, entries: bytes = b"") -> bytes:
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (entries, len(body), body)
+
+
+def _form(drawn: int) -> bytes:
+    """Return the entries of a form that may draw another object, as X."""
+    return b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X %d 0 R>>>>" % drawn
+
+
+def _squeezed(part: bytes, times: int, entries: bytes = b"") -> bytes:
+    """Return a stream that has this part so many times, deflated twice."""
+    squeezer = zlib.compressobj(9)
+    packed = b"".join(squeezer.compress(part) for _ in range(times)) + squeezer.flush()
+    return _stream(zlib.compress(packed, 9), entries + b"/Filter[/FlateDecode/FlateDecode]")
+
+
+def _in_object_stream(stream: bytes) -> bytes:
+    """Return a PDF whose object 2, the pages, is in the object stream 3."""
+    out = bytearray(b"%PDF-1.5\n")
+    rows = [b"\0" * 7]
+    for number, body in ((1, _CATALOG), (3, stream)):
+        rows.append(b"\1%s\0\0" % len(out).to_bytes(4, "big"))
+        out += b"%d 0 obj%s\nendobj\n" % (number, body)
+    rows.insert(2, b"\2\0\0\0\3\0\0")
+    start = len(out)
+    table = _stream(b"".join(rows), b"/Type/XRef/Size 4/W[1 4 2]/Root 1 0 R")
+    return bytes(out) + b"4 0 obj%s\nendobj\nstartxref\n%d\n%%%%EOF\n" % (table, start)

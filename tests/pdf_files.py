@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.generated_pdfs import assembled
+
 
 def pdf(pages: Sequence[str] = ("Hello zqx PDF",), *, title: str = "A real title") -> bytes:
     """Return a PDF. The text of a page is drawn from 72, 700, in points from the lower left; "" draws a rectangle."""
@@ -49,15 +51,3 @@ def page_of_text(content: bytes, *, page: bytes = b"/MediaBox[0 0 612 792]") -> 
             body,
         ]
     )
-
-
-def assembled(objects: Sequence[bytes]) -> bytes:
-    """Return a file of these objects, which have the numbers from 1 on; the first is the root."""
-    out = bytearray(b"%PDF-1.4\n")
-    offsets = []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(out))
-        out += b"%d 0 obj%s\nendobj\n" % (number, body)
-    size = len(objects) + 1
-    table = b"xref\n0 %d\n0000000000 65535 f \n" % size + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    return bytes(out + table) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))

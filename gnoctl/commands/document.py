@@ -136,7 +136,9 @@ class LsOptions(FormatOptions, frozen=True, kw_only=True):
     ] = None
     limit: Annotated[int, option("-n, --limit", "List at most this many documents", ge=1, le=100_000)] = 1000
     offset: Annotated[int, option("--offset", "Skip this many documents", ge=0)] = 0
-    skipped: Annotated[bool, option("--skipped", "List the files that are not documents, and why")] = False
+    skipped: Annotated[
+        bool, option("--skipped", "List what is not read, and why: files that are not documents, and parts of others")
+    ] = False
 
 
 @command("ls", LsOptions)
@@ -170,11 +172,18 @@ def _ls_skipped(options: LsOptions) -> None:
         raise UsageError("`ls --skipped` has no other format than --json")
     params = IndexSkippedParams(collection=options.scope, limit=options.limit, offset=options.offset)
     result = options.call("index.skipped", params, IndexSkippedResult)
-    rows = [[each.kind, text.line(f"{each.collection}/{each.path}"), text.line(each.message)] for each in result.files]
+    rows = [
+        [
+            f"{each.kind} (a part)" if each.stage == "part" else each.kind,
+            text.line(f"{each.collection}/{each.path}"),
+            text.line(each.message),
+        ]
+        for each in result.files
+    ]
     options.show(result, columns(["why", "file", "message"], rows, options.terminal) if rows else ["No skipped files"])
     last = options.offset + len(result.files)
     if last < result.total:
-        options.note(f"{last:,} of {result.total:,} files; the next page: --offset {last}")
+        options.note(f"{last:,} of {result.total:,} entries; the next page: --offset {last}")
 
 
 def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.printing.wording import about, ago, count, left_out, size, unreadable
+from gnoctl.printing.wording import about, ago, count, in_part, left_out, size, unreadable
 from gnod.protocol.index import (
     CollectionStatus,
     IndexAcknowledgeParams,
@@ -46,9 +46,10 @@ def status(options: StatusOptions) -> None:
     the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
-    empty, too large, without OCR: `gnoctl ls --skipped` lists them); excluded files are left out by a rule. watch: how
-    changes are noticed: by events (at once), polling (a walk every few seconds, where the system reports no events) or
-    off. reconciled: the last complete comparison with the disk.
+    empty, too large, without OCR); excluded files are left out by a rule. `gnoctl ls --skipped` lists the skipped
+    files, and the documents of which a part is not read. watch: how changes are noticed: by events (at once), polling
+    (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete comparison with
+    the disk.
     """
     if options.acknowledge:
         known = options.call("index.acknowledge", IndexAcknowledgeParams(), IndexAcknowledgeResult)
@@ -214,6 +215,9 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         if each.skipped_by_kind:
             skipped = ", ".join(left_out(kind, number) for kind, number in sorted(each.skipped_by_kind.items()))
             yield text.line(f"{each.name}: skipped: {skipped} (`gnoctl ls --skipped` lists them)")
+        if each.partial_by_kind:
+            parts = ", ".join(in_part(kind, number) for kind, number in sorted(each.partial_by_kind.items()))
+            yield text.line(f"{each.name}: documents read in part: {parts} (`gnoctl ls --skipped` lists them)")
     if result.syncing:
         yield "indexing now"
     unverified = ", ".join(collection.name for collection in result.collections if not collection.verified)

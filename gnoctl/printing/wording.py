@@ -116,6 +116,25 @@ def left_out(kind: str, number: int) -> str:
     return f"{number:,} {_LEFT_OUT.get(kind, kind)}"
 
 
+_IN_PART = {
+    "needs_ocr": "with pages that need OCR",
+    "corrupt": "damaged",
+    "too_large": "too large",
+    "too_long": "too long",
+    "bad_head": "with lines in the frontmatter that cannot be read",
+    "members": "with files inside that are not read",
+}
+
+
+def in_part(kind: str, number: int) -> str:
+    """Return how many documents lack a part, and why.
+
+    >>> in_part("needs_ocr", 3)
+    '3 with pages that need OCR'
+    """
+    return f"{number:,} {_IN_PART.get(kind, kind)}"
+
+
 def unreadable(failed: int) -> str:
     """Return how many files could not be read.
 

@@ -95,7 +95,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
         }
         # Count again, since files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
-        known = failures.acknowledged(connection)
+        known, parts = failures.acknowledged(connection), failures.in_part(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
         statuses = [
             msgspec.structs.replace(
@@ -110,6 +110,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                 ),
                 last_sync=_iso(synced_at.get(each.name)),
                 acknowledged=known.get(each.name, 0),
+                partial_by_kind=parts.get(each.name, {}),
                 unused_model=unused.get(each.name),
                 next_model=wanted.get(each.name) if wanted.get(each.name) != covered.model else None,
             )

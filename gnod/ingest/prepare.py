@@ -98,7 +98,7 @@ def prepare(
         links=found.links,
         aliases=found.aliases,
         labels=found.labels,
-        unread=[Unread("", "partial", head.unread)] if head.unread else [],
+        unread=[Unread("", "bad_head", head.unread)] if head.unread else [],
     )
 
 

@@ -126,6 +126,11 @@ class IndexStatusParams(Params, frozen=True, kw_only=True):
 
 
 class IngestError(Result, frozen=True, kw_only=True):
+    """A file that is not read, or a part of one.
+
+    - `stage`: read, convert or prepare; of a document that is read in part: `part`, or `member` for a file inside it.
+    """
+
     collection: str
     path: str
     stage: str
@@ -146,7 +151,8 @@ class IndexSkippedParams(Params, frozen=True, kw_only=True):
 
 
 class IndexSkippedResult(Result, frozen=True, kw_only=True):
-    """The files that are not documents, by collection, kind and path. `total`: without the limit."""
+    """The files that are not documents, and what is not read of others, by collection, kind and path. `total`: without
+    the limit."""
 
     files: list[IngestError]
     total: int
@@ -176,6 +182,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     - `acknowledged`: how many of the `failed` are known to the user, and not mentioned in answers.
     - `skipped_by_kind`: why files are not documents: needs_ocr, unsupported (an unknown kind), binary, empty,
       too_large, not_downloaded (they are in a cloud).
+    - `partial_by_kind`: how many documents lack a part: needs_ocr, corrupt, too_large, too_long, bad_head (lines of the
+      frontmatter), members (files inside them). A document counts once for each kind.
     - `watch`: how changes are noticed: events, polling (a walk every few seconds) or off.
     - `watch_reason`: why `watch` is not "events", or why changes are not indexed.
     - `last_sync`: the last sync of any scope.
@@ -203,6 +211,7 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     acknowledged: int = 0
     skipped: int = 0
     skipped_by_kind: dict[str, int] = {}
+    partial_by_kind: dict[str, int] = {}
     excluded: int | None
     watch: str
     watch_reason: str | None = None

@@ -112,7 +112,12 @@ _ALL = [
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
     _again("index.egress", NoParams, i.IndexEgressResult, "Count what was sent to other programs and machines."),
-    _again("index.skipped", i.IndexSkippedParams, i.IndexSkippedResult, "List the files that are not documents."),
+    _again(
+        "index.skipped",
+        i.IndexSkippedParams,
+        i.IndexSkippedResult,
+        "List the files that are not documents, and the parts of others that are not read.",
+    ),
     _again(
         "index.acknowledge",
         i.IndexAcknowledgeParams,

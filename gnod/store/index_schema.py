@@ -97,7 +97,8 @@ _TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isal
 _DOCUMENTS = f"""
     -- `dated`: the frontmatter's date, else the file's time; seconds since 1970. `ctime_ns`: when the kernel last noted
     -- a change of the file. `container`: the path of the file that the document is in. `unread`: what of the file is
-    -- not indexed, and why. `chunks`: how many its text has; an index of all that is counted is read for the status.
+    -- not indexed, and why (a list of records.Unread). `chunks`: how many its text has; an index of all that is counted
+    -- is read for the status.
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
@@ -135,6 +136,7 @@ _DOCUMENTS = f"""
     CREATE INDEX documents_by_language ON documents (language) WHERE active;
     CREATE INDEX documents_by_container ON documents (collection_id, container) WHERE container IS NOT NULL;
     CREATE INDEX documents_with_scans ON documents (source_hash) WHERE reader IS NOT NULL;
+    CREATE INDEX documents_in_part ON documents (collection_id, path) WHERE active AND unread IS NOT NULL;
     CREATE INDEX documents_counted ON documents (collection_id, container, chunks, active) WHERE active;
     CREATE TABLE tags (
         document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,

@@ -100,6 +100,25 @@ def test_odd_names_and_empty_files(machine: Machine) -> None:
 
 
 @pytest.mark.stress
+def test_pdf_files_that_exhaust_a_reader(machine: Machine) -> None:
+    """Each ends as text or at a limit, while searches are answered."""
+    start(machine)
+    with machine.config.open("a") as config:
+        config.write("ingest: {timeout_s: 10, memory_mb: 1000}\n")
+    machine.ok("daemon", "stop")
+    machine.hang_up()
+    files = hostile_samples.exhausting_pdfs()
+    hostile_samples.write(machine.notes, files)
+    machine.start()
+    failed = {each["path"]: each["kind"] for each in quiet(machine)["errors"]}
+    assert {failed.pop("loop.pdf"), failed.pop("tree.pdf")} == {"corrupt"}
+    assert set(failed) <= {"content.pdf", "forms.pdf", "letters.pdf", "objects.pdf", "pages.pdf"}
+    assert set(failed.values()) <= {"timeout", "memory", "crashed"}
+    assert failed["pages.pdf"] == "timeout"
+    assert found(machine, "heron") >= {f"{name}.pdf" for name in ("arrays", "boxes", "fields", "glyphs", "notes")}
+
+
+@pytest.mark.stress
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not here")
 def test_the_hostile_corpus(machine: Machine) -> None:
     start(machine)

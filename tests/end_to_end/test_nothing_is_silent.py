@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.machine import Machine, wait_until
+from tests.pdf_files import pdf
+
+PNG = b"\x89PNG\r\n\x1a\n"
+# The text of a font without a character map
+NOISE = "cpRy4#&+yPV ]q2Z@^bZ!mr |obZ@/[{t^br@ ;j=^Zz#kq j=u}t}^l{m~ " * 3
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +25,8 @@ def skipped(machine: Machine) -> dict[str, int]:
 
 
 def test_skipped_and_failed_files(machine: Machine) -> None:
-    machine.write(a_md="---\ntitle: Re: colon: twice\nloose words\n---\nheron\n", empty_md="")
-    files = {"photo.png": b"\x89PNG\r\n\x1a\n", "x.mp4": b"\0\0\0\x18ftypmp42", ".b.md.icloud": b"bplist00"}
+    machine.write(a_md="heron\n", empty_md="")
+    files = {"photo.png": PNG, "x.mp4": b"\0\0\0\x18ftypmp42", ".b.md.icloud": b"bplist00"}
     for name, data in files.items():
         (machine.notes / name).write_bytes(data)
     (machine.notes / "bad.docx").write_bytes(b"PK\x03\x04 damaged")
@@ -34,7 +40,6 @@ def test_skipped_and_failed_files(machine: Machine) -> None:
     listed = machine.ok("ls", "notes", "--skipped")
     assert all(name in listed for name in (*files, "empty.md"))
     assert machine.json("ls", "--skipped", "-n", "1")["total"] == 4
-    assert "line 3, `loose words`" in machine.ok("why", "notes/a.md")
 
     assert machine.call("search.lexical", query="heron")["freshness"]["failed"] == 1
     assert "1 failure acknowledged" in machine.run("status", "--acknowledge").stderr
@@ -42,6 +47,35 @@ def test_skipped_and_failed_files(machine: Machine) -> None:
     assert "1 of them acknowledged" in machine.ok("status")
     (machine.notes / "worse.docx").write_bytes(b"PK\x03\x04 damaged too")
     wait_until(lambda: machine.call("search.lexical", query="heron")["freshness"]["failed"] == 1)
+
+
+def test_documents_that_are_read_in_part(machine: Machine) -> None:
+    machine.write(a_md="---\ntitle: Re: colon: twice\nloose words\n---\nheron\n", whole_md="heron\n")
+    for name in ("one.pdf", "two.pdf"):
+        (machine.notes / name).write_bytes(pdf([f"heron in {name}", NOISE, NOISE]))
+    with zipfile.ZipFile(machine.notes / "b.zip", "w") as archive:
+        archive.writestr("photo.png", PNG)
+        archive.writestr("scan.pdf", pdf(["heron in an archive", NOISE]))
+    machine.ok("collection", "add", str(machine.notes), "--name", "notes", "--ocr", "off")
+    machine.quiet()
+
+    (collection,) = machine.call("index.status")["collections"]
+    assert collection["partial_by_kind"] == {"bad_head": 1, "members": 1, "needs_ocr": 3}
+    assert collection["skipped"] == 0
+    assert "documents read in part: 1 with lines in the frontmatter" in (status := machine.ok("status"))
+    assert "3 with pages that need OCR" in status
+    listed = machine.json("ls", "--skipped")
+    assert listed["total"] == 5
+    found = {each["path"]: (each["stage"], each["kind"]) for each in listed["files"]}
+    assert found["b.zip!/photo.png"] == ("member", "needs_ocr")
+    assert found["one.pdf"] == found["b.zip!/scan.pdf"] == ("part", "needs_ocr")
+    assert "needs_ocr (a part)" in (table := machine.ok("ls", "notes", "--skipped"))
+    assert "pages 2, 3 without text" in table
+    assert "line 3, `loose words`" in machine.ok("why", "notes/a.md")
+
+    machine.write(a_md="heron\n")
+    (machine.notes / "one.pdf").unlink()
+    wait_until(lambda: machine.json("ls", "--skipped")["total"] == 3)
 
 
 def test_a_file_that_is_moved_to_the_cloud_stays_searchable(machine: Machine) -> None:

@@ -54,13 +54,13 @@ def test_the_text_before_the_damage_is_kept_and_the_rest_is_said() -> None:
     xml = part("document", f"<w:body>{paragraph(run('before'))}")
     result = converted(word(xml.replace("</w:document>", "<broken")), "a.docx")
     assert result.markdown == "before"
-    assert result.left_out == "The file is damaged: not all of word/document.xml can be read."
+    assert result.left_out == {"corrupt": "The file is damaged: not all of word/document.xml can be read."}
 
 
 def test_a_sheet_or_slide_that_is_damaged_does_not_take_the_others() -> None:
     book = converted(workbook([sheet("one")[:-9] + "<", sheet("two") + "</sheetData></worksheet>"]), "a.xlsx")
     assert "two" in book.markdown
-    assert book.left_out == "The file is damaged: not all of xl/sheet1.xml can be read."
+    assert book.left_out == {"corrupt": "The file is damaged: not all of xl/sheet1.xml can be read."}
     slides = {
         "ppt/slides/slide1.xml": slide("sld", shape("first")),
         "ppt/slides/slide2.xml": slide("sld", shape("second")),
@@ -68,7 +68,7 @@ def test_a_sheet_or_slide_that_is_damaged_does_not_take_the_others() -> None:
     data = package(DECK, {DECK: "", **slides}, {})  # the list of the slides is lost
     deck = converted(with_wrong_checksum(data, b"first"), "a.pptx")
     assert "second" in deck.markdown
-    assert deck.left_out is not None
+    assert deck.left_out
 
 
 def test_a_file_without_anything_to_read_is_damaged() -> None:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.generated_pdfs import generated
+from benchmarks.generated_pdfs import assembled, generated
 from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.page_text import read_page
 from gnod.ingest.reading.result import Converted
 from gnod.ingest.reading.scans import Scans
 from tests.ingest.unpacked import unpacked
-from tests.pdf_files import assembled, page_of_text, pdf
+from tests.pdf_files import page_of_text, pdf
 
 FORM = b"/AcroForm<</Fields[%s]/DR<</Font<</F1 3 0 R>>>>/DA(/F1 12 Tf 0 g)>>"
 NOISE = "cp\\Ry4#&+yPV ]q2Z@^bZ!mr |obZ@/[{t^br@ ;j=^Zz#kq j=u}t}^l{(m~ " * 3
@@ -105,6 +105,42 @@ def test_content_at_the_edges_of_pages_stays() -> None:
     assert readable(pages) == pages
     short = ["Agenda\nnext", "Agenda\nlast", "Agenda\nend"]
     assert readable(short) == short
+
+
+@pytest.mark.parametrize(
+    ("drawn", "expected"),
+    [
+        (rb"She\016eld bene\014cial cuto\013 in\015uence", "Sheffield beneficial cutoff influence"),
+        (rb"signi\034er su\036ce", "signifier suffice"),
+        (rb"approa\015h a \014 b", "approah a   b"),  # here, the codes are others than TeX's
+    ],
+)
+def test_ligatures_with_the_codes_of_tex(drawn: bytes, expected: str) -> None:
+    data = page_of_text(b"BT /F1 12 Tf 72 700 Td (%s) Tj ET" % drawn)
+    assert converted(data).markdown.split() == expected.split()
+    page = read_page(data, 1)
+    assert page.text.split() == expected.split()
+    assert len(page.boxes) == 4 * len(page.text)
+
+
+@pytest.mark.parametrize("text", ["Масса, масштаб ä", "킜킰톁톁킰, 다람쥐 헌 쳇바퀴에 타고파"])
+def test_maps_of_fonts_in_utf_8(text: str) -> None:
+    codes = [each.encode("utf-8" if "\x7f" < each < "ᄀ" else "utf-16-be").hex().encode() for each in text]
+    rows = b"".join(b"<%02x> <%s>" % row for row in enumerate(codes, 65))
+    to_unicode = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %d beginbfchar %s endbfchar endcmap"
+    drawn = bytes(range(65, 65 + len(text))).hex().encode()
+    data = assembled(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>>>",
+            stream(b"BT /F1 12 Tf 72 700 Td <%s> Tj ET" % drawn),
+            stream(to_unicode % (len(text), rows)),
+        ]
+    )
+    assert converted(data).markdown == text
+    assert read_page(data, 1).text.strip() == text
 
 
 def test_narrow_gaps_beside_wide_letters_are_spaces() -> None:
@@ -198,6 +234,26 @@ def test_attached_files_are_members() -> None:
     assert found["a.pdf!/pinned.txt"] == "On the page.\n"
 
 
+def test_a_form_that_only_acrobat_builds() -> None:
+    template = (
+        b"<template xmlns='http://www.xfa.org/schema/xfa-template/2.8/'><subform><draw><value><text\n>Caption &amp; co"
+        b"</text></value></draw><script>var unseen;</script><exData><body><p>Rich <b>words</b></p></body></exData>"
+        b"<field name='n'><text/></field></subform></template>"
+    )
+    values = (
+        b"<xfa:datasets xmlns:xfa='x'><xfa:data><f><n>Gr\xc3\xbcn</n><e/></f></xfa:data><d>unseen</d></xfa:datasets>"
+    )
+    form = b"/NeedsRendering true/AcroForm<</Fields[]/XFA[(template) 6 0 R (datasets) 7 0 R]>>"
+    found = converted(annotated(root=form, more=[stream(template), stream(values)])).markdown.split("\n")
+    assert found == ["printed", "Caption & co", "Rich", "words", "Grün"]
+    whole = annotated(
+        root=form.replace(b"[(template) 6 0 R (datasets) 7 0 R]", b" 6 0 R"), more=[stream(template + values)]
+    )
+    assert converted(whole).markdown.split("\n") == found
+    static = annotated(root=form.replace(b"true", b"false"), more=[stream(template), stream(values)])
+    assert converted(static).markdown == "printed"
+
+
 @pytest.mark.parametrize("ocr", [True, False])
 def test_noise_of_fonts_without_characters_is_not_text(ocr: bool) -> None:
     page = b"BT /F1 9 Tf 30 700 Td (%s) Tj ET" % escaped(NOISE)
@@ -215,7 +271,7 @@ def test_which_pages_are_missing_is_said() -> None:
     noisy = escaped(NOISE).decode("latin-1")
     found = converted(pdf(["written words", noisy, "more of it", noisy]))
     assert found.markdown == "written words\n\nmore of it"
-    assert found.left_out == "pages 2, 4 without text that can be read (OCR is off)"
+    assert found.left_out == {"needs_ocr": "pages 2, 4 without text that can be read (OCR is off)"}
 
 
 BODY = [(10, "Many lines of ordinary text follow here.")] * 8

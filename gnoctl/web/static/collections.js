@@ -8,6 +8,7 @@ import { ago, count, inline, number, size } from "./text.js";
 const AGAIN_MS = 1500;
 const MOST_SKIPPED = 200;
 const SKIPPED = { needs_ocr: "need OCR", unsupported: "of an unknown kind", binary: "binary", empty: "without text", too_large: "too large", not_downloaded: "not downloaded" };
+const IN_PART = { needs_ocr: "with pages that need OCR", corrupt: "damaged", bad_head: "with unreadable frontmatter", members: "with files inside that are not read" };
 
 export class Collections {
   constructor(root, { say }) {
@@ -104,17 +105,17 @@ export class Collections {
     );
   }
 
-  /** How many files are not documents, and why; opened, the first of them. */
+  /** How many files are not documents, or only in part, and why; opened, the first of them. */
   #skipped(each) {
-    if (!each.skipped) return null;
-    const reasons = Object.entries(each.skipped_by_kind).map(([kind, amount]) => `${number(amount)} ${SKIPPED[kind] ?? kind}`);
+    const summary = [reasons("Skipped", each.skipped_by_kind, SKIPPED), reasons("Read in part", each.partial_by_kind, IN_PART)].filter(Boolean).join(" · ");
+    if (!summary) return null;
     const list = h("ul.failures");
     const open = async (event) => {
       if (!event.target.open) return;
       const { files, total } = await rpc("index.skipped", { collection: each.name, limit: MOST_SKIPPED }).catch((error) => ({ files: [], total: 0, error }));
       fill(list, files.map(failure), total > files.length ? h("li", {}, `and ${number(total - files.length)} more`) : null);
     };
-    return h("details.skipped", { ontoggle: open }, h("summary", {}, `Skipped: ${reasons.join(", ")}`), list);
+    return h("details.skipped", { ontoggle: open }, h("summary", {}, summary), list);
   }
 
   #failures({ errors, errors_left_out: leftOut }) {
@@ -200,6 +201,11 @@ function embedded({ chunks, embedded: done, unembeddable, model, next_model: nex
   const bar = h("progress", { max: chunks || 1, value: done, "aria-label": "Chunks with a vector" });
   const left = unembeddable ? `, ${number(unembeddable)} failed` : "";
   return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}`));
+}
+
+function reasons(what, amounts, words) {
+  const found = Object.entries(amounts).map(([kind, amount]) => `${number(amount)} ${words[kind] ?? kind}`);
+  return found.length ? `${what}: ${found.join(", ")}` : null;
 }
 
 function failure(each) {

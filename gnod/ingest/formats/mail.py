@@ -57,7 +57,7 @@ def _read(content: FileContent) -> Converted:
     found = _split(content.data)
     # Two more line ends follow each message.
     parts = Parts("message", max(content.max_characters - 2 * len(found), content.max_characters // 2))
-    has_header, left_out = False, None
+    has_header, left_out = False, {}
     for number, message in enumerate(map(_parsed, found), start=1):
         has_header = has_header or bool(message.keys())
         try:
@@ -65,7 +65,8 @@ def _read(content: FileContent) -> Converted:
         except ConversionFailed as failure:
             if number == 1:
                 raise
-            left_out = f"its {len(found) - number + 1:,} last messages, from the {number:,}th on: {failure.message}"
+            last = f"its {len(found) - number + 1:,} last messages, from the {number:,}th on: {failure.message}"
+            left_out = {failure.kind: last}
             break
     if not has_header:
         return unchanged(decode(content.data), "text/plain")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,7 +34,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     `author` (str) and `date` (ISO 8601 str). `keeps_lines`: the lines of `markdown` are lines of the file; otherwise,
     `locations` says where lines of `markdown` are in the file. `source`: the text that was translated line by line, for
     what the translation leaves out. `members`: the files in it, which become documents of
-    their own. `left_out`: what of the file itself is not in `markdown`, in words.
+    their own. `left_out`: what of the file itself is not in `markdown`, in words, by the kind of the failure.
     """
 
     markdown: str
@@ -47,7 +47,7 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
     locations: Locations | None = None
     source: str | None = None
     members: Callable[[], Iterator[Member]] = no_members
-    left_out: str | None = None
+    left_out: Mapping[str, str] = {}
 
 
 class ConversionFailed(Exception):

@@ -55,9 +55,7 @@ class _MemberReader:
             converted, relative_path=path, source_hash=source_hash, stat=stat, language=self._job.language
         )
         self._left -= len(document.markdown)
-        unread = list(document.unread)
-        if converted.left_out:
-            unread.append(Unread("", "partial", converted.left_out))
+        unread = [*document.unread, *(Unread("", *part) for part in converted.left_out.items())]
         names = Names()
         for member in converted.members():
             name = names.name(member.name)

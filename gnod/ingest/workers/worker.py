@@ -174,7 +174,7 @@ def _perform_file(job: FileJob) -> PreparedDocument | Container | Unchanged | Fa
         scans = _scans(job, source_hash)
         converted = convert(data, job.relative_path, max_characters=job.max_characters, scans=scans)
         if read.left_out:
-            converted = replace(converted, left_out="; ".join(filter(None, (read.left_out, converted.left_out))))
+            converted = replace(converted, left_out={"too_large": read.left_out, **converted.left_out})
         del data, read
         stage = "prepare"
         from gnod.ingest.workers.members import prepared

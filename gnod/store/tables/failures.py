@@ -1,4 +1,4 @@
-"""Files that could not be indexed."""
+"""Files that could not be indexed, or only in part."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ _SELECT = (
 )
 _SKIPPED = ", ".join(repr(kind) for kind in sorted(SKIP_KINDS))
 FAILED = f"kind NOT IN ({_SKIPPED})"
+# What is not read of documents. `part.value` is a records.Unread.
+_PARTS = (
+    "FROM documents d INDEXED BY documents_in_part JOIN collections c ON c.id = d.collection_id"
+    " JOIN json_each(d.unread) part WHERE d.active AND d.unread IS NOT NULL"
+)
+_IS_MEMBER = "part.value ->> 0 <> '' OR part.value ->> 1 = 'more'"
 
 
 def note(
@@ -82,14 +88,17 @@ def listed(connection: Connection, limit: int) -> list[FailedFile]:
 
 
 def skipped(connection: Connection, collection: str | None, limit: int, offset: int) -> tuple[list[FailedFile], int]:
-    """Return skipped files, of one collection or of all, by kind and path; and how many there are."""
-    where = f"WHERE kind IN ({_SKIPPED}) AND (?1 IS NULL OR c.name = ?1)"
-    total = connection.execute(
-        f"SELECT count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id {where}", (collection,)
-    ).get
-    rows = connection.execute(
-        f"{_SELECT} {where} ORDER BY c.name, e.kind, e.path LIMIT ?2 OFFSET ?3", (collection, limit, offset)
+    """Return what is not read of one collection or of all, by kind and path; and how many entries there are: skipped
+    files, and parts of documents, with the stages `part` and `member` (a file inside another one)."""
+    chosen = "(?1 IS NULL OR c.name = ?1)"
+    unread = (
+        f"{_SELECT} WHERE kind IN ({_SKIPPED}) AND {chosen} UNION ALL SELECT c.name,"
+        f" d.path || coalesce('!/' || nullif(part.value ->> 0, ''), ''), iif({_IS_MEMBER}, 'member', 'part'),"
+        f" part.value ->> 1, part.value ->> 2, d.indexed_at, d.indexed_at, 1, 0, NULL, NULL, NULL, NULL {_PARTS}"
+        f" AND {chosen}"
     )
+    total = connection.execute(f"SELECT count(*) FROM ({unread})", (collection,)).get
+    rows = connection.execute(f"{unread} ORDER BY 1, 4, 2 LIMIT ?2 OFFSET ?3", (collection, limit, offset))
     return [_failed_file(row) for row in rows], int(total)
 
 
@@ -119,6 +128,18 @@ def by_kind(connection: Connection) -> dict[str, Counter[str]]:
     rows = connection.execute(
         "SELECT c.name, e.kind, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
         " GROUP BY 1, 2"
+    )
+    for name, kind, n in rows:
+        found.setdefault(str(name), Counter())[str(kind)] = int(n)
+    return found
+
+
+def in_part(connection: Connection) -> dict[str, Counter[str]]:
+    """Return how many documents of each collection are read in part, by the kind of what is missing; `members`: files
+    inside them."""
+    found: dict[str, Counter[str]] = {}
+    rows = connection.execute(
+        f"SELECT c.name, iif({_IS_MEMBER}, 'members', part.value ->> 1), count(DISTINCT d.id) {_PARTS} GROUP BY 1, 2"
     )
     for name, kind, n in rows:
         found.setdefault(str(name), Counter())[str(kind)] = int(n)

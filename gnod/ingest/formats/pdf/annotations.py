@@ -1,8 +1,11 @@
-"""What lies on the pages of a PDF: fields that were filled in, comments, attached files. Must not know of text."""
+"""What lies on the pages of a PDF: fields that were filled in, comments, attached files; forms in XML. Must not know of
+text."""
 
 from __future__ import annotations
 
 import ctypes
+import html
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +18,8 @@ from gnod.ingest.reading.unpacking import LARGEST_MEMBER, check_depth
 _MAX_ANNOTATIONS = 5_000
 _HIDDEN = 2  # a flag of an annotation
 _PASSWORD = 1 << 13  # a flag of a field
+_TAG = re.compile(r"<(/?)([\w.:-]*+)[^<>]*+>")
+_TEXTS = ("text", "exData", "xfa:data")  # elements of forms in XML: captions, captions in HTML, values
 
 
 class Annotated(NamedTuple):
@@ -81,6 +86,32 @@ def _string(read: Callable[[Any, int], int]) -> str:
     buffer = (ctypes.c_ushort * (size // 2))()
     read(buffer, size)
     return " ".join(bytes(buffer).decode("utf-16-le", "replace").replace("\0", "").split())
+
+
+def xfa_texts(document: Any) -> list[str]:
+    """Return the captions and the values of a form whose pages only Acrobat builds, from XML (XFA)."""
+    from pypdfium2 import raw
+
+    if raw.FPDF_GetFormType(document.raw) != raw.FORMTYPE_XFA_FULL:
+        return []
+    found: list[str] = []
+    size = ctypes.c_ulong()
+    for at in range(raw.FPDF_GetXFAPacketCount(document.raw)):
+        raw.FPDF_GetXFAPacketContent(document.raw, at, None, 0, size)
+        packet = ctypes.create_string_buffer(size.value)
+        raw.FPDF_GetXFAPacketContent(document.raw, at, packet, size.value, size)
+        found += _texts_in(packet.raw.decode("utf-8", "replace"))
+    return found
+
+
+def _texts_in(xml: str) -> Iterator[str]:
+    inside, last = 0, 0
+    for tag in _TAG.finditer(xml):
+        if inside and (text := " ".join(html.unescape(xml[last : tag.start()]).split())):
+            yield text
+        last = tag.end()
+        if tag[2] in _TEXTS and not tag[0].endswith("/>"):
+            inside += -1 if tag[1] else 1
 
 
 def members(content: FileContent, attached: Sequence[tuple[int, int]]) -> Iterator[Member]:

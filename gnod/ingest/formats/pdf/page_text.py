@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
@@ -17,6 +18,11 @@ from gnod.ingest.reading.result import ConversionFailed
 MAX_CHARACTERS = 200_000
 _NO_BOX = (0.0, 0.0, 0.0, 0.0)
 LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+# The codes that TeX's fonts have for ligatures, where a Type 3 font does not name its letters.
+_TEX = dict(zip("\x0b\x0c\r\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl") * 2, strict=True))
+_TEX_LIGATURE = re.compile(r"[\x0b-\x0f\x1b-\x1f](?:(?=[a-z]{2})|(?<=[a-z]{2}[^\r]))")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_FEWEST_SYLLABLES = 8
 
 Rect = tuple[float, float, float, float]
 
@@ -51,7 +57,25 @@ def read_text(page: Any) -> PageText:
             continue
         text += characters
         boxes.extend(placed * len(characters))
-    return PageText(width, height, "".join(text), boxes)
+    return PageText(width, height, from_utf8("".join(text)), boxes)
+
+
+def from_utf8(text: str) -> str:
+    """Return a text with its letters. Some programs write the map of a font in UTF-8 instead of UTF-16, which makes
+    each letter a Korean syllable."""
+    syllables = set(_HANGUL.findall(text))
+    if len(syllables) < _FEWEST_SYLLABLES:
+        return text
+    try:
+        return text.translate({ord(each): each.encode("utf-16-be").decode() for each in syllables})
+    except UnicodeDecodeError:
+        return text
+
+
+def tex_ligatures(text: str) -> dict[int, str]:
+    """Return the ligatures in words that have TeX's codes: the letters, by place."""
+    found = {match.start(): _TEX[match[0]] for match in _TEX_LIGATURE.finditer(text)}
+    return found if set(found.values()) != {"fl"} else {}  # the code of fl alone may be that of any letter
 
 
 def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
@@ -62,8 +86,9 @@ def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
     if count > MAX_CHARACTERS:
         raise ConversionFailed("too_long", f"The page has {count:,} characters: at most {MAX_CHARACTERS:,} are read.")
     rect = raw.FS_RECTF()
-    for index in range(count):
-        code = raw.FPDFText_GetUnicode(text_page, index)
+    codes = [raw.FPDFText_GetUnicode(text_page, index) for index in range(count)]
+    ligatures = tex_ligatures("".join(chr(code) if code < 0xD800 else " " for code in codes))
+    for index, code in enumerate(codes):
         if raw.FPDFText_IsGenerated(text_page, index):
             box = _NO_BOX
         else:
@@ -71,8 +96,8 @@ def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
         if code == 2 and raw.FPDFText_IsHyphen(text_page, index):  # PDFium removes the line end behind it
             yield "-", box
             yield "\n", _NO_BOX
-        elif code != 0x0D:
-            yield _readable(code), box
+        elif index in ligatures or code != 0x0D:
+            yield ligatures.get(index) or _readable(code), box
 
 
 def _readable(code: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members
+from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members, xfa_texts
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.opening import HEADER, opened
 from gnod.ingest.formats.pdf.plain_text import plain_text
@@ -51,6 +51,8 @@ class _Pages:
                 self.notes.append([])
             if self.lost[-_MAX_LOST_PAGES:] == [*range(number + 2 - _MAX_LOST_PAGES, number + 2)]:
                 break
+        if self.notes:
+            self.notes[0] += xfa_texts(document)
 
     def _add(self, found: Annotated, number: int) -> None:
         text = plain_text(found.page)
@@ -72,11 +74,14 @@ class _Pages:
         self.attached += [(number, at) for at in found.attached]
 
     @property
-    def left_out(self) -> str | None:
-        """Return which pages are not in the text, in words."""
-        unread = f"{_listed(self.unread)} without text that can be read ({self._scans.refusal})" if self.unread else ""
-        lost = f"{_listed(self.lost)}, damaged" if self.lost else ""
-        return "; ".join(filter(None, (unread, lost))) or None
+    def left_out(self) -> dict[str, str]:
+        """Return which pages are not in the text, in words, by kind."""
+        found = {}
+        if self.unread:
+            found["needs_ocr"] = f"{_listed(self.unread)} without text that can be read ({self._scans.refusal})"
+        if self.lost:
+            found["corrupt"] = f"{_listed(self.lost)}, damaged"
+        return found
 
 
 def _is_pdf(content: FileContent) -> bool:

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import Any
 
-from gnod.ingest.formats.pdf.page_text import LIGATURES, MAX_CHARACTERS
+from gnod.ingest.formats.pdf.page_text import LIGATURES, MAX_CHARACTERS, from_utf8, tex_ligatures
 
 # Stands for the hyphen and the line end inside a word that PDFium has found.
 DIVIDED = "\ufffe"
@@ -33,7 +33,9 @@ def plain_text(page: Any) -> str:
         text = _shown(page, text_page)
     finally:
         text_page.close()
-    return _ACCENTED.sub(_composed, text.translate(_READABLE)).strip()
+    if ligatures := tex_ligatures(text):
+        text = "".join(ligatures.get(at, letter) for at, letter in enumerate(text))
+    return _ACCENTED.sub(_composed, from_utf8(text).translate(_READABLE)).strip()
 
 
 def _shown(page: Any, text_page: Any) -> str:

@@ -40,7 +40,8 @@ def _read(content: FileContent) -> Converted:
     book = _OldBook(_with_known_version(data), content)
     converted = from_sheets(book.sheets(), content.max_characters, "xls")
     title, metadata = streams.properties() if streams else (None, {})
-    left_out = f"The file is damaged: {', '.join(book.unread)} cannot be read." if book.unread else None
+    damaged = f"The file is damaged: {', '.join(book.unread)} cannot be read."
+    left_out = {"corrupt": damaged} if book.unread else {}
     return msgspec.structs.replace(converted, title=title, metadata=metadata, left_out=left_out)
 
 

@@ -142,12 +142,12 @@ class Package:
             while chunk := file.read(_CHUNK_BYTES):
                 yield chunk
 
-    def _left_out(self) -> str | None:
+    def _left_out(self) -> dict[str, str]:
         if not self._unread:
-            return None
+            return {}
         parts = list(dict.fromkeys(part[:100] for part in self._unread))
         named = ", ".join(parts[:_MOST_NAMED]) + (f" and {len(parts) - _MOST_NAMED} more" * (len(parts) > _MOST_NAMED))
-        return f"The file is damaged: not all of {named} can be read."
+        return {"corrupt": f"The file is damaged: not all of {named} can be read."}
 
 
 class _Remarks(XmlEvents):
