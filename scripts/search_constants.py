@@ -74,9 +74,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.correction.query_correction:COST", "what a cost of 1 is worth, as a logarithm of documents"),
         Constant("search.correction.query_correction:JOINED", "cost of a missing space"),
         Constant("search.correction.query_correction:TWICE", "cost of two errors"),
-        Constant(
-            "search.correction.query_correction:UNSEEN", "added cost of a word that the sampled texts lack"
-        ),
+        Constant("search.correction.query_correction:UNSEEN", "added cost of a word that the sampled texts lack"),
         Constant("search.correction.edits:SWAPPED", "cost of swapped letters"),
         Constant("search.correction.edits:DOUBLED", "cost of a letter that is wrongly doubled or not doubled"),
         Constant("search.correction.edits:NEIGHBOUR", "cost of a neighbouring key"),
