@@ -11,6 +11,7 @@ from benchmarks.generated_pdfs import assembled, generated
 from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.page_text import read_page
+from gnod.ingest.formats.pdf.text_layer import is_garbage
 from gnod.ingest.reading.result import Converted
 from gnod.ingest.reading.scans import Scans
 from tests.ingest.unpacked import unpacked
@@ -265,6 +266,19 @@ def test_noise_of_fonts_without_characters_is_not_text(ocr: bool) -> None:
     else:
         with pytest.raises(ConversionFailed, match="no text that can be read"):
             converted(page_of_text(page), scans)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("жaβкñδзoשבпτ ", True),
+        ("日本語のPDFファイルを読む。カタカナとひらがな、漢字とHangul 한국어가 있다。", False),
+        ("Let αx + βy be the sum of λ and μ, where Δt is small; the σ of the sample. ", False),
+        ("Слово и дело: всё течёт. Über Gänse, naïve façade. ", False),
+    ],
+)
+def test_letters_of_many_scripts_in_one_word_are_noise(text: str, expected: bool) -> None:
+    assert is_garbage(text * 30) == expected
 
 
 def test_which_pages_are_missing_is_said() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 # Shares of the page's area: of a picture that has the page's text, and of any picture that may have text.
@@ -32,6 +34,12 @@ _JOINERS = re.compile(r"[/.:_@-]")
 _LAST_LATIN = "\u02ff"
 _MIN_WORDS = 0.18
 _MIN_COUNTED = 80
+# Of letters beside each other, .5 and more are of different scripts where fonts map glyphs to anything, .11 at most in
+# text.
+_MIXED = 0.3
+_MIXED_SAMPLE = 1_000
+# East Asian texts have letters of these beside each other.
+_EAST_ASIAN = frozenset({"BOPOMOFO", "CJK", "FULLWIDTH", "HALFWIDTH", "HANGUL", "HIRAGANA", "KATAKANA"})
 _IMAGE, _PATH = 3, 2  # values of pypdfium2.raw.FPDF_PAGEOBJ_…
 
 
@@ -55,6 +63,8 @@ def is_garbage(text: str) -> bool:
     wrong = sum(each == "\ufffd" or unicodedata.category(each) in _NO_CHARACTERS for each in characters)
     if wrong > _GARBAGE_SHARE * len(characters) or _share_of_words(sample, characters) < _MIN_WORDS:
         return True
+    if not sample.isascii() and _mixes_scripts(sample[:_MIXED_SAMPLE]):
+        return True
     plain = unicodedata.normalize("NFD", characters)  # this makes é two characters, e and an accent
     letters = len(_LATIN.findall(plain))
     return _MIN_LETTERS <= letters > len(characters) / 2 and len(_VOWELS.findall(plain)) < _MIN_VOWELS * letters
@@ -69,6 +79,18 @@ def _share_of_words(sample: str, characters: str) -> float:
         each > _LAST_LATIN and each.isalpha() and not each.isupper() and not each.islower() for each in sample
     )
     return (words + caseless) / counted if counted >= _MIN_COUNTED else 1.0
+
+
+def _mixes_scripts(sample: str) -> bool:
+    """Tell whether letters beside each other are of different scripts, again and again."""
+    pairs = [(_script(first), _script(second)) for first, second in pairwise(sample) if (first + second).isalpha()]
+    return len(pairs) >= _MIN_COUNTED and sum(first != second for first, second in pairs) > _MIXED * len(pairs)
+
+
+@lru_cache(4096)
+def _script(letter: str) -> str:
+    script = unicodedata.name(letter, "").split(" ", 1)[0]
+    return "EAST ASIAN" if script in _EAST_ASIAN else script
 
 
 def _drawn(page: Any) -> tuple[float, int]:
