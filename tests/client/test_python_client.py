@@ -85,6 +85,7 @@ def test_what_progress_raises_ends_the_request(daemon: FakeDaemon) -> None:
         assert client.sync().took_ms == 1.0
 
 
+@pytest.mark.slow
 def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = b""
     with Client.connect() as client:

@@ -167,6 +167,7 @@ async def test_a_daemon_that_is_silent_is_named() -> None:
         assert await echo(client, "still there") == "still there"
 
 
+@pytest.mark.slow
 async def test_answers_of_others_make_a_call_wait_longer() -> None:
     """The daemon works on many requests, and this one has its turn later."""
     async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=1.0) as client:

@@ -65,6 +65,7 @@ def test_any_page_is_read(pieces: list[str]) -> None:
         assert shown.count("word") == pieces.count("word ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["<nav>", "<p hidden>", "<ruby><rt>", "<div style='display:none'>", "</nav>"])
 def test_no_page_takes_long(part: str) -> None:
     with limit_cpu_time(30):
