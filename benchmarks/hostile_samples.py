@@ -251,7 +251,7 @@ def _form(drawn: int) -> bytes:
 
 
 def _squeezed(part: bytes, times: int, entries: bytes = b"") -> bytes:
-    """Return a stream that has this part so many times, deflated twice."""
+    """Return a stream that repeats this part, deflated twice."""
     squeezer = zlib.compressobj(9)
     packed = b"".join(squeezer.compress(part) for _ in range(times)) + squeezer.flush()
     return _stream(zlib.compress(packed, 9), entries + b"/Filter[/FlateDecode/FlateDecode]")

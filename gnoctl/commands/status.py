@@ -11,7 +11,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.printing.wording import about, ago, count, in_part, left_out, size, unreadable
+from gnoctl.printing.wording import IN_PART, SKIPPED, about, ago, by_kind, count, size, unreadable
 from gnod.protocol.index import (
     CollectionStatus,
     IndexAcknowledgeParams,
@@ -213,10 +213,10 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             where = "`gnoctl status --errors` lists them"
             yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds}{known} ({where})")
         if each.skipped_by_kind:
-            skipped = ", ".join(left_out(kind, number) for kind, number in sorted(each.skipped_by_kind.items()))
+            skipped = by_kind(each.skipped_by_kind, SKIPPED)
             yield text.line(f"{each.name}: skipped: {skipped} (`gnoctl ls --skipped` lists them)")
         if each.partial_by_kind:
-            parts = ", ".join(in_part(kind, number) for kind, number in sorted(each.partial_by_kind.items()))
+            parts = by_kind(each.partial_by_kind, IN_PART)
             yield text.line(f"{each.name}: documents read in part: {parts} (`gnoctl ls --skipped` lists them)")
     if result.syncing:
         yield "indexing now"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from gnod.protocol.base import Copy, Correction, Freshness, Location
@@ -97,7 +97,8 @@ def missed_by(freshness: Freshness) -> str | None:
     return None if freshness.current else freshness.state
 
 
-_LEFT_OUT = {
+# These words say why files are not documents.
+SKIPPED = {
     "needs_ocr": "need OCR (pictures and scans)",
     "unsupported": "of an unknown kind",
     "binary": "binary",
@@ -106,17 +107,8 @@ _LEFT_OUT = {
     "not_downloaded": "not downloaded from their cloud",
 }
 
-
-def left_out(kind: str, number: int) -> str:
-    """Return how many files are not documents, and why.
-
-    >>> left_out("unsupported", 12)
-    '12 of an unknown kind'
-    """
-    return f"{number:,} {_LEFT_OUT.get(kind, kind)}"
-
-
-_IN_PART = {
+# These words say what documents lack.
+IN_PART = {
     "needs_ocr": "with pages that need OCR",
     "corrupt": "damaged",
     "too_large": "too large",
@@ -126,13 +118,13 @@ _IN_PART = {
 }
 
 
-def in_part(kind: str, number: int) -> str:
-    """Return how many documents lack a part, and why.
+def by_kind(numbers: Mapping[str, int], words: Mapping[str, str]) -> str:
+    """Return numbers by kind, in words.
 
-    >>> in_part("needs_ocr", 3)
-    '3 with pages that need OCR'
+    >>> by_kind({"unsupported": 1200, "binary": 2}, SKIPPED)
+    '2 binary, 1,200 of an unknown kind'
     """
-    return f"{number:,} {_IN_PART.get(kind, kind)}"
+    return ", ".join(f"{number:,} {words.get(kind, kind)}" for kind, number in sorted(numbers.items()))
 
 
 def unreadable(failed: int) -> str:

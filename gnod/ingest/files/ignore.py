@@ -19,7 +19,7 @@ IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
 _BELOW = "ps_d"  # pathspec's name of the group
 _ANY_FOLDER = {"(?P<ps_d>/)": re.compile(r"(?P<ps_d>/)\Z")}
-# What pathspec does not know
+# pathspec does not translate these classes of characters.
 _CLASS = re.compile(r"\[:(\w{1,9}):\]")
 _CLASSES = {
     "alpha": "A-Za-z",

@@ -8,7 +8,7 @@ from gnod.errors import NotEnoughMemory
 from gnod.models.free_memory import free_memory
 from gnod.models.run.messages import ModelSpec
 
-# What a small model's buffers and the rest of the system need besides the file.
+# A small model's buffers and the rest of the system need this much memory beside the file.
 _MARGIN_BYTES = 200_000_000
 
 

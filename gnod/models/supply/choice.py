@@ -152,5 +152,5 @@ def tokens_per_s(uri: str, host: Host, *, on_gpu: bool) -> int:
 
 
 def embed_s(preset: str, tokens: int, host: Host) -> float:
-    """Return the expected time to embed so many tokens."""
+    """Return the expected time to embed this number of tokens."""
     return tokens / tokens_per_s(catalogue.embedder(preset), host, on_gpu=_fits_gpu(preset, host))

@@ -1,4 +1,4 @@
-"""Sources of documents beside the index: what a search asks of them. Knows none of them.
+"""Sources of documents beside the index: what a search asks of them. Must not depend on any of them.
 
 A source finds candidates in a collection that another program keeps, and has them in an index beside that of the reader
 (gnod.store.connection). Its scores use the weights that terms have in all indexes together.

@@ -1,4 +1,4 @@
-"""Paragraphs, lists and tables that a reader meets one after the other, as Markdown. Knows no format."""
+"""Collects paragraphs, lists and tables as Markdown, in the order of reading. Must not depend on a format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Blocks:
         return "".join(self._out).strip("\n")
 
     def paragraph(self, text: str) -> None:
-        """Add lines that are no heading, even if they begin like one."""
+        """Add lines that are not headings, even if they begin like one."""
         if text.startswith("#"):
             text = "\\" + text
         self._add(text)

@@ -1,4 +1,4 @@
-"""Reads XML as a stream of events: no tree, whatever the depth, and no entities. Knows no format.
+"""Reads XML as a stream of events: builds no tree and expands no entities. Must not depend on a format.
 
 Elements have short names, such as `w:p`: the last word of their namespace's address and their own name, whatever
 prefix the file uses.

@@ -38,7 +38,7 @@ def annotated(document: Any, number: int) -> Annotated:
 
     found = Annotated(document[number], [], [], [])
     count = min(raw.FPDFPage_GetAnnotCount(found.page), _MAX_ANNOTATIONS)
-    # From the last one on: the places of those before a removed one stay.
+    # Remove the last one first, so that the places of the others stay the same.
     lacking = [_take(found, document.formenv, at) for at in reversed(range(count))]
     if not any(lacking):
         return found

@@ -27,7 +27,7 @@ from gnod.models.run.tokenization import HuggingFace
 _FATAL = 4  # what the runtime prints; errors are exceptions too
 
 _Numbers = NDArray[np.int64]
-# What exporters name the inputs.
+# Exporters give the inputs these names.
 _INPUTS: dict[str, Callable[[_Numbers, int], _Numbers]] = {
     "input_ids": lambda ids, _: ids,
     "attention_mask": lambda ids, _: np.ones_like(ids),

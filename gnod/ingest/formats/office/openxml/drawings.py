@@ -19,7 +19,7 @@ _CHART = (
     *("c:strCache", "c:numCache", "c:formatCode", "c:v", "c:showVal", "chartex:pt"),
 )
 _END = Element("", {}, [])
-# What Office shows where a chart of several series has a title without text
+# Office shows this where a chart of several series has a title without text.
 _UNTITLED = "Chart Title"
 
 

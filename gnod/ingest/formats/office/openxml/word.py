@@ -17,7 +17,7 @@ from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, Xm
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
-_BODY = 9  # the outline level of paragraphs that are no headings
+_BODY = 9  # the outline level of paragraphs that are not headings
 _SPACES = re.compile(r"[^\S\n]+")
 # Deleted text, text that was moved elsewhere, codes of fields, earlier properties, positions of tabs.
 _HIDDEN = ("w:del", "w:moveFrom", "w:instrText", "w:tabs", "w:pPrChange", "w:rPrChange", "w:sectPrChange", "w:sdtPr")
