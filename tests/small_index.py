@@ -30,14 +30,20 @@ T = TypeVar("T")
 
 
 def prepared(
-    text: str, path: str, *, title: str | None = None, language: str | None = None, source: str | None = None
+    text: str,
+    path: str,
+    *,
+    title: str | None = None,
+    language: str | None = None,
+    source: str | None = None,
+    mtime_s: str = "1700000000",
 ) -> PreparedDocument:
     """Documents with the same `source` are copies; without it, none are. A path may be that of source code."""
     code = languages.by_path(path)
     converted = Converted(
         markdown=text, mime=code.mime if code else "text/markdown", converter="markdown/1", keeps_lines=True
     )
-    stat = FileStat(len(text), 1_700_000_000_000_000_000, 1)
+    stat = FileStat(len(text), int(mtime_s) * 10**9, 1)
     return prepare(
         converted,
         relative_path=path,
@@ -96,6 +102,17 @@ class SmallIndex:
                 for c in chunks
             }
             return vectors.put(connection, uri, made)
+
+        return self.write(work)
+
+    def embed_in_brief(self, uri: str, *collections: str, limit: int = 10_000) -> int:
+        """Store a vector for the beginning of each document that has none. Returns their number."""
+
+        def work(connection: Connection) -> int:
+            due = [c for c in vectors.pending(connection, uri, collections or ("notes",), limit) if c.brief_due]
+            briefs = {c.embed_hash: StoredPiece(vector_of(uri, f"{c.title}|{c.text[:9]}")) for c in due}
+            vectors.put(connection, uri, {}, briefs)
+            return len(due)
 
         return self.write(work)
 

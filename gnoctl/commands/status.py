@@ -134,11 +134,19 @@ def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(refused), RED)
 
 
+def _by_meaning(result: IndexStatusResult) -> str:
+    """Tell how many documents are found by meaning while the work goes on: beginnings are embedded first."""
+    in_full, in_brief = (sum(getattr(c, name) for c in result.collections) for name in ("in_full", "in_brief"))
+    briefly = "all" if in_brief >= result.documents else f"{in_brief:,}"
+    return f"by meaning: {in_full:,} of {count(result.documents, 'document')} in full, {briefly} by their beginning"
+
+
 def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     embedding, inference = result.embedding, result.inference
     if embedding.state == "embedding":
         rate = f", {embedding.chunks_per_s:.1f} chunks/s" if embedding.chunks_per_s else ""
         yield f"embedding: {count(embedding.pending, 'chunk')} left{rate}"
+        yield _by_meaning(result)
     elif embedding.reason:
         yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
     yield from _ocr(result, terminal)

@@ -75,7 +75,7 @@ def inference_status(inference: Inference, nearest: Nearest) -> InferenceStatus:
 
 def _pace(state: BacklogState) -> str | None:
     if not state.chunks_per_s:
-        return None
+        return "the beginnings of the documents first" if state.state == "embedding" and not state.done else None
     left_s = state.pending / state.chunks_per_s
     left = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min" if left_s < 5400 else f"{left_s / 3600:.1f} h"
     return f"{state.chunks_per_s:.1f} chunks/s, {left} left"

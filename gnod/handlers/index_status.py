@@ -260,6 +260,8 @@ def _collection_status(
         last_reconcile=_iso(synced.last_reconcile if synced else None),
         chunks=covered.chunks,
         embedded=covered.embedded,
+        in_brief=covered.in_brief,
+        in_full=covered.in_full,
         unembeddable=covered.failed,
         egress=collection.egress,
         model=covered.model,

@@ -190,6 +190,9 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     - `last_reconcile`: the last complete comparison with the disk since the daemon started.
     - `chunks`: the number of chunks. It is an estimate while very many are pending.
     - `embedded`: how many of them have a vector of `model`.
+    - `in_brief`: the number of documents that are found by meaning at least by their beginning, which is embedded
+      first; `in_full`: the number of those whose whole text is embedded. Both are estimates while very many chunks are
+      pending.
     - `unembeddable`: how many of them failed.
     - `model`: the model that serves vector search now.
     - `next_model`: the model that takes over when all its vectors exist.
@@ -220,6 +223,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     last_reconcile: str | None = None
     chunks: int = 0
     embedded: int = 0
+    in_brief: int = 0
+    in_full: int = 0
     unembeddable: int = 0
     model: str | None = None
     next_model: str | None = None

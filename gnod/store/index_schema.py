@@ -301,7 +301,8 @@ _VECTORS = """
         dimensions INTEGER
     ) STRICT;
     -- `start` to `last_line`: the piece of the chunk's text that was embedded: offsets and lines in it; NULL: the
-    -- chunk's end. `embedding`: float32, little-endian, of length 1.
+    -- chunk's end. `embedding`: float32, little-endian, of length 1. `is_brief`: only the beginning of the text was
+    -- embedded, and the vector stands for all of it until the text is embedded in full.
     CREATE TABLE content_vectors (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
@@ -311,6 +312,7 @@ _VECTORS = """
         line INTEGER NOT NULL DEFAULT 0,
         last_line INTEGER,
         embedding BLOB NOT NULL,
+        is_brief INTEGER NOT NULL DEFAULT 0,
         UNIQUE (embed_hash, model_id, start)
     ) STRICT;
     CREATE INDEX content_vectors_by_model ON content_vectors (model_id);
@@ -381,44 +383,80 @@ _VECTOR_CHANGES = f"""
     END;
 """
 
-_UNEMBEDDED = """
-    -- What each model has neither embedded nor failed at: counting takes time in proportion to it. Kept by triggers.
-    -- The ids are in order of arrival.
+# The row of `embeddable` may have changed although its text was pending before.
+_BRIEF_IS_DUE = """UPDATE unembedded SET brief_due = 1
+        WHERE embed_hash = {row}.embed_hash AND NOT brief_due AND EXISTS (
+            SELECT 1 FROM embeddable e
+            WHERE e.embed_hash = {row}.embed_hash AND e.model_id = unembedded.model_id AND e.brief_due
+        );"""
+_NEWER = """UPDATE unembedded SET changed_ns = NEW.mtime_ns WHERE changed_ns < NEW.mtime_ns
+        AND embed_hash IN (SELECT embed_hash FROM chunks WHERE mirror_hash = NEW.mirror_hash);"""
+
+_UNEMBEDDED = f"""
+    -- What each model has neither embedded in full nor failed at: counting takes time in proportion to it. Kept by
+    -- triggers. The ids are in order of arrival. `brief_due`: the text begins a document, and has no vector at all.
+    -- `changed_ns`: when the newest file that has the text was changed; 0 while that is not known.
     CREATE TABLE unembedded (
         id INTEGER PRIMARY KEY,
         model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
         embed_hash TEXT NOT NULL,
+        brief_due INTEGER NOT NULL,
+        changed_ns INTEGER NOT NULL,
         UNIQUE (embed_hash, model_id)
     ) STRICT;
-    CREATE INDEX unembedded_by_model ON unembedded (model_id);
-    -- Each text, and each model that has neither embedded it nor failed at it.
+    CREATE INDEX unembedded_in_order ON unembedded (model_id, brief_due, changed_ns, id);
+    -- Each text, and each model that has neither embedded it in full nor failed at it.
     CREATE VIEW embeddable AS
-    SELECT m.id AS model_id, k.embed_hash AS embed_hash FROM embedding_models m JOIN chunks k
-    WHERE NOT EXISTS (SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id)
+    SELECT m.id AS model_id, k.embed_hash AS embed_hash,
+        EXISTS (SELECT 1 FROM chunks b WHERE b.embed_hash = k.embed_hash AND b.seq = 0) AND NOT EXISTS (
+            SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id
+        ) AS brief_due,
+        coalesce((
+            SELECT max(d.mtime_ns) FROM chunks b JOIN documents d ON d.mirror_hash = b.mirror_hash AND d.active
+            WHERE b.embed_hash = k.embed_hash
+        ), 0) AS changed_ns
+    FROM embedding_models m JOIN chunks k
+    WHERE NOT EXISTS (
+        SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id AND NOT v.is_brief
+    )
     AND NOT EXISTS (SELECT 1 FROM embedding_errors e WHERE e.embed_hash = k.embed_hash AND e.model_id = m.id);
     CREATE TRIGGER model_came AFTER INSERT ON embedding_models
     BEGIN
-        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
-        SELECT model_id, embed_hash FROM embeddable WHERE model_id = NEW.id;
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
+        SELECT * FROM embeddable WHERE model_id = NEW.id;
     END;
     CREATE TRIGGER chunk_came AFTER INSERT ON chunks
     BEGIN
-        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
-        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = NEW.embed_hash;
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
+        SELECT * FROM embeddable WHERE embed_hash = NEW.embed_hash;
+        {_BRIEF_IS_DUE.format(row="NEW")}
+    END;
+    CREATE TRIGGER document_is_newer AFTER INSERT ON documents WHEN NEW.active
+    BEGIN
+        {_NEWER}
+    END;
+    CREATE TRIGGER document_became_newer AFTER UPDATE OF active, mirror_hash, mtime_ns ON documents WHEN NEW.active
+    BEGIN
+        {_NEWER}
     END;
     CREATE TRIGGER last_chunk_left AFTER DELETE ON chunks
     WHEN NOT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = OLD.embed_hash)
     BEGIN
         DELETE FROM unembedded WHERE embed_hash = OLD.embed_hash;
     END;
-    CREATE TRIGGER embedded AFTER INSERT ON content_vectors
+    CREATE TRIGGER embedded_in_brief AFTER INSERT ON content_vectors WHEN NEW.is_brief
+    BEGIN
+        UPDATE unembedded SET brief_due = 0 WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
+    END;
+    CREATE TRIGGER embedded AFTER INSERT ON content_vectors WHEN NOT NEW.is_brief
     BEGIN
         DELETE FROM unembedded WHERE embed_hash = NEW.embed_hash AND model_id = NEW.model_id;
     END;
     CREATE TRIGGER no_longer_embedded AFTER DELETE ON content_vectors
     BEGIN
-        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
-        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
+        SELECT * FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+        {_BRIEF_IS_DUE.format(row="OLD")}
     END;
     CREATE TRIGGER failed AFTER INSERT ON embedding_errors
     BEGIN
@@ -426,8 +464,8 @@ _UNEMBEDDED = """
     END;
     CREATE TRIGGER failure_forgotten AFTER DELETE ON embedding_errors
     BEGIN
-        INSERT OR IGNORE INTO unembedded (model_id, embed_hash)
-        SELECT model_id, embed_hash FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
+        INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
+        SELECT * FROM embeddable WHERE embed_hash = OLD.embed_hash AND model_id = OLD.model_id;
     END;
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,59 @@ def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
     assert vectors.count_pending(small_index.reader, ONE, ["notes"]) == 9
     (chunk,) = vectors.pending(small_index.reader, ONE, ["notes"], 1)
     assert chunk.text == "new"
+
+
+LONG = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 900 for n in range(3))
+
+
+def test_the_beginnings_of_all_documents_come_first_the_newest_ahead(small_index: SmallIndex) -> None:
+    small_index.add({"seed.md": "seed"}, mtime_s="1")
+    small_index.embed(ONE)
+    for name, mtime_s in (("middle", "200"), ("new", "300"), ("old", "100")):
+        small_index.add({f"{name}.md": LONG.replace("word", name)}, mtime_s=mtime_s)
+    texts = [c.text for c in vectors.pending(small_index.reader, ONE, ["notes"], 100)]
+    order = [re.findall(r"(new|middle|old)(\d)", text)[0] for text in texts]
+    assert order[:3] == [("new", "0"), ("middle", "0"), ("old", "0")]
+    names = [name for name, _ in order[3:]]
+    assert names == sorted(names, key=["new", "middle", "old"].index)
+
+
+def test_before_the_first_vector_of_a_model_the_beginnings_come_first_too(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG, "b.md": LONG.replace("word", "other")})
+    due = [c.brief_due for c in vectors.pending(small_index.reader, ONE, ["notes"], 100)]
+    assert due == sorted(due, reverse=True)
+    assert sum(due) == 2
+
+
+def test_a_brief_vector_stands_for_a_text_until_that_is_embedded_in_full(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": LONG})
+    chunks = vectors.count_pending(small_index.reader, ONE, ["notes"])
+    assert small_index.embed_in_brief(ONE) == 1
+    assert vectors.count_pending(small_index.reader, ONE, ["notes"]) == chunks
+    assert small_index.embed_in_brief(ONE) == 0
+    assert small_index.rows("SELECT start, end, is_brief FROM content_vectors") == [(0, None, 1)]
+    assert small_index.embed(ONE) == chunks
+    assert small_index.rows("SELECT count(*) FROM content_vectors WHERE is_brief") == [(0,)]
+    assert vectors.count_pending(small_index.reader, ONE, ["notes"]) == 0
+
+
+def test_a_text_that_begins_a_new_document_gets_its_brief_vector_early(small_index: SmallIndex) -> None:
+    small_index.add({"seed.md": "seed"})
+    small_index.embed(ONE)
+    small_index.add({"a.md": LONG})
+    last = next(c.text for c in vectors.pending(small_index.reader, ONE, ["notes"], 100) if "Part 2" in c.text)
+    small_index.add({"b.md": last})
+    assert small_index.embed_in_brief(ONE) == 2
+
+
+def test_a_wait_for_what_is_pending_embeds_it_in_full_in_the_order_of_arrival(small_index: SmallIndex) -> None:
+    small_index.add({"seed.md": "seed"})
+    small_index.embed(ONE)
+    small_index.add({"a.md": LONG})
+    small_index.add({"b.md": "short"})
+    waiting = vectors.pending(small_index.reader, ONE, ["notes"], 100, oldest_first=True)
+    assert [c.brief_due for c in waiting] == [False] * len(waiting)
+    assert waiting[-1].text == "short"
 
 
 def test_a_count_that_took_long_is_kept_for_a_while(small_index: SmallIndex) -> None:
@@ -95,6 +149,18 @@ _folders = st.sampled_from(["one", "two"])
 _uris = st.sampled_from([ONE, TWO])
 
 
+# Texts with a wrong note of whether their beginning is due, or a brief vector although they are embedded in full.
+_WRONGLY_BRIEF = """
+    SELECT u.embed_hash FROM unembedded u JOIN embeddable e USING (embed_hash, model_id) WHERE u.brief_due < e.brief_due
+    UNION ALL
+    SELECT v.embed_hash FROM content_vectors v JOIN unembedded u USING (embed_hash, model_id) WHERE u.brief_due
+    UNION ALL SELECT embed_hash FROM content_vectors v WHERE is_brief AND EXISTS (
+        SELECT 1 FROM content_vectors w
+        WHERE w.embed_hash = v.embed_hash AND w.model_id = v.model_id AND w.id <> v.id
+    )
+"""
+
+
 class Life(RuleBasedStateMachine):
     """Two collections, two models, and all that changes what is left."""
 
@@ -125,6 +191,10 @@ class Life(RuleBasedStateMachine):
     def embed(self, uri: str, collection: str, limit: int) -> None:
         self.index.embed(uri, collection, limit=limit)
 
+    @rule(uri=_uris, collection=_folders, limit=st.integers(1, 3))
+    def embed_in_brief(self, uri: str, collection: str, limit: int) -> None:
+        self.index.embed_in_brief(uri, collection, limit=limit)
+
     @rule(uri=_uris)
     def fail(self, uri: str) -> None:
         if chunks := self._pending(uri):
@@ -153,6 +223,25 @@ class Life(RuleBasedStateMachine):
             assert self.index.rows(f"{pairs} {these} EXCEPT {pairs} {those}") == []
         for uri in (ONE, TWO):
             assert len(self._pending(uri)) == self._read(partial(_count, uri))
+        assert self.index.rows(_WRONGLY_BRIEF) == []
+
+    @invariant()
+    def the_documents_that_are_found_by_meaning_are_right(self) -> None:
+        for uri in (ONE, TWO):
+            if self.index.rows(f"SELECT 1 FROM embedding_models WHERE uri = '{uri}'"):
+                for each in self._read(lambda c, uri=uri: vectors.coverage(c, {"one": uri, "two": uri})):  # type: ignore[misc]
+                    assert each.in_full == self._documents_without(each.collection, uri, "1")
+                    assert each.in_brief == self._documents_without(each.collection, uri, "u.brief_due AND k.seq = 0")
+
+    def _documents_without(self, collection: str, uri: str, what: str) -> int:
+        """Return how many documents have no unembedded chunk with a condition."""
+        rows = self.index.rows(
+            f"SELECT count(*) FROM documents d JOIN collections c ON c.id = d.collection_id AND c.name = '{collection}'"
+            " WHERE d.active AND NOT EXISTS (SELECT 1 FROM chunks k JOIN unembedded u ON u.embed_hash = k.embed_hash"
+            f" JOIN embedding_models m ON m.id = u.model_id AND m.uri = '{uri}'"
+            f" WHERE k.mirror_hash = d.mirror_hash AND {what})"
+        )
+        return cast(int, rows[0][0])
 
     @invariant()
     def the_counts_are_right(self) -> None:
@@ -161,6 +250,7 @@ class Life(RuleBasedStateMachine):
         for uri in (ONE, TWO):
             embedded = self._counted(
                 "k.embed_hash IN (SELECT embed_hash FROM content_vectors v JOIN embedding_models m ON m.id = v.model_id"
+                " AND NOT v.is_brief"
                 f" WHERE m.uri = '{uri}')"
             )
             for each in self._read(lambda c, uri=uri: vectors.coverage(c, {"one": uri, "two": uri})):  # type: ignore[misc]

@@ -74,6 +74,7 @@ export class Collections {
     const parts = [count(status.documents, "document"), size(status.database_bytes)];
     if (status.syncing) parts.push("syncing");
     if (embedding.model) parts.push(`embedding: ${embedding.state}${embedding.pending ? `, ${count(embedding.pending, "chunk")} left` : ""}`);
+    if (embedding.state === "embedding") parts.push(byMeaning(status));
     if (ocr?.pending) parts.push(`recognition: ${count(ocr.pending, "page")} left`);
     const problems = [status.config_error, embedding.state === "failing" ? embedding.reason : null, ...status.config_warnings, ...status.storage_problems, ...status.storage_notes];
     return [
@@ -193,6 +194,13 @@ function nothing() {
 function watched({ watch, watch_reason: reason }) {
   const how = { events: "changes are noticed at once", polling: "looked at every few seconds", off: "changes are not noticed" }[watch] ?? watch;
   return reason ? `${how} (${reason})` : how;
+}
+
+/** How many documents are found by meaning while the work goes on: beginnings are embedded first. */
+function byMeaning({ collections, documents }) {
+  const sum = (name) => collections.reduce((total, each) => total + each[name], 0);
+  const briefly = sum("in_brief") < documents ? number(sum("in_brief")) : "all";
+  return `by meaning: ${number(sum("in_full"))} of ${count(documents, "document")} in full, ${briefly} by their beginning`;
 }
 
 /** A bar of the chunks that have a vector. */

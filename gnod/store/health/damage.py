@@ -187,7 +187,7 @@ def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Pi
         try:
             for number, *values in damaged.execute(
                 "SELECT id, embed_hash, start, end, line, last_line, embedding FROM content_vectors NOT INDEXED"
-                " WHERE id > ? AND model_id = ? ORDER BY id",
+                " WHERE id > ? AND model_id = ? AND NOT is_brief ORDER BY id",
                 (at + gap, model_id),
             ):
                 at, gap = cast(int, number), 0

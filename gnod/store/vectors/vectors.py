@@ -7,7 +7,8 @@ record each change for copies in memory (vector_rows.py). Models are known by th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -24,12 +25,14 @@ _BEGINNING = 32
 
 
 class PendingChunk(NamedTuple):
-    """A text to embed. `title` is the title inside the document's text, `heading` the path of headings."""
+    """A text to embed. `title` is the title inside the document's text, `heading` the path of headings. `brief_due`: it
+    begins a document, and its beginning comes first."""
 
     embed_hash: str
     title: str
     heading: str
     text: str
+    brief_due: bool = False
 
 
 class StoredPiece(NamedTuple):
@@ -54,20 +57,36 @@ class FailedChunk(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How far a collection is embedded by `model`, in chunks; equal ones of several documents count each time."""
+    """How far a collection is embedded by `model`, in chunks; equal ones of several documents count each time.
+    `in_brief`: documents with a vector of their beginning; `in_full`: those with all their vectors."""
 
     collection: str
     model: str | None
     chunks: int
     embedded: int
     failed: int
+    in_brief: int
+    in_full: int
 
 
+class _Left(NamedTuple):
+    """What a model has not embedded, by collection: chunks, those that failed, documents of which something is left,
+    and documents without any vector."""
+
+    pending: Mapping[str, int]
+    failed: Mapping[str, int]
+    documents: Mapping[str, int]
+    beginnings: Mapping[str, int]
+
+
+_VECTOR_COLUMNS = "(model_id, embed_hash, start, end, line, last_line, embedding, is_brief)"
 # Look up the collections of this many pending texts for the coverage: about 30 ms.
 _SAMPLED = 5000
 # A model without vectors is not in the database, so all chunks are pending.
-_EVERYTHING = "(SELECT DISTINCT embed_hash, 0 AS id FROM chunks)"
-_UNEMBEDDED = "(SELECT embed_hash, id FROM unembedded WHERE model_id = ?)"
+_EVERYTHING = "(SELECT embed_hash, 0 AS id, max(seq = 0) AS brief_due, 0 AS changed_ns FROM chunks GROUP BY embed_hash)"
+_UNEMBEDDED = "(SELECT embed_hash, id, brief_due, changed_ns FROM unembedded WHERE model_id = ?)"
+# The plus sign keeps SQLite from sorting all of them: it reads the table in the order of its ids.
+_BY_ARRIVAL = _UNEMBEDDED.replace("WHERE model_id", "WHERE +model_id")
 _IN_USE = (
     " JOIN documents d ON d.mirror_hash = k.mirror_hash"
     " WHERE k.embed_hash = u.embed_hash AND d.active"
@@ -80,29 +99,31 @@ _IN_USE = (
 def pending(
     connection: Connection, uri: str, collections: Sequence[str], limit: int, *, oldest_first: bool = False
 ) -> list[PendingChunk]:
-    """Return texts of active documents of these collections that the model has neither embedded nor failed at. Each
-    comes once, the newest first, or the oldest."""
-    source, values = _source(connection, uri)
+    """Return texts of active documents of these collections that the model has neither embedded in full nor failed at.
+    Each comes once: first those that begin a document without any vector, then the others, the newest documents first.
+    `oldest_first`: all in the order of their arrival, in full."""
+    source, values = _source(connection, uri, by_arrival=oldest_first)
     rows = connection.execute(
-        f"SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading FROM {source} u CROSS JOIN chunks k"
-        f"{_in_use(collections)} ORDER BY u.id {'ASC' if oldest_first else 'DESC'}",
+        "SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading, u.brief_due"
+        f" FROM {source} u CROSS JOIN chunks k{_in_use(collections)}"
+        f" ORDER BY {'u.id' if oldest_first else 'u.brief_due DESC, u.changed_ns DESC, u.id DESC'}",
         (*values, *collections),
     )
-    found: dict[str, tuple[str, int, int, str]] = {}
-    for embed_hash, mirror, start, end, heading in rows:
-        found.setdefault(embed_hash, (mirror, start, end, heading))
+    found: dict[str, tuple[str, int, int, str, bool]] = {}
+    for embed_hash, mirror, start, end, heading, brief_due in rows:
+        found.setdefault(embed_hash, (mirror, start, end, heading, bool(brief_due) and not oldest_first))
         if len(found) >= limit:
             break
     contents: dict[str, tuple[str, str]] = {}
-    for mirror, _, _, _ in found.values():
+    for mirror, *_ in found.values():
         if mirror not in contents:
             title, markdown = connection.execute(
                 "SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)
             ).get
             contents[mirror] = (title, markdown)
     return [
-        PendingChunk(embed_hash, contents[mirror][0], heading, contents[mirror][1][start:end])
-        for embed_hash, (mirror, start, end, heading) in found.items()
+        PendingChunk(embed_hash, contents[mirror][0], heading, contents[mirror][1][start:end], brief_due)
+        for embed_hash, (mirror, start, end, heading, brief_due) in found.items()
     ]
 
 
@@ -113,7 +134,7 @@ def last_arrival(connection: Connection) -> int:
 
 def first_arrival(connection: Connection, uri: str, collections: Sequence[str]) -> int | None:
     """Return the number of the oldest pending text of this model; None if there is none."""
-    source, values = _source(connection, uri)
+    source, values = _source(connection, uri, by_arrival=True)
     found: int | None = connection.execute(
         f"SELECT u.id FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})"
         " ORDER BY u.id LIMIT 1",
@@ -133,25 +154,40 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
     )
 
 
-def put(connection: Connection, uri: str, chunks: Mapping[str, Sequence[StoredPiece]]) -> int:
+def put(
+    connection: Connection,
+    uri: str,
+    chunks: Mapping[str, Sequence[StoredPiece]],
+    briefs: Mapping[str, StoredPiece] = MappingProxyType({}),
+) -> int:
     """Store all pieces of each chunk that still exists, by embed hash or its key. Returns how many chunks are new.
+    `briefs`: a vector of the beginning of a chunk that is still to be embedded in full.
 
     Raises ModelRejected for vectors of another length than before, InferenceFailed for invalid vectors.
     """
-    if not chunks:
+    every = [*(piece for pieces in chunks.values() for piece in pieces), *briefs.values()]
+    if not every:
         return 0
-    model_id = _register(connection, uri, {len(piece.vector) for pieces in chunks.values() for piece in pieces})
+    model_id = _register(connection, uri, {len(piece.vector) for piece in every})
+    for embed_hash, piece in briefs.items():
+        connection.execute(
+            f"INSERT INTO content_vectors {_VECTOR_COLUMNS} SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1"
+            " WHERE EXISTS (SELECT 1 FROM unembedded WHERE embed_hash = ?2 AND model_id = ?1 AND brief_due)",
+            (model_id, keys.shortened(embed_hash), *piece[1:], _normalised(piece.vector)),
+        )
     stored = 0
     for embed_hash, pieces in ((keys.shortened(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
         wanted = connection.execute(
             "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
-            " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2)",
+            " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2 AND NOT is_brief)",
             (embed_hash, model_id),
         ).get
         if wanted:
+            connection.execute(
+                "DELETE FROM content_vectors WHERE embed_hash = ? AND model_id = ? AND is_brief", (embed_hash, model_id)
+            )
             connection.executemany(
-                "INSERT INTO content_vectors (model_id, embed_hash, start, end, line, last_line, embedding)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO content_vectors {_VECTOR_COLUMNS} VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
                 [(model_id, embed_hash, *piece[1:], _normalised(piece.vector)) for piece in pieces],
             )
             stored += 1
@@ -190,14 +226,20 @@ def forget_failed(connection: Connection, uri: str) -> None:
 
 def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[Coverage]:
     """Return the coverage of each collection by its wanted model, in the order given. While very many chunks are
-    pending, their shares of the collections are estimated from a sample."""
+    pending, the numbers are estimated from a sample."""
     counted = counts.of_collections(connection)
-    left: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+    left: dict[str, _Left] = {}
     for uri in filter(None, set(wanted.values())):
         if known := model(connection, uri):
-            left[uri] = (_pending_shares(connection, known.id), _failed_shares(connection, known.id))
+            documents = sum(each.documents for each in counted.values())
+            left[uri] = _Left(
+                _pending_shares(connection, known.id),
+                _failed_shares(connection, known.id),
+                *_documents_left(connection, known.id, documents // _SAMPLED + 1),
+            )
     return [
-        _covered(name, uri, counted.get(name, counts.CollectionCounts()).chunks, left) for name, uri in wanted.items()
+        _covered(name, uri, counted.get(name, counts.CollectionCounts()), left.get(uri or ""))
+        for name, uri in wanted.items()
     ]
 
 
@@ -264,22 +306,44 @@ def _mean(rows: Sequence[Vectors]) -> Vectors | None:
     return np.asarray(mean / length, np.float32) if length else None
 
 
-def _source(connection: Connection, uri: str) -> tuple[str, tuple[object, ...]]:
+def _source(connection: Connection, uri: str, *, by_arrival: bool = False) -> tuple[str, tuple[object, ...]]:
     known = model(connection, uri)
-    return (_UNEMBEDDED, (known.id,)) if known else (_EVERYTHING, ())
+    return (_BY_ARRIVAL if by_arrival else _UNEMBEDDED, (known.id,)) if known else (_EVERYTHING, ())
 
 
 def _in_use(collections: Sequence[str]) -> str:
     return _IN_USE.format(marks=",".join("?" * len(collections)))
 
 
-def _covered(
-    name: str, uri: str | None, chunks: int, left: Mapping[str, tuple[dict[str, int], dict[str, int]]]
-) -> Coverage:
-    if uri is None or uri not in left:
-        return Coverage(name, uri, chunks, 0, 0)
-    pending, failed = (shares.get(name, 0) for shares in left[uri])
-    return Coverage(name, uri, chunks, max(chunks - pending - failed, 0), failed)
+def _covered(name: str, uri: str | None, counted: counts.CollectionCounts, left: _Left | None) -> Coverage:
+    if left is None:
+        return Coverage(name, uri, counted.chunks, 0, 0, 0, 0)
+    pending, failed, documents, beginnings = (shares.get(name, 0) for shares in left)
+    return Coverage(
+        name,
+        uri,
+        counted.chunks,
+        max(counted.chunks - pending - failed, 0),
+        failed,
+        max(counted.documents - beginnings, 0),
+        max(counted.documents - documents, 0),
+    )
+
+
+def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Return of how many documents of each collection something is left, and how many have no vector, from one document
+    in `step`."""
+    rows = connection.execute(
+        "SELECT c.name, count(*), total(rest.beginning) FROM ("
+        " SELECT d.collection_id, max(u.brief_due AND k.seq = 0) AS beginning FROM documents d"
+        " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        " CROSS JOIN unembedded u ON u.embed_hash = k.embed_hash AND u.model_id = ?1"
+        " WHERE d.active AND d.id % ?2 = 0 GROUP BY d.id) rest JOIN collections c ON c.id = rest.collection_id"
+        " GROUP BY c.id",
+        (model_id, step),
+    ).fetchall()
+    found = [(str(name), int(cast(int, rest)) * step, int(cast(float, due)) * step) for name, rest, due in rows]
+    return {name: rest for name, rest, _ in found}, {name: due for name, _, due in found}
 
 
 def _pending_shares(connection: Connection, model_id: int) -> dict[str, int]:
