@@ -54,6 +54,11 @@ class PassageText(NamedTuple):
     lead_line: int | None
     score: float
 
+    @property
+    def in_context(self) -> str:
+        """Return the text below its lead."""
+        return f"{self.lead}\n{self.text}" if self.lead else self.text
+
 
 class EvidenceLeftOut(NamedTuple):
     """Passages that were left out for one reason.¶`passages`: their number. `place`, `score`, `tokens`: those of the

@@ -13,7 +13,6 @@ import re
 from collections.abc import Sequence
 from hashlib import sha256
 
-from gnod.answers.sources import SourcePassage
 from gnod.models.run.generator import Message
 
 # An upper limit for the tokens of the rules and of the text around the sources.
@@ -44,14 +43,14 @@ _CITATION = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\s*\]")
 _CHAT_MARKUP = re.compile(r"<(?=[|｜/]?(?:[|｜]|s>|im_|start_of|end_of|INST|SYS))|\[(?=/?INST\])", re.I)
 
 
-def build(question: str, sources: Sequence[SourcePassage], language: str | None) -> list[Message]:
-    """Return the conversation. It depends on the arguments only."""
-    texts = [(neutral(" ".join(source.title.split())), neutral(source.text)) for source in sources]
+def build(question: str, sources: Sequence[tuple[str, str]], language: str | None) -> list[Message]:
+    """Return the conversation. It depends on the arguments only. `sources`: titles and texts."""
+    texts = [(neutral(" ".join(title.split())), neutral(text)) for title, text in sources]
     fence = _fence([part for text in texts for part in text])
     ask, word = _WORDS.get(language or "", _WORDS["en"])
     quoted = [
-        f"{word} [{source.number}]: {title}\n<{fence}>\n{text}\n</{fence}>"
-        for source, (title, text) in zip(sources, texts, strict=True)
+        f"{word} [{number}]: {title}\n<{fence}>\n{text}\n</{fence}>"
+        for number, (title, text) in enumerate(texts, start=1)
     ]
     last = f"{ask}: {' '.join(_CONTROL.sub(' ', question).split())}"
     return [

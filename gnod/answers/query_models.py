@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from gnod.answers import evidence, quoting, verdict
 from gnod.answers.evidence import EvidenceList
+from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quoting import Quoted, QuoteDependencies
-from gnod.answers.sources import NONSENSE, Floats
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelFactory, ModelService

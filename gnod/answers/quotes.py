@@ -19,7 +19,7 @@ import numpy as np
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
-from gnod.answers.sources import EmbeddedQuestion, Floats, nearness_limit, question_cosines
+from gnod.answers.nearness import EmbeddedQuestion, Floats, nearness_limit, question_cosines
 from gnod.answers.words import QuestionWord, WordFinder, question_words
 from gnod.locations import SourceLocation
 from gnod.models.embedding_profiles import EmbeddingText

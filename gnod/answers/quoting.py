@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from gnod.answers import quotes
 from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
+from gnod.answers.nearness import EmbeddedQuestion, Floats
 from gnod.answers.quotes import Collected, ScoredQuote, ScoredUnit
-from gnod.answers.sources import EmbeddedQuestion, Floats
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import MARGIN_S, RerankPlan, Stage, StageSkipped, ThroughputEstimate, TimeBudget
@@ -31,7 +31,7 @@ EmbedSentences = Callable[[str, Sequence[EmbeddingText]], Awaitable[Floats]]
 
 class QuoteDependencies(NamedTuple):
     """`read`: the read function of the search. `nonsense` of each model that embedded the question, as in
-    `sources.Question`."""
+    `EmbeddedQuestion`."""
 
     read: Read
     embed: EmbedSentences

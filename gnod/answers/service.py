@@ -17,11 +17,11 @@ from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
 from gnod.answers import citations, prompt, verdict
 from gnod.answers.citations import CheckedAnswer, CitedText
-from gnod.answers.evidence import EvidenceList
+from gnod.answers.evidence import EvidenceList, PassageText
 from gnod.answers.query_models import ConfiguredModels, NotCalled
-from gnod.answers.quotes import DOCUMENTS, ScoredQuote
+from gnod.answers.quotes import DOCUMENTS
 from gnod.answers.quoting import Quoted
-from gnod.answers.sources import EmbeddedQuestion, SourcePassage, estimated_tokens, select
+from gnod.answers.token_estimate import estimated_tokens
 from gnod.answers.verdict import Verdict
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.models.run.generator import GeneratedText, Generator
@@ -38,7 +38,9 @@ from gnod.store.tables.documents import DocumentRow
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
-# The sources get this much room even if `max_tokens` leaves less.
+# The tokens of all sources: a model of 1.7B parameters without a GPU reads about 100 per second. They get the least
+# even if `max_tokens` leaves less.
+_MAX_SOURCE_TOKENS = 1200
 _MIN_SOURCE_TOKENS = 400
 
 
@@ -56,15 +58,15 @@ class Listener(Protocol):
     """Learns how far an answer is. `copies`: those of the documents, by id."""
 
     def quoted(self, found: Quoted, copies: Mapping[int, Copies]) -> None: ...
-    def chose(self, sources: Sequence[SourcePassage], copies: Mapping[int, Copies]) -> None: ...
+    def chose(self, sources: Sequence[PassageText], copies: Mapping[int, Copies]) -> None: ...
     def wrote(self, text: str, length: int) -> None:
         """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
 
 
 class WrittenAnswer(NamedTuple):
-    """The text that a model wrote from the sources; None if it was not asked."""
+    """The text that a model wrote from the sources, which it cites by their number from 1; None if it was not asked."""
 
-    sources: Sequence[SourcePassage]
+    sources: Sequence[PassageText]
     generated: GeneratedText | None = None
     checked: CheckedAnswer | None = None
 
@@ -166,34 +168,25 @@ class _Answering:
         quoted = await self._models.quote(*given)
         self._stages += quoted.stages
         self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
-        self._listener.quoted(quoted, await self._copies(quoted.quotes))
+        self._listener.quoted(quoted, await self._copies({each.document_id for each in quoted.quotes}))
         return quoted
 
-    async def choose(self, generator: Generator) -> list[SourcePassage]:
-        """Return the passages that the model is to read."""
+    async def choose(self, generator: Generator) -> list[PassageText]:
+        """Return the passages that the model is to read: the evidence for an answer."""
         options, question = self._options, self._question
         limit, min_score = self._request.limit, self._request.min_score
         result = await self._find(
             HybridSettings(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
         )
-        nonsense = await self._models.nonsense(result, self._request.collections)
-        begun = time.perf_counter()
-        vectors = result.vectors.row(0) if result.vectors else {}
-        served = result.vectors.served if result.vectors else {}
         room = generator.context_tokens - options.max_tokens - prompt.TOKENS - estimated_tokens(question.text)
-        work = partial(
-            select,
-            question=EmbeddedQuestion(question.text, vectors, served, nonsense),
-            scores={ranked.id: ranked.score for ranked in result.ranked},
-            tokens=max(room, _MIN_SOURCE_TOKENS),
-        )
-        sources = await question.read(work)
-        self._note("passages", begun, {"sources": len(sources)})
-        if sources:
-            self._listener.chose(sources, await self._copies(sources))
+        given = (question.read, question.text, result, self._request.collections)
+        evidence = await self._models.evidence(*given, min(max(room, _MIN_SOURCE_TOKENS), _MAX_SOURCE_TOKENS))
+        self._stages += evidence.stages
+        if sources := evidence.passages:
+            self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
         return sources
 
-    async def write(self, generator: Generator, sources: Sequence[SourcePassage]) -> WrittenAnswer:
+    async def write(self, generator: Generator, sources: Sequence[PassageText]) -> WrittenAnswer:
         language = await asyncio.to_thread(detect_query, self._question.text)
         generated = await self._generate(generator, sources, language)
         return WrittenAnswer(sources, generated, self._check(sources, generated.text, language))
@@ -207,12 +200,12 @@ class _Answering:
         self._notes = list(dict.fromkeys((*self._notes, *self._question.notes(found))))
         return found
 
-    async def _copies(self, passages: Sequence[ScoredQuote | SourcePassage]) -> Mapping[int, Copies]:
-        self.copies |= await self._question.copies({passage.document_id for passage in passages})
+    async def _copies(self, documents: set[int]) -> Mapping[int, Copies]:
+        self.copies |= await self._question.copies(documents)
         return self.copies
 
     async def _generate(
-        self, generator: Generator, sources: Sequence[SourcePassage], language: str | None
+        self, generator: Generator, sources: Sequence[PassageText], language: str | None
     ) -> GeneratedText:
         begun = time.perf_counter()
         length = 0
@@ -222,8 +215,9 @@ class _Answering:
             length += len(text)
             self._listener.wrote(text, length)
 
+        texts = [(source.place.document.title, source.in_context) for source in sources]
         generated = await generator.generate(
-            prompt.build(self._question.text, sources, language),
+            prompt.build(self._question.text, texts, language),
             max_tokens=self._options.max_tokens,
             limit_s=LIMIT_S,
             on_text=on_text,
@@ -234,9 +228,13 @@ class _Answering:
         self._note("answer", begun, details | {"said": generated.text})
         return generated
 
-    def _check(self, sources: Sequence[SourcePassage], answer: str, language: str | None) -> CheckedAnswer:
+    def _check(self, sources: Sequence[PassageText], answer: str, language: str | None) -> CheckedAnswer:
         begun = time.perf_counter()
-        texts = [CitedText(s.number, f"{s.title}\n{s.text}", s.language) for s in sources]
+        texts = [
+            CitedText(number, f"{document.title}\n{source.in_context}", document.language)
+            for number, source in enumerate(sources, start=1)
+            for document in [source.place.document]
+        ]
         checked = citations.check(prompt.without_prompt(answer), self._question.text, texts, Analyzer(language))
         counts: dict[str, object] = {"kept": checked.kept, "dropped": checked.dropped}
         self._note("citations", begun, counts | {"added": checked.added, "removed": checked.removed})

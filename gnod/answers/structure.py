@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gnod.answers.sources import estimated_tokens
+from gnod.answers.token_estimate import estimated_tokens
 from gnod.search.passages.sentences import TextUnit, is_item_mark
 
 # A longer paragraph, item or block of code is cut around the unit.

@@ -21,9 +21,9 @@ import numpy
 from gnod.answers import evidence, quoting
 from gnod.answers.confidence import THRESHOLD
 from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
+from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, ScoredQuote
 from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
-from gnod.answers.sources import NONSENSE, Floats
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import CorpusDocument, Dataset
 from gnod.evaluate.index import COLLECTION, Index, Progress

@@ -11,7 +11,6 @@ from gnod.answers.query_models import NotCalled
 from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
 from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound
-from gnod.answers.sources import SourcePassage
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, location_to_wire, stages_of
 from gnod.protocol import base
@@ -58,8 +57,8 @@ class _Progress:
         quotes = _quotes(found, copies, self._params)
         self._call.say(ProgressValue(stage="quotes", done=len(quotes), total=len(quotes), quotes=quotes))
 
-    def chose(self, sources: Sequence[SourcePassage], copies: Mapping[int, Copies]) -> None:
-        shown = [_source(source, copies) for source in sources]
+    def chose(self, sources: Sequence[PassageText], copies: Mapping[int, Copies]) -> None:
+        shown = [_source(number, source, copies) for number, source in enumerate(sources, start=1)]
         self._call.say(ProgressValue(stage="sources", done=len(sources), total=len(sources), sources=shown))
         self._call.progress(ProgressValue(stage="reading", done=0, total=len(sources)))
 
@@ -80,7 +79,10 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
         answered=answered,
         confidence=confidence.value,
         reason=reason,
-        sources=[_source(source, answer.copies, cited=source.number in cited) for source in sources],
+        sources=[
+            _source(number, source, answer.copies, cited=number in cited)
+            for number, source in enumerate(sources, start=1)
+        ],
         citations=cited,
         model=None if isinstance(answer.generator, NotCalled) else answer.generator.uri,
         no_model_reason=not_called and not_called.why,
@@ -96,9 +98,12 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
     )
 
 
-def _source(source: SourcePassage, copies: Mapping[int, Copies], *, cited: bool = False) -> AnswerSource:
-    location, same = location_to_wire(source.location), also(copies.get(source.document_id, NO_COPIES))
-    return copied(AnswerSource, source, location=location, cited=cited, **same)
+def _source(number: int, source: PassageText, copies: Mapping[int, Copies], *, cited: bool = False) -> AnswerSource:
+    document, place = source.place.document, _place(source.place)
+    del place["heading"]
+    same = also(copies.get(document.id, NO_COPIES))
+    facts = {"number": number, "text": source.text, "score": source.score, "cited": cited}
+    return copied(AnswerSource, document, **place, **facts, **same)
 
 
 def _quotes(found: Quoted, copies: Mapping[int, Copies], params: AskParams) -> list[base.Quote]:

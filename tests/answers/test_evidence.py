@@ -15,8 +15,8 @@ from gnod.answers import evidence, packet, structure
 from gnod.answers.evidence import EvidenceList
 from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quoting import QuoteDependencies
-from gnod.answers.sources import estimated_tokens
 from gnod.answers.structure import Range
+from gnod.answers.token_estimate import estimated_tokens
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.search.hybrid.stages import HybridResult
 from gnod.search.passages.sentences import units
@@ -251,6 +251,13 @@ def test_the_unit_alone_comes_where_its_surroundings_do_not_fit(small_index: Sma
     nothing = gathered(small_index, "Why did the damper stick?", 5)
     assert nothing.passages == []
     assert [(each.reason, each.passages) for each in nothing.left_out] == [("over_budget", 1)]
+
+
+def test_estimated_tokens() -> None:
+    assert estimated_tokens("") == 1
+    assert estimated_tokens("a" * 300) == 101
+    assert estimated_tokens("日本語" * 100) > 300
+    assert estimated_tokens("ä" * 10) == 11
 
 
 def test_copies_of_a_document_are_counted_as_repetitions(small_index: SmallIndex) -> None:

@@ -3,6 +3,7 @@ vectors."""
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping
 
@@ -12,12 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.answers import quotes
+from gnod.answers.nearness import EmbeddedQuestion, Floats
 from gnod.answers.quotes import Collected, ScoredQuote
-from gnod.answers.sources import EmbeddedQuestion, Floats
-from tests.answers.test_sources import ANSWER, manual
 from tests.search.passages.test_sentences import PIECES
 from tests.small_index import SmallIndex
 
+ANSWER = "Whoever cuts himself finds bandages and iodine in the yellow cupboard behind the compass room."
+ANSWER_PARAGRAPH = (
+    f"\n\n{ANSWER} Wash the wound, press a clean cloth on it and hold the arm high until the bleeding ends. With a deep"
+    " wound or a broken bone, let him lie down, keep him warm and send for the doctor in the village.\n\n"
+)
+ANSWER_PAGE = 250
 HARBOUR = {
     "deploy.md": "# Deploying\n\nThe site runs on two servers. Anybody may deploy from Monday to Thursday.\n\n"
     "On Friday,\nonly fixes go out.\n",
@@ -25,6 +31,25 @@ HARBOUR = {
     "lamps.md": "# Lamps\n\n| Lamp | Meaning |\n|---|---|\n| Tap | No water |\n| Pump | The trap is full |\n",
     "poem.md": "# Poem\n\nThe harbour sleeps. The harbour dreams.\n",
 }
+
+
+def manual(pages: int = 300, seed: int = 1) -> str:
+    """Return a long document of pages of about 3,000 characters, all of them about docks and pumps."""
+    choose = random.Random(seed)
+    nouns = ["dock", "pump", "lever", "valve", "crane", "anchor", "pilot", "harbour", "rope", "engine", "barge", "gate"]
+    verbs = ["checks", "moves", "greases", "paints", "lifts", "repairs", "measures", "lowers", "replaces", "reports"]
+    ends = ["before noon", "every week", "after the tide", "in winter", "with two men", "by hand", "when it rains"]
+    text = []
+    for page in range(1, pages + 1):
+        sentences: list[str] = []
+        while sum(map(len, sentences)) < 3000:
+            a, b, c = choose.sample(nouns, 3)
+            sentence = f"The {a} of the {b} {choose.choice(verbs)} the {c} {choose.choice(ends)}, as rule {page} says."
+            sentences.append(sentence + ("\n\n" if choose.random() < 0.15 else " "))
+        if page == ANSWER_PAGE:
+            sentences.insert(len(sentences) // 2, ANSWER_PARAGRAPH)
+        text.append(f"## Page {page}\n\n{''.join(sentences).strip()}\n\n")
+    return "# Manual of the dry dock\n\n" + "".join(text)
 
 
 def collected(index: SmallIndex, question: str, asked: EmbeddedQuestion | None = None) -> Collected:
