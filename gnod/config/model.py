@@ -179,7 +179,7 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
             "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
             gno="activePreset",
         ),
-    ] = "slim"
+    ] = "mini-multilingual"
     embed: Annotated[str | None, _role("embed")] = None
     rerank: Annotated[str | None, _role("rerank")] = None
     expand: Annotated[str | None, _role("expand")] = None

@@ -94,12 +94,12 @@ def test_a_file_of_gno_loads_as_it_is(path: Path) -> None:
     assert (notes.language, notes.exclude, notes.include) == ("en", (".git", "node_modules"), ())
     assert (wiki.update_command, wiki.models) == ("git pull", {"answer": "file:/models/gen.gguf"})
     assert [context.scope for context in result.config.contexts] == ["/", "notes:", "gno://wiki/api"]
-    assert result.config.models.preset == "slim"
+    assert result.config.models.preset == "mini-multilingual"
     named = ("ftsTokenizer", "projectAffinity", "egressPolicy", "presets", "activePreset", "gateway")
     assert [name for name in named if not any(name in warning for warning in result.warnings)] == []
     assert len(result.warnings) == 8
     assert not any("did you mean 'preset'" in warning for warning in result.warnings)
-    assert "there is no preset 'slim-tuned', so 'slim' is used" in "".join(result.warnings)
+    assert "there is no preset 'slim-tuned', so 'mini-multilingual' is used" in "".join(result.warnings)
 
 
 def test_every_setting_is_read(path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_fault_is_one_clear_sentence(path: Path, text: str, expected: str) -> 
         ("watch:\n  rescanS: 5", "index.yml:2: watch.rescanS: unknown key, kept and ignored; did you mean 'rescan_s'?"),
         ("zebra: 1", "index.yml:1: zebra: unknown key, kept and ignored"),
         ("models: {expnd: none}", "index.yml:1: models.expnd: unknown key, kept and ignored; did you mean 'expand'?"),
-        ("models: {preset: slm}", "there is no preset 'slm', so 'slim' is used; did you mean 'slim'?"),
+        ("models: {preset: slm}", "there is no preset 'slm', so 'mini-multilingual' is used; did you mean 'slim'?"),
         ("version: '2.0'", "version: gnod supports version '1.0' of this file, not '2.0'"),
         (
             "collections: [{name: notes, path: /a}]\ncontexts: [{scope: 'ntes:', text: x}]",
