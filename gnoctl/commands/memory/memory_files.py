@@ -115,7 +115,9 @@ def import_memories(options: ImportOptions) -> None:
     if (options.file is None) == (options.session is None):
         raise UsageError("give one file: an export, or --from with the session of an agent")
     if options.session is not None:
-        import_session(options, options.session, options)
+        import_session(
+            options, options.session, namespace=options.namespace, limit=options.limit, dry_run=options.dry_run
+        )
         return
     if options.dry_run or options.limit:
         raise UsageError("--dry-run and --limit are for sessions: add --from")
