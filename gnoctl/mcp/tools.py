@@ -13,19 +13,13 @@ from gnoctl.mcp import outputs as o
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
 from gnod.errors import InvalidParams
+from gnod.protocol import documents as d
 from gnod.protocol import evidence as e
 from gnod.protocol import links as li
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
 from gnod.protocol.base import NoParams, Params, Result, copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentListResult,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentText,
-)
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 
 P = TypeVar("P", bound=Params)
@@ -75,8 +69,8 @@ async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: On
 
 async def _get(daemon: AsyncClient, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
     # `ref` may contain a line, which a start_line would override.
-    params = _params(DocumentGetParams, given, start_line=given.start_line if given.start_line > 1 else None)
-    return o.document_output(await daemon.call("document.get", params, DocumentText, on_progress=on_progress))
+    params = _params(d.DocumentGetParams, given, start_line=given.start_line if given.start_line > 1 else None)
+    return o.document_output(await daemon.call("document.get", params, d.DocumentText, on_progress=on_progress))
 
 
 async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
@@ -105,7 +99,7 @@ _LINKS: dict[str, Run] = {
     ),
     "mentions": _calls("links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, o.mentions_output),
     "graph": _calls("links.graph", li.LinksGraphParams, li.LinksGraphResult, o.graph_output),
-    "orphans": _calls("links.orphans", li.LinksScopeParams, DocumentListResult, o.orphans_output),
+    "orphans": _calls("links.orphans", li.LinksScopeParams, d.DocumentListResult, o.orphans_output),
     "unresolved": _calls(
         "links.unresolved",
         li.LinksScopeParams,
@@ -161,7 +155,7 @@ _ALL = (
         "`skipped` says what was left out, and why.",
         a.MultiGetArguments,
         o.MultiGetOutput,
-        _calls("document.multi_get", DocumentMultiGetParams, DocumentMultiGetResult, o.multi_get_output),
+        _calls("document.multi_get", d.DocumentMultiGetParams, d.DocumentMultiGetResult, o.multi_get_output),
     ),
     Tool(
         "similar",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _LINKS = {"links_to": "→", "linked_from": "←"}
-_STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
+_STEPS = ((60, "s"), (60, "min"), (24, "h"))
 
 
 def count(number: int, noun: str) -> str:
@@ -58,10 +58,10 @@ def duration(seconds: float) -> str:
     """
     amount = max(0.0, seconds)
     for step, unit in _STEPS:
-        if amount < step or unit == "d":
+        if amount < step:
             return f"{amount:.0f} {unit}" if unit == "s" else f"{int(amount)} {unit}"
         amount /= step
-    raise AssertionError("unreachable")
+    return f"{int(amount)} d"
 
 
 def about(seconds: float) -> str:
