@@ -24,7 +24,7 @@ from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 from gnod.store.vectors.embedded_pieces import EmbeddedPiece
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 # More sources confuse small models.
 MAX_SOURCES = 8
@@ -258,7 +258,7 @@ def _source(number: int, document: DocumentRow, text: str, place: _Range) -> Sou
     return SourcePassage(
         number=number,
         document_id=document.id,
-        uri=format_uri(document.collection, document.path),
+        uri=document.uri,
         docid=document.docid,
         collection=document.collection,
         path=document.path,
