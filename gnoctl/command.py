@@ -10,6 +10,7 @@ def why(options: WhyOptions) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -57,14 +58,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def connect(self) -> Connection:
         """Return a connection to the daemon; start the daemon if it is not running and may be started."""
         places = self.places
-        if self.quiet:
-            return connect_or_start(places, may_start=not self.no_start)
-        return connect_or_start(
-            places,
-            may_start=not self.no_start,
-            on_started=announce_start,
-            on_wait=lambda: announce_wait(places),
-        )
+        on_started, on_wait = (None, None) if self.quiet else (announce_start, partial(announce_wait, places))
+        return connect_or_start(places, may_start=not self.no_start, on_started=on_started, on_wait=on_wait)
 
     def progress(self, *, quiet: bool = False) -> CallProgress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""

@@ -23,14 +23,7 @@ from gnoctl.printing.wording import count, duration, size
 from gnoctl.service import check_running, start_installed
 from gnod import __version__
 from gnod.client.connection import Connection, check_place
-from gnod.client.opening import (
-    START_TIMEOUT_S,
-    connect_now,
-    connect_running,
-    gnoctl,
-    socket_in_use,
-    still_starting,
-)
+from gnod.client.opening import START_TIMEOUT_S, connect_now, connect_running, gnoctl, socket_in_use, still_starting
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
 from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable

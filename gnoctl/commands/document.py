@@ -11,9 +11,8 @@ from gnoctl.arguments.shared_options import FormatOptions, print_documents
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note
-from gnoctl.printing.skipped import by_reason
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
-from gnoctl.printing.wording import size
+from gnoctl.printing.wording import size, skipped_by_reason
 from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
@@ -114,7 +113,7 @@ def multi_get(options: MultiGetOptions) -> int:
     result = options.call("document.multi_get", params, wire.DocumentMultiGetResult)
     print_documents(output, result, result.documents, _documents(result.documents, options))
     if output != "json":
-        for line in by_reason(result.skipped):
+        for line in skipped_by_reason(result.skipped):
             options.note(line)
     return 0 if result.documents or not result.skipped else EXIT_VALIDATION
 

@@ -51,13 +51,12 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
         return chosen_format(self)
 
 
-class WordsOptions(SearchOptions, frozen=True, kw_only=True):
+class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     query: Annotated[list[str], declared(QUERY)]
     passages: Annotated[
         wire.PassageLimit,
         option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output"),
     ] = 1
-
     sort: Annotated[
         str | None,
         option("--sort", "Sort by title, size, modified or another field; -FIELD: descending", "FIELD", group="Output"),
@@ -66,6 +65,7 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
         list[str],
         option("--facets", "Count the values of these fields: tag,type", "FIELDS", group="Output"),
     ] = []
+    exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 
     @property
     def text(self) -> str:
@@ -76,10 +76,6 @@ class WordsOptions(SearchOptions, frozen=True, kw_only=True):
         """The query, and how its results are shown."""
         facets = split_commas(self.facets)
         return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
-
-
-class ExactOptions(WordsOptions, frozen=True, kw_only=True):
-    exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 
 
 class HybridOptions(ExactOptions, frozen=True, kw_only=True):

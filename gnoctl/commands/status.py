@@ -12,17 +12,7 @@ from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
 from gnoctl.printing.wording import IN_PART, SKIPPED, about, ago, by_kind, count, size, unreadable
-from gnod.protocol.index import (
-    CollectionStatus,
-    IndexAcknowledgeParams,
-    IndexAcknowledgeResult,
-    IndexStatusParams,
-    IndexStatusResult,
-    IndexWhyParams,
-    IndexWhyResult,
-    IngestError,
-    WhyCollection,
-)
+from gnod.protocol import index as wire
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
@@ -52,17 +42,17 @@ def status(options: StatusOptions) -> None:
     the disk.
     """
     if options.acknowledge:
-        known = options.call("index.acknowledge", IndexAcknowledgeParams(), IndexAcknowledgeResult)
+        known = options.call("index.acknowledge", wire.IndexAcknowledgeParams(), wire.IndexAcknowledgeResult)
         options.note(
             f"{count(known.files, 'failure')} acknowledged; a file that fails in another way is mentioned again"
         )
     result = options.call(
-        "index.status", IndexStatusParams(errors=options.errors, verify=options.verify), IndexStatusResult
+        "index.status", wire.IndexStatusParams(errors=options.errors, verify=options.verify), wire.IndexStatusResult
     )
     options.show(result, _report(result, options.terminal))
 
 
-def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _report(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
     yield f"{terminal.paint(f'Index {result.index}', BOLD)}: {documents}, {chunks}, {size(result.database_bytes)}"
     yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
@@ -88,7 +78,7 @@ def _report(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield f"… and {count(result.errors_left_out, 'more file')}"
 
 
-def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Iterator[str]:
+def _collections(collections: list[wire.CollectionStatus], terminal: Terminal) -> Iterator[str]:
     counts = ("on_disk", "indexed", "pending", "failed", "skipped", "excluded")
     headers = [name.replace("_", " ") for name in counts]
     rows = [
@@ -109,7 +99,7 @@ def _collections(collections: list[CollectionStatus], terminal: Terminal) -> Ite
     )
 
 
-def _attached(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _attached(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.attached:
         if each.problem:
             yield terminal.paint(text.line(f"attached {each.name}: not searched: {each.problem}"), YELLOW)
@@ -120,7 +110,7 @@ def _attached(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield from (terminal.paint(text.line(f"  {limit}"), YELLOW) for limit in each.limits)
 
 
-def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _published(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.published:
         where = f"published {each.collection}: {each.address}"
         behind = f"{count(each.behind, 'document')} behind" if each.behind else "nothing is missing"
@@ -134,14 +124,14 @@ def _published(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(refused), RED)
 
 
-def _by_meaning(result: IndexStatusResult) -> str:
+def _by_meaning(result: wire.IndexStatusResult) -> str:
     """Tell how many documents are found by meaning while the work goes on: beginnings are embedded first."""
     in_full, in_brief = (sum(getattr(c, name) for c in result.collections) for name in ("in_full", "in_brief"))
     briefly = "all" if in_brief >= result.documents else f"{in_brief:,}"
     return f"by meaning: {in_full:,} of {count(result.documents, 'document')} in full, {briefly} by their beginning"
 
 
-def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     embedding, inference = result.embedding, result.inference
     if embedding.state == "embedding":
         rate = f", {embedding.chunks_per_s:.1f} chunks/s" if embedding.chunks_per_s else ""
@@ -176,7 +166,7 @@ def _models(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
 
 
-def _ocr(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _ocr(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     ocr = result.ocr
     if ocr and ocr.pending:
         left = f", about {about(ocr.left_s)}" if ocr.left_s is not None else ""
@@ -187,7 +177,7 @@ def _ocr(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(failed), YELLOW)
 
 
-def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _endpoints(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     """Say what goes where."""
     places = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
     for endpoint in result.endpoints:
@@ -202,7 +192,7 @@ def _endpoints(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
             yield terminal.paint(text.line(f"{', '.join(endpoint.left_out)}: nothing is sent: {why}"), YELLOW)
 
 
-def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
+def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     """Yield the problems, and whether the index equals the disk."""
     for problem in result.storage_problems:
         yield terminal.paint(text.line(problem), RED)
@@ -242,7 +232,7 @@ def _verdict(result: IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield text.line(f"changes in {names} are not watched: run `gnoctl index` after a change")
 
 
-def _error(error: IngestError, terminal: Terminal) -> Iterator[str]:
+def _error(error: wire.IngestError, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(f"{error.collection}/{error.path}"), BOLD)
     known = " (acknowledged)" if error.acknowledged else ""
     yield f"  {terminal.paint(text.line(error.kind), RED)}: {text.line(error.message)}{known}"
@@ -261,11 +251,11 @@ def why(options: WhyOptions) -> None:
       gnoctl why ./drafts/plan.md
       gnoctl why notes/plan.md
     """
-    result = options.call("index.why", IndexWhyParams(path=absolute(options.path)), IndexWhyResult)
+    result = options.call("index.why", wire.IndexWhyParams(path=absolute(options.path)), wire.IndexWhyResult)
     options.show(result, _why_report(result, options.terminal))
 
 
-def _why_report(result: IndexWhyResult, terminal: Terminal) -> Iterator[str]:
+def _why_report(result: wire.IndexWhyResult, terminal: Terminal) -> Iterator[str]:
     yield terminal.paint(text.line(result.path), BOLD)
     if not result.collections:
         yield "  " + text.line(result.reason)
@@ -277,7 +267,7 @@ def _why_report(result: IndexWhyResult, terminal: Terminal) -> Iterator[str]:
                 yield f"    {name:<10} {text.line(value)}"
 
 
-def _facts(each: WhyCollection) -> dict[str, str | None]:
+def _facts(each: wire.WhyCollection) -> dict[str, str | None]:
     error = ""
     if failure := each.error:
         times = f"{count(failure.count, 'time')}, last {ago(failure.last_at)}"

@@ -121,8 +121,8 @@ class _Handlers:
 
     async def read(self, _context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         with _protocol_errors():
-            result = await resources.read(self._daemon, params.uri)
-        contents = types.TextResourceContents(uri=params.uri, text=result.text, mime_type=result.mime)
+            shown, mime = await resources.read(self._daemon, params.uri)
+        contents = types.TextResourceContents(uri=params.uri, text=shown, mime_type=mime)
         return types.ReadResourceResult(contents=[contents])
 
 

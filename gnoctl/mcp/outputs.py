@@ -14,8 +14,7 @@ from msgspec import Meta, Struct
 
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence, text
-from gnoctl.printing.skipped import by_reason
-from gnoctl.printing.wording import corrected, missed_by, reason
+from gnoctl.printing.wording import corrected, missed_by, reason, skipped_by_reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference
@@ -481,7 +480,9 @@ def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
             full.append(SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL))
         else:
             kept.append(document_output(each))
-    return MultiGetOutput(documents=kept, skipped=[for_agent(each) for each in by_reason([*result.skipped, *full])])
+    return MultiGetOutput(
+        documents=kept, skipped=[for_agent(each) for each in skipped_by_reason([*result.skipped, *full])]
+    )
 
 
 def stored_memory_output(result: MemoryStoreResult) -> StoredMemory:

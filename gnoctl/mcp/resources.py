@@ -25,11 +25,6 @@ class CollectionResource(NamedTuple):
     description: str
 
 
-class ResourceText(NamedTuple):
-    text: str
-    mime: str
-
-
 async def listed(daemon: AsyncClient) -> list[CollectionResource]:
     """Return the collections. Documents are not listed, because there are too many; agents search for them."""
     result = await daemon.call("collection.list", NoParams(), CollectionListResult)
@@ -46,18 +41,19 @@ async def listed(daemon: AsyncClient) -> list[CollectionResource]:
     ]
 
 
-async def read(daemon: AsyncClient, uri: str) -> ResourceText:
-    """Return a complete document, or the list of a collection's documents. Raises the daemon's errors."""
+async def read(daemon: AsyncClient, uri: str) -> tuple[str, str]:
+    """Return a complete document, or the list of a collection's documents, and its MIME type. Raises the daemon's
+    errors."""
     collection, path = parse_uri(uri)
     if path:
         # Format it again: the slashes of the address may have been escaped.
         params = DocumentGetParams(ref=format_uri(collection, path))
         document = await daemon.call("document.get", params, DocumentText)
-        return ResourceText(document.text, "text/markdown")
+        return document.text, "text/markdown"
     entries = await daemon.call(
         "document.list", DocumentListParams(scope=collection, limit=MAX_LISTED), DocumentListResult
     )
     lines = [f"{address(each.uri)} — {text.line(each.title)}" for each in entries.documents]
     if entries.total > len(lines):
         lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
-    return ResourceText("\n".join(lines) or "no documents", "text/plain")
+    return "\n".join(lines) or "no documents", "text/plain"

@@ -13,23 +13,13 @@ from gnoctl.mcp import outputs as o
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
 from gnod.errors import InvalidParams
-from gnod.protocol import evidence as e
-from gnod.protocol import links as li
-from gnod.protocol import memory as m
-from gnod.protocol import search as s
-from gnod.protocol.base import NoParams, Params, Result, copied
+from gnod.protocol.base import NoParams, Params, copied
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import (
-    DocumentGetParams,
-    DocumentListResult,
-    DocumentMultiGetParams,
-    DocumentMultiGetResult,
-    DocumentText,
-)
+from gnod.protocol.documents import DocumentGetParams, DocumentText
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
+from gnod.protocol.methods import METHODS
 
 P = TypeVar("P", bound=Params)
-R = TypeVar("R", bound=Result)
 Run = Callable[[AsyncClient, Any, OnProgress | None], Awaitable[o.Output]]
 
 
@@ -48,12 +38,6 @@ class Tool(NamedTuple):
 # An agent calls it after the normal search, and accepts a delay.
 _DEEP_BUDGET_S = 5.0
 
-_SEARCHES: dict[str, tuple[str, type[s.SearchParams]]] = {
-    "hybrid": ("search.query", s.SearchQueryParams),
-    "lexical": ("search.lexical", s.SearchLexicalParams),
-    "vector": ("search.vector", s.SearchVectorParams),
-}
-
 
 def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
     """Return the parameters of a method, from the arguments with the same names."""
@@ -61,16 +45,26 @@ def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
     return kind(**{name: value for name, value in values.items() if value is not UNSET} | changes)
 
 
-def _calls(method: str, params: type[P], result: type[R], output: Callable[[R], o.Output], **changes: object) -> Run:
+def _calls(method: str, output: Callable[[Any], o.Output], **changes: object) -> Run:
+    """Return what calls a method and makes its result an output."""
+    called: Any = METHODS[method]
+
     async def run(daemon: AsyncClient, given: a.Arguments, on_progress: OnProgress | None) -> o.Output:
-        return output(await daemon.call(method, _params(params, given, **changes), result, on_progress=on_progress))
+        params = _params(called.params, given, **changes)
+        return output(await daemon.call(method, params, called.result, on_progress=on_progress))
 
     return run
 
 
+_SEARCHES = {
+    "hybrid": _calls("search.query", o.search_output),
+    "lexical": _calls("search.lexical", o.search_output),
+    "vector": _calls("search.vector", o.search_output),
+}
+
+
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
-    method, kind = _SEARCHES[given.mode]
-    return o.search_output(await daemon.call(method, _params(kind, given), s.SearchResult, on_progress=on_progress))
+    return await _SEARCHES[given.mode](daemon, given, on_progress)
 
 
 async def _get(daemon: AsyncClient, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
@@ -89,29 +83,14 @@ async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: On
 
 _OF_ONE_DOCUMENT = ("links", "backlinks", "mentions")
 _LINKS: dict[str, Run] = {
-    "links": _calls(
-        "document.links",
-        li.DocumentLinksParams,
-        li.DocumentLinksResult,
-        lambda found: o.links_output(found.links, found.total_links),
-        direction="out",
-    ),
+    "links": _calls("document.links", lambda found: o.links_output(found.links, found.total_links), direction="out"),
     "backlinks": _calls(
-        "document.links",
-        li.DocumentLinksParams,
-        li.DocumentLinksResult,
-        lambda found: o.links_output(found.backlinks, found.total_backlinks),
-        direction="in",
+        "document.links", lambda found: o.links_output(found.backlinks, found.total_backlinks), direction="in"
     ),
-    "mentions": _calls("links.mentions", li.LinksMentionsParams, li.LinksMentionsResult, o.mentions_output),
-    "graph": _calls("links.graph", li.LinksGraphParams, li.LinksGraphResult, o.graph_output),
-    "orphans": _calls("links.orphans", li.LinksScopeParams, DocumentListResult, o.orphans_output),
-    "unresolved": _calls(
-        "links.unresolved",
-        li.LinksScopeParams,
-        li.LinksUnresolvedResult,
-        lambda found: o.links_output(found.links, found.total),
-    ),
+    "mentions": _calls("links.mentions", o.mentions_output),
+    "graph": _calls("links.graph", o.graph_output),
+    "orphans": _calls("links.orphans", o.orphans_output),
+    "unresolved": _calls("links.unresolved", lambda found: o.links_output(found.links, found.total)),
 }
 
 
@@ -143,7 +122,7 @@ _ALL = (
         "`left_out` says what more `tokens` would bring; `get` returns the text around a passage.",
         a.EvidenceArguments,
         o.EvidenceOutput,
-        _calls("evidence.gather", e.EvidenceParams, e.EvidenceResult, o.evidence_output),
+        _calls("evidence.gather", o.evidence_output),
     ),
     Tool(
         "get",
@@ -161,7 +140,7 @@ _ALL = (
         "`skipped` says what was left out, and why.",
         a.MultiGetArguments,
         o.MultiGetOutput,
-        _calls("document.multi_get", DocumentMultiGetParams, DocumentMultiGetResult, o.multi_get_output),
+        _calls("document.multi_get", o.multi_get_output),
     ),
     Tool(
         "similar",
@@ -169,7 +148,7 @@ _ALL = (
         "Find documents related to a given one: by meaning, by links, or linked beside it. `why` says which.",
         a.SimilarArguments,
         o.SearchOutput,
-        _calls("search.similar", s.SearchSimilarParams, s.SearchResult, o.search_output),
+        _calls("search.similar", o.search_output),
     ),
     Tool(
         "links",
@@ -197,7 +176,7 @@ _ALL = (
         "an answer yourself, use `evidence`.",
         a.AskArguments,
         o.AskOutput,
-        _calls("ask.answer", s.AskParams, s.AskResult, o.ask_output),
+        _calls("ask.answer", o.ask_output),
     ),
     Tool(
         "memory_search",
@@ -207,7 +186,7 @@ _ALL = (
         "below weak. No results means that no such memory is stored.",
         a.MemorySearchArguments,
         o.MemorySearchOutput,
-        _calls("memory.search", m.MemorySearchParams, m.MemorySearchResult, o.memory_search_output),
+        _calls("memory.search", o.memory_search_output),
     ),
     Tool(
         "memory_deep_search",
@@ -216,13 +195,7 @@ _ALL = (
         "only weak results, and with at least two keywords.",
         a.MemoryDeepSearchArguments,
         o.MemorySearchOutput,
-        _calls(
-            "memory.deep_search",
-            m.MemoryDeepSearchParams,
-            m.MemorySearchResult,
-            o.memory_search_output,
-            budget_s=_DEEP_BUDGET_S,
-        ),
+        _calls("memory.deep_search", o.memory_search_output, budget_s=_DEEP_BUDGET_S),
     ),
     Tool(
         "memory_retrieve",
@@ -231,7 +204,7 @@ _ALL = (
         "were complete in the search.",
         a.MemoryIdsArguments,
         o.MemoriesOutput,
-        _calls("memory.retrieve", m.MemoryIdsParams, m.MemoryRecordsResult, o.memories_output),
+        _calls("memory.retrieve", o.memories_output),
     ),
     Tool(
         "memory_store",
@@ -245,12 +218,7 @@ _ALL = (
         "Never store passwords or other secrets, unless the user asks for it.",
         a.MemoryStoreArguments,
         o.StoredMemory,
-        _calls(
-            "memory.store",
-            m.MemoryStoreParams,
-            m.MemoryStoreResult,
-            o.stored_memory_output,
-        ),
+        _calls("memory.store", o.stored_memory_output),
         "adds",
     ),
     Tool(
@@ -259,12 +227,7 @@ _ALL = (
         "Delete memories permanently. Only if the user asks for it, or if a stored memory was wrong.",
         a.MemoryIdsArguments,
         o.ForgetOutput,
-        _calls(
-            "memory.forget",
-            m.MemoryIdsParams,
-            m.MemoryForgetResult,
-            lambda result: copied(o.ForgetOutput, result),
-        ),
+        _calls("memory.forget", lambda result: copied(o.ForgetOutput, result)),
         "removes",
     ),
 )

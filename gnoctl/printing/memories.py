@@ -7,13 +7,7 @@ from collections.abc import Iterator, Sequence
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, DIM, YELLOW, Terminal
 from gnoctl.printing.wording import count
-from gnod.protocol.memory import (
-    MemoryHistoryResult,
-    MemoryListResult,
-    MemoryRecord,
-    MemorySearchResult,
-    MemoryStatusResult,
-)
+from gnod.protocol import memory as wire
 
 INDENT = "  "
 PERSONAL = "personal"
@@ -22,7 +16,7 @@ PERSONAL = "personal"
 GOOD = 0.20
 
 
-def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[str]:
+def render_results(result: wire.MemorySearchResult, terminal: Terminal) -> Iterator[str]:
     for each in result.results:
         namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
         time = each.when if isinstance(each.when, str) else each.time
@@ -44,7 +38,7 @@ def render_results(result: MemorySearchResult, terminal: Terminal) -> Iterator[s
         yield terminal.paint(weak, YELLOW)
 
 
-def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
+def render_list(result: wire.MemoryListResult, terminal: Terminal) -> Iterator[str]:
     """Yield two lines for each memory, then the number of memories."""
     for memory in result.memories:
         yield _record_head(memory, terminal)
@@ -55,20 +49,20 @@ def render_list(result: MemoryListResult, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(text.line(note), YELLOW)
 
 
-def render_whole(record: MemoryRecord, terminal: Terminal) -> Iterator[str]:
+def render_whole(record: wire.MemoryRecord, terminal: Terminal) -> Iterator[str]:
     """Yield a memory with its text: made safe for a terminal, unchanged for a file or a pipe."""
     yield _record_head(record, terminal)
     yield from (record.text if terminal.width is None else text.block(record.text)).split("\n")
 
 
-def render_history(result: MemoryHistoryResult, terminal: Terminal) -> Iterator[str]:
+def render_history(result: wire.MemoryHistoryResult, terminal: Terminal) -> Iterator[str]:
     """Yield a chain of memories, the current one first."""
     for memory in result.memories:
         yield _record_head(memory, terminal)
         yield from _indented(memory.text, terminal)
 
 
-def render_status(status: MemoryStatusResult) -> Iterator[str]:
+def render_status(status: wire.MemoryStatusResult) -> Iterator[str]:
     places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
     key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:
@@ -99,7 +93,7 @@ def memories(number: int) -> str:
     return count(number, "memory") if number == 1 else f"{number:,} memories"
 
 
-def _record_head(record: MemoryRecord, terminal: Terminal) -> str:
+def _record_head(record: wire.MemoryRecord, terminal: Terminal) -> str:
     time = record.when or (record.created if record.superseded_by else record.updated)
     topics = _topics(record.topics, record.suggested)
     return _head(record.id, record.type, time, topics, record.namespace, terminal, record.superseded_by)

@@ -1,18 +1,20 @@
-"""Numbers, sizes, times, and what an index does not have, in words. Pure."""
+"""Numbers, sizes, times, what an index does not have, and what an answer leaves out, in words. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from gnod.protocol.base import Copy, Correction, Freshness, Location
+    from gnod.protocol.documents import SkippedReference
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _LINKS = {"links_to": "→", "linked_from": "←"}
-_STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
+_EXAMPLES = 5  # of the references that were left out for the same reason
+_STEPS = ((60, "s"), (60, "min"), (24, "h"))
 
 
 def count(number: int, noun: str) -> str:
@@ -58,10 +60,10 @@ def duration(seconds: float) -> str:
     """
     amount = max(0.0, seconds)
     for step, unit in _STEPS:
-        if amount < step or unit == "d":
+        if amount < step:
             return f"{amount:.0f} {unit}" if unit == "s" else f"{int(amount)} {unit}"
         amount /= step
-    raise AssertionError("unreachable")
+    return f"{int(amount)} d"
 
 
 def about(seconds: float) -> str:
@@ -175,3 +177,27 @@ def at_lines(line: int, end_line: int, location: Location | None = None) -> str:
     if location:
         return location.label
     return str(line) if line == end_line else f"{line}-{end_line}"
+
+
+def skipped_by_reason(skipped: Iterable[SkippedReference]) -> list[str]:
+    """Return what `document.multi_get` left out: for each kind of reason how many, and the first of them.
+
+    >>> from gnod.protocol.documents import SkippedReference
+    >>> skipped_by_reason([SkippedReference(ref=f"{n}.md", kind="too_large", reason="too large") for n in range(7)])
+    ['7 too large: 0.md, 1.md, 2.md, 3.md, 4.md and 2 more']
+    """
+    kinds: dict[str, list[SkippedReference]] = {}
+    for each in skipped:
+        kinds.setdefault(each.kind, []).append(each)
+    return [_skipped_line(group) for group in kinds.values()]
+
+
+def _skipped_line(group: list[SkippedReference]) -> str:
+    first, *others = group
+    if not others:
+        return f"{first.ref}: {first.reason}"
+    more = f" and {len(group) - _EXAMPLES:,} more" if len(group) > _EXAMPLES else ""
+    if any(other.reason != first.reason for other in others):
+        # These sentences name what they are about.
+        return f"{len(group):,} references: {'; '.join(each.reason for each in group[:_EXAMPLES])}{more}"
+    return f"{len(group):,} {first.reason}: {', '.join(each.ref for each in group[:_EXAMPLES])}{more}"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.client.connection import Connection
 from gnod.client.opening import connect_now
 from gnod.client.starting import lock_is_held
-from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
+from gnod.errors import DaemonNotRunning, TimedOut, UsageError
 from gnod.lock_holder import last_failure
 from gnod.paths import IndexPaths
+
+if TYPE_CHECKING:
+    from gnoctl.service.launchd import Launchd
+    from gnoctl.service.systemd import Systemd
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
 
@@ -34,8 +37,8 @@ class ServiceState(NamedTuple):
     files: list[str]
 
 
-class Service(ABC):
-    """The service of one index. `files`: what `install` writes."""
+class Service:
+    """What both services have. `files`: what `write` writes."""
 
     manager: str
     files: tuple[Path, ...]
@@ -44,40 +47,8 @@ class Service(ABC):
         """Return whether its files exist. Runs no program, so it is fast."""
         return self.files[0].exists()
 
-    def require_manager(self) -> None:
-        """Raise Unavailable if the service manager cannot run services of this user."""
-        if missing := self.missing():
-            raise Unavailable(missing)
 
-    @abstractmethod
-    def missing(self) -> str | None:
-        """Return why the service manager cannot run services of this user; None: it can."""
-
-    @abstractmethod
-    def write(self) -> None:
-        """Write the files."""
-
-    @abstractmethod
-    def enable(self) -> None:
-        """Start it from now on at login or when a client connects."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Start it now. Raises Unavailable with the message of the manager, or of gnod."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """Stop the service and its socket, and undo `enable`. Not an error if there is none."""
-
-    @abstractmethod
-    def remove(self) -> None:
-        """Remove the files."""
-
-    @abstractmethod
-    def state(self) -> ServiceState: ...
-
-
-def service_of(places: IndexPaths) -> Service:
+def service_of(places: IndexPaths) -> Systemd | Launchd:
     """Return the service of an index, installed or not."""
     if sys.platform == "darwin":
         from gnoctl.service.launchd import Launchd

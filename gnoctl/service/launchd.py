@@ -47,6 +47,7 @@ class Launchd(Service):
         self._launchctl("kickstart", self._target)
 
     def end(self) -> None:
+        """Stop the service, and undo `enable`. Not an error if there is none."""
         if self.missing() or not self._is_loaded():
             return
         self._launchctl("bootout", self._target)
@@ -92,6 +93,7 @@ class Launchd(Service):
         return self._run("print", self._target).returncode == 0
 
     def missing(self) -> str | None:
+        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("launchctl") is None:
             return f"launchd is not installed: {STARTED_BY_GNOCTL}"
         if self._run("print", self._domain).returncode:

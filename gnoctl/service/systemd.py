@@ -51,6 +51,7 @@ class Systemd(Service):
             raise Unavailable(f"gnod could not start: {why}") from error
 
     def end(self) -> None:
+        """Stop the service, and undo `enable`. Not an error if there is none."""
         if self.missing():
             return
         # Stop them together: the socket alone would start the service again.
@@ -80,6 +81,7 @@ class Systemd(Service):
         )
 
     def missing(self) -> str | None:
+        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("systemctl") is None:
             return f"systemd is not installed: {STARTED_BY_GNOCTL}"
         done = _run("show-environment")

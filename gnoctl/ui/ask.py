@@ -27,7 +27,7 @@ class Ask(ModalScreen[str]):
 
     DEFAULT_CSS = """
     Ask Vertical { width: 100%; height: 100%; border: round ansi_cyan; }
-    Ask Lines { height: 1fr; }
+    Ask ShownLines { height: 1fr; }
     """
     BINDINGS = [Binding("escape", "dismiss", show=False)]
 

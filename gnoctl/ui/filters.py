@@ -35,9 +35,9 @@ class FilterChoice(NamedTuple):
 
 class FilterPane(ModalScreen[None]):
     DEFAULT_CSS = """
-    Filters { align: right middle; }
-    Filters Vertical { width: 46; max-width: 100%; height: 100%; border: round ansi_cyan; }
-    Filters Lines { height: 1fr; }
+    FilterPane { align: right middle; }
+    FilterPane Vertical { width: 46; max-width: 100%; height: 100%; border: round ansi_cyan; }
+    FilterPane ShownLines { height: 1fr; }
     """
     BINDINGS = [
         Binding("escape,f2", "dismiss", show=False),

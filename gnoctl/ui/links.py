@@ -42,8 +42,8 @@ class LinkPane(ModalScreen[None]):
     """`choose` opens a file at a place."""
 
     DEFAULT_CSS = """
-    Links #results { border: round ansi_cyan; }
-    Links Lines { height: 1fr; }
+    LinkPane #results { border: round ansi_cyan; }
+    LinkPane ShownLines { height: 1fr; }
     """
     BINDINGS = [
         Binding("escape,backspace", "back", show=False),

@@ -124,9 +124,7 @@ class UiSession:
     async def _guarded(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         try:
             await work()
-        except GnoError as error:
-            self._show(self.result, error.message)
-        except OSError as error:
+        except (GnoError, OSError) as error:
             self._show(self.result, str(error))
 
     async def _find(self) -> None:

@@ -25,7 +25,7 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 # The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
@@ -112,7 +112,7 @@ def _gather(
 ) -> EvidenceList:
     read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
     sources = {
-        id_: PacketSource(id_, scored.collected.texts[id_].text, f"{document.title}\n{_uri(document)}")
+        id_: PacketSource(id_, scored.collected.texts[id_].text, f"{document.title}\n{document.uri}")
         for id_, document in read.items()
     }
     words = _QuestionWords(connection, question)
@@ -231,7 +231,3 @@ def _merged(left_out: Sequence[EvidenceLeftOut]) -> list[EvidenceLeftOut]:
         known = merged.setdefault(each.reason, each._replace(passages=0))
         merged[each.reason] = known._replace(passages=known.passages + 1)
     return list(merged.values())
-
-
-def _uri(document: DocumentRow) -> str:
-    return format_uri(document.collection, document.path)

@@ -37,7 +37,7 @@ from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 from gnod.store.vectors.embedded_pieces import EmbeddedPiece
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 MAX_QUOTES = 3
 # The answer is nearly always in one of the first documents, and a further one costs time.
@@ -453,7 +453,7 @@ def _quote(scored: ScoredUnit, number: int) -> ScoredQuote:
     return ScoredQuote(
         rank=number,
         document_id=document.id,
-        uri=format_uri(document.collection, document.path),
+        uri=document.uri,
         docid=document.docid,
         collection=document.collection,
         path=document.path,

@@ -46,16 +46,10 @@ class FaultReport:
 
     def raise_faults(self) -> None:
         """Raise ConfigInvalid that names every fault, one a line in the file's order, if there is any."""
-        if self._faults:
-            raise self.error()
-
-    def error(self) -> ConfigInvalid:
-        faults = sorted(self._faults, key=_line)
-        details: dict[str, object] = {
-            "faults": [msgspec.structs.asdict(fault) for fault in faults],
-            "file": str(self.path),
-        }
-        return ConfigInvalid("\n".join(self._lines(faults, "faults")), details)
+        if faults := sorted(self._faults, key=_line):
+            listed = [msgspec.structs.asdict(fault) for fault in faults]
+            message = "\n".join(self._lines(faults, "faults"))
+            raise ConfigInvalid(message, {"faults": listed, "file": str(self.path)})
 
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))

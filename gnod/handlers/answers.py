@@ -20,7 +20,6 @@ from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hits import NO_COPIES, Copies
 from gnod.search.hybrid.stages import HybridSettings
-from gnod.types import format_uri
 
 
 def handlers(answers: AnswerService) -> Mapping[str, Handler]:
@@ -174,7 +173,7 @@ def _left_out(left_out: EvidenceLeftOut) -> wire.LeftOutPassages:
 
 def _place(place: Place) -> dict[str, object]:
     return {
-        "uri": format_uri(place.document.collection, place.document.path),
+        "uri": place.document.uri,
         "heading": place.heading,
         "line": place.line,
         "end_line": place.end_line,

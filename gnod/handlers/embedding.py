@@ -10,16 +10,8 @@ from gnod.background.tuning import TuningService
 from gnod.configured.configuration import Configuration
 from gnod.handlers.wire_types import iso
 from gnod.models.run.inference import Inference
+from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
-from gnod.protocol.index import (
-    CollectionPrior,
-    EmbeddingStatus,
-    IndexEmbedParams,
-    IndexEmbedResult,
-    IndexTuneParams,
-    IndexTuneResult,
-    InferenceStatus,
-)
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.search.meaning.nearest_documents import Nearest
@@ -28,7 +20,7 @@ from gnod.tuning.experiment import OnProgress
 
 
 def handlers(configuration: Configuration, backlog: Backlog, tuning: TuningService) -> Mapping[str, Handler]:
-    async def index_embed(_: IndexEmbedParams, call: Call) -> IndexEmbedResult:
+    async def index_embed(_: wire.IndexEmbedParams, call: Call) -> wire.IndexEmbedResult:
         started = time.perf_counter()
 
         def report(state: BacklogState) -> None:
@@ -38,17 +30,17 @@ def handlers(configuration: Configuration, backlog: Backlog, tuning: TuningServi
 
         report(backlog.state())
         state = await backlog.follow(report)
-        return IndexEmbedResult(**state._asdict() | {"took_ms": milliseconds_since(started)})
+        return wire.IndexEmbedResult(**state._asdict() | {"took_ms": milliseconds_since(started)})
 
-    async def index_pause(_: NoParams, __: Call) -> EmbeddingStatus:
+    async def index_pause(_: NoParams, __: Call) -> wire.EmbeddingStatus:
         await backlog.pause()
         return embedding_status(backlog)
 
-    async def index_resume(_: NoParams, __: Call) -> EmbeddingStatus:
+    async def index_resume(_: NoParams, __: Call) -> wire.EmbeddingStatus:
         await backlog.resume()
         return embedding_status(backlog)
 
-    async def index_tune(params: IndexTuneParams, call: Call) -> IndexTuneResult:
+    async def index_tune(params: wire.IndexTuneParams, call: Call) -> wire.IndexTuneResult:
         started = time.perf_counter()
         configuration.check_known(params.collections)
         names = params.collections or [collection.name for collection in configuration.current.collections]
@@ -58,19 +50,19 @@ def handlers(configuration: Configuration, backlog: Backlog, tuning: TuningServi
             elif params.action == "reset":
                 await tuning.reset(name)
         known = await tuning.priors()
-        return IndexTuneResult(
+        return wire.IndexTuneResult(
             collections=[_wire(name, known.get(name)) for name in names], took_ms=milliseconds_since(started)
         )
 
     return named(index_embed, index_pause, index_resume, index_tune)
 
 
-def embedding_status(backlog: Backlog) -> EmbeddingStatus:
-    return EmbeddingStatus(**backlog.state()._asdict())
+def embedding_status(backlog: Backlog) -> wire.EmbeddingStatus:
+    return wire.EmbeddingStatus(**backlog.state()._asdict())
 
 
-def inference_status(inference: Inference, nearest: Nearest) -> InferenceStatus:
-    return copied(InferenceStatus, inference.status(), vectors_bytes=nearest.memory_bytes())
+def inference_status(inference: Inference, nearest: Nearest) -> wire.InferenceStatus:
+    return copied(wire.InferenceStatus, inference.status(), vectors_bytes=nearest.memory_bytes())
 
 
 def _pace(state: BacklogState) -> str | None:
@@ -88,13 +80,13 @@ def _reporter(call: Call, collection: str) -> OnProgress:
     return report
 
 
-def _wire(name: str, prior: Prior | None) -> CollectionPrior:
+def _wire(name: str, prior: Prior | None) -> wire.CollectionPrior:
     if prior is None:
-        return CollectionPrior(name=name)
+        return wire.CollectionPrior(name=name)
     measured_at = iso(prior.measured_at) if prior.measured_at else None
     if not prior.questions:
-        return CollectionPrior(name=name, model=prior.model, measured_at=measured_at)
-    return CollectionPrior(
+        return wire.CollectionPrior(name=name, model=prior.model, measured_at=measured_at)
+    return wire.CollectionPrior(
         name=name,
         vector_odds=prior.vector_odds,
         model=prior.model,

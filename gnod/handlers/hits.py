@@ -15,7 +15,7 @@ from gnod.search.related import related_documents
 from gnod.search.results import Results
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import StoredDefinition
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 
 def result_of(results: Results, params: wire.FilterParams) -> wire.SearchResult:
@@ -45,7 +45,7 @@ def hit_of(rank: int, hit: DocumentHit, params: wire.FilterParams) -> wire.Hit:
         document,
         **_passage(best, document),
         **hit.columns._asdict(),
-        uri=format_uri(document.collection, document.path),
+        uri=document.uri,
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
         rank=rank,

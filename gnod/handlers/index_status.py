@@ -10,9 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from gnod.background.embedding_backlog import Backlog
 from gnod.background.ocr_backlog import OcrBacklog
@@ -98,16 +96,14 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
         known, parts = failures.acknowledged(connection), failures.in_part(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
         statuses = [
-            msgspec.structs.replace(
-                _collection_status(
-                    services.scheduler,
-                    each,
-                    # Free the walks in this thread: one may have found a hundred thousand files.
-                    _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
-                    counted.get(each.name, CollectionCounts()),
-                    kinds.get(each.name, Counter()),
-                    covered,
-                ),
+            _collection_status(
+                services.scheduler,
+                each,
+                # Free the walks in this thread: one may have found a hundred thousand files.
+                _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
+                counted.get(each.name, CollectionCounts()),
+                kinds.get(each.name, Counter()),
+                covered,
                 last_sync=_iso(synced_at.get(each.name)),
                 acknowledged=known.get(each.name, 0),
                 partial_by_kind=parts.get(each.name, {}),
@@ -234,7 +230,9 @@ def _collection_status(
     counted: CollectionCounts,
     kinds: Counter[str],
     covered: vectors.Coverage,
+    **more: Any,
 ) -> wire.CollectionStatus:
+    """`more`: fields that are not computed here."""
     synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
     found = compared.walk
     faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
@@ -265,6 +263,7 @@ def _collection_status(
         unembeddable=covered.failed,
         egress=collection.egress,
         model=covered.model,
+        **more,
     )
 
 

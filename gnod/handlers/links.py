@@ -26,7 +26,7 @@ from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
 from gnod.store.links.links import LinkedDocument, StoredLink
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
@@ -94,7 +94,7 @@ def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.Doc
     if params.direction != "out":
         incoming = links.incoming(connection, document.id, params.limit, params.offset)
     return wire.DocumentLinksResult(
-        uri=_uri(document),
+        uri=document.uri,
         title=document.title,
         links=shown.all(found),
         total_links=total,
@@ -110,7 +110,7 @@ def _graph(connection: Connection, params: wire.LinksGraphParams, scope: link_gr
         document = references.resolve(connection, params.ref).document
         found = link_graph.around(connection, document.id, scope, params.depth, params.limit)
     by_id = documents.by_ids(connection, [node.id for node in found.nodes])
-    uris = {id_: _uri(document) for id_, document in by_id.items()}
+    uris = {id_: document.uri for id_, document in by_id.items()}
     return wire.LinksGraphResult(
         nodes=[
             copied(
@@ -175,7 +175,7 @@ class _Shown:
         places = self.places(to) if to and link.fragment else None
         line = places.line_of(link.fragment) if places else None
         return wire.DocumentLink(
-            uri=_uri(document),
+            uri=document.uri,
             title=document.title,
             line=link.line,
             kind=link.kind,
@@ -183,9 +183,9 @@ class _Shown:
             fragment=link.fragment,
             passage=self._passage(document, link.start, link.end) if link.start < link.end else link.target,
             state=_state(stored, meant),
-            to=_uri(to) if to else None,
+            to=to.uri if to else None,
             to_line=source_line(to.line_map, line) if to and line else None,
-            candidates=[_uri(self._documents[each.id]) for each in meant] if to is None else [],
+            candidates=[self._documents[each.id].uri for each in meant] if to is None else [],
             has_place=places is None or line is not None,
         )
 
@@ -241,7 +241,7 @@ def _problem(stored: StoredLink) -> str:
 
 def _dead(document: DocumentRow, stored: StoredLink, problem: str, suggestion: str | None) -> wire.DeadLink:
     return wire.DeadLink(
-        uri=_uri(document),
+        uri=document.uri,
         source=document.source,
         line=stored.link.line,
         target=stored.link.target,
@@ -278,7 +278,3 @@ def _nearest(connection: Connection, stored: StoredLink, *, is_compared: bool) -
     names = links.file_names(connection, collection, name[:2]) if is_compared else []
     similar = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
     return links.path_named(connection, collection, similar[0]) if similar else None
-
-
-def _uri(document: DocumentRow) -> str:
-    return format_uri(document.collection, document.path)

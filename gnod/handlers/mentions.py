@@ -22,7 +22,7 @@ from gnod.store.links import link_names, mentioning
 from gnod.store.links.mentioning import MentionCandidate
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import format_uri, source_line
+from gnod.types import source_line
 
 # Read this many texts without a mention for one answer, because a name that is only in links may be in all texts.
 _MOST_FRUITLESS = 500
@@ -51,7 +51,7 @@ def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wir
             break
     has_more = len(found) > wanted
     return wire.LinksMentionsResult(
-        uri=format_uri(document.collection, document.path),
+        uri=document.uri,
         title=document.title,
         names=known,
         mentions=_shown(connection, found[params.offset : wanted]),
@@ -134,7 +134,7 @@ def _shown(connection: Connection, found: Sequence[_Mention]) -> list[wire.Menti
     by_id = documents.by_ids(connection, list({each.document_id for each in found}))
     return [
         wire.Mention(
-            uri=format_uri(by_id[each.document_id].collection, by_id[each.document_id].path),
+            uri=by_id[each.document_id].uri,
             title=by_id[each.document_id].title,
             line=source_line(by_id[each.document_id].line_map, each.line),
             passage=each.passage,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ import msgspec
 
 from gnod.background.embedding_backlog import Backlog
 from gnod.config import edit
+from gnod.config.faults import did_you_mean
 from gnod.config.model import NO_MODEL, Config
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
@@ -23,7 +23,7 @@ from gnod.handlers.wire_types import iso
 from gnod.memory.service import MemoryService
 from gnod.models import uris
 from gnod.models.files import Installed
-from gnod.models.readability import unread_scripts
+from gnod.models.readability import Readability, unread_scripts
 from gnod.models.requested_models import Use
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetching import FetchProgress
@@ -62,7 +62,7 @@ def handlers(
         names = [*PRESETS, NO_PRESET]
         if params.preset not in names:
             raise InvalidParams(
-                f"there is no preset {params.preset!r}{_did_you_mean(params.preset, names)}; "
+                f"there is no preset {params.preset!r}{did_you_mean(params.preset, names)}; "
                 f"there are: {', '.join(names)}",
                 {"parameter": "preset"},
             )
@@ -181,7 +181,7 @@ def _for_role(models: ModelService, role: str) -> list[str]:
     if role not in MODEL_ROLES:
         raise InvalidModelUri(
             f"{role!r} is neither a role ({', '.join(MODEL_ROLES)}) nor a model's address such as "
-            f"hf:org/repo or hf:org/repo/file.gguf{_did_you_mean(role, MODEL_ROLES)}",
+            f"hf:org/repo or hf:org/repo/file.gguf{did_you_mean(role, MODEL_ROLES)}",
             {"uri": role},
         )
     chosen = [use.uri for use in models.uses() if use.role == role]
@@ -191,19 +191,14 @@ def _for_role(models: ModelService, role: str) -> list[str]:
     return chosen
 
 
-def _did_you_mean(word: str, options: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word.lower(), options, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
 def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.ModelInfo]:
     """Return the configured models in the configuration's order, then installed models without use."""
     uses: dict[str, list[Use]] = {}
     for use in models.uses():
         uses.setdefault(use.uri, []).append(use)
-    infos = [_info(models, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
-    infos += [_info(models, each.uri, [], each) for each in models.files.all() if each.uri not in uses]
-    return [_with_reading(info, readability) for info in infos]
+    infos = [_info(models, readability, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
+    unused = [each for each in models.files.all() if each.uri not in uses]
+    return infos + [_info(models, readability, each.uri, [], each) for each in unused]
 
 
 def _download_bytes(uri: str) -> int | None:
@@ -245,18 +240,18 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
     )
 
 
-def _with_reading(info: wire.ModelInfo, readability: ReadabilityService) -> wire.ModelInfo:
-    if (found := readability.stored(info.uri)) is None:
-        return msgspec.structs.replace(info, measuring=readability.is_measuring(info.uri))
-    reads = wire.ModelReading(
+def _reading(found: Readability) -> wire.ModelReading:
+    return wire.ModelReading(
         languages=[language for language in found.languages if found.reads(language)],
         unread_scripts=list(unread_scripts(found)),
         figures={language: msgspec.structs.asdict(figures) for language, figures in found.languages.items()},
     )
-    return msgspec.structs.replace(info, reads=reads)
 
 
-def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Installed | None) -> wire.ModelInfo:
+def _info(
+    models: ModelService, readability: ReadabilityService, uri: str, uses: Sequence[Use], installed: Installed | None
+) -> wire.ModelInfo:
+    found = readability.stored(uri)
     return wire.ModelInfo(
         uri=uri,
         name=uris.short_name(uris.parse(uri)),
@@ -270,4 +265,6 @@ def _info(models: ModelService, uri: str, uses: Sequence[Use], installed: Instal
         partial_bytes=0 if uri.startswith("file:") or uris.endpoint_of(uri) else models.files.partial_bytes(uri),
         fetching=models.is_pulling(uri),
         download_bytes=None if installed else _download_bytes(uri),
+        reads=_reading(found) if found else None,
+        measuring=found is None and readability.is_measuring(uri),
     )

@@ -62,7 +62,7 @@ def entry(document: DocumentRow) -> DocumentEntry:
     return copied(
         DocumentEntry,
         document,
-        uri=format_uri(document.collection, document.path),
+        uri=document.uri,
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
     )

@@ -31,9 +31,8 @@ class Call:
         self.notifications = notifications
         self.answered = asyncio.Event()
         self._offer = offer
-        # Values in the order of sending. Only the last one may still change.
-        self._waiting: list[ProgressValue] = []
-        self._is_lossless: list[bool] = []
+        # Values in the order of sending, each with whether it must not be dropped. Only the last one may still change.
+        self._waiting: list[tuple[ProgressValue, bool]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_mute = False
 
@@ -44,10 +43,9 @@ class Call:
         """
         if self.progress_token is None:
             return
-        if self._waiting and not self._is_lossless[-1]:
-            self._waiting[-1] = value
-        else:
-            self._wait(value, is_lossless=False)
+        if self._waiting and not self._waiting[-1][1]:
+            self._waiting.pop()
+        self._waiting.append((value, False))
         self._start()
 
     def say(self, value: ProgressValue) -> None:
@@ -58,14 +56,14 @@ class Call:
         """
         if self.progress_token is None or self._is_mute:
             return
-        last = self._waiting[-1] if self._waiting else None
-        if last and self._is_lossless[-1] and last.text and value.text and last.stage == value.stage:
-            self._waiting[-1] = msgspec.structs.replace(value, text=last.text + value.text)
-        else:
-            self._wait(value, is_lossless=True)
-        if sum(len(waiting.text or "") for waiting in self._waiting) > MAX_WAITING_CHARACTERS:
+        last, is_lossless = self._waiting[-1] if self._waiting else (value, False)
+        if is_lossless and last.text and value.text and last.stage == value.stage:
+            self._waiting.pop()
+            value = msgspec.structs.replace(value, text=last.text + value.text)
+        self._waiting.append((value, True))
+        if sum(len(waiting.text or "") for waiting, _ in self._waiting) > MAX_WAITING_CHARACTERS:
             self._is_mute = True
-            self._waiting, self._is_lossless = [], []
+            self._waiting = []
         self._start()
 
     def finish(self) -> None:
@@ -75,10 +73,6 @@ class Call:
             self._timer = None
         self._send()
         self.progress_token = None
-
-    def _wait(self, value: ProgressValue, *, is_lossless: bool) -> None:
-        self._waiting.append(value)
-        self._is_lossless.append(is_lossless)
 
     def _start(self) -> None:
         if self._timer is None:
@@ -93,8 +87,8 @@ class Call:
     def _send(self) -> None:
         if self.progress_token is None:
             return
-        while self._waiting and self._offer(ProgressParams(token=self.progress_token, value=self._waiting[0])):
-            del self._waiting[0], self._is_lossless[0]
+        while self._waiting and self._offer(ProgressParams(token=self.progress_token, value=self._waiting[0][0])):
+            del self._waiting[0]
 
 
 MAX_TASKS = 16

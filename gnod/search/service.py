@@ -54,7 +54,6 @@ from gnod.search.results import (
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
-from gnod.types import format_uri
 
 _NOT_LISTED = "attached collections cannot be listed: add a word to the query"
 _SHOWN_CHARS = 60
@@ -195,7 +194,7 @@ class SearchService:
             stages = [stage(name, begun, details)]
             found = Found("similar", ranked, marked(connection, []), stages, lambda _: (), Corrected(""))
             results = results_of(connection, asked, found)
-            return results._replace(query=format_uri(document.collection, document.path))
+            return results._replace(query=document.uri)
 
         return await self._database.read(present)
 

@@ -6,18 +6,10 @@ import re
 
 import pytest
 
+from gnod import errors
 from gnod.client.connection import connect
 from gnod.client.opening import connect_running
 from gnod.daemon.lock import index_lock
-from gnod.errors import (
-    CLASSES,
-    CollectionNotFound,
-    DaemonNotRunning,
-    GnoError,
-    SocketPathTooLong,
-    TimedOut,
-    Unavailable,
-)
 from gnod.paths import IndexPaths, resolve
 from gnod.protocol.base import NoParams, ProgressValue
 from gnod.protocol.daemon import DaemonStatusResult
@@ -31,7 +23,7 @@ SEARCH = SearchLexicalParams(query="x")
 
 def test_an_error_comes_back_as_its_class(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnod.client.connection.REOPEN_TIMEOUT_S", 0.0)
-    for code, error in CLASSES.items():
+    for code, error in errors.CLASSES.items():
         daemon.answers["search.lexical"] = error("no", {"name": "x"})
         with connect(daemon.places) as connection, pytest.raises(error) as caught:
             connection.call("search.lexical", SEARCH, SearchResult)
@@ -39,10 +31,10 @@ def test_an_error_comes_back_as_its_class(daemon: FakeDaemon, monkeypatch: pytes
 
 
 def test_an_unknown_error_becomes_its_family(daemon: FakeDaemon) -> None:
-    class FromTheFuture(CollectionNotFound, code=199): ...
+    class FromTheFuture(errors.CollectionNotFound, code=199): ...
 
     daemon.answers["search.lexical"] = FromTheFuture("no")
-    with connect(daemon.places) as connection, pytest.raises(GnoError) as caught:
+    with connect(daemon.places) as connection, pytest.raises(errors.GnoError) as caught:
         connection.call("search.lexical", SEARCH, SearchResult)
     assert caught.value.code == 100
 
@@ -64,8 +56,10 @@ def test_a_large_answer_arrives_whole(daemon: FakeDaemon) -> None:
     assert len(result.hits[0].text or "") == 20_000_000
 
 
-@pytest.mark.parametrize(("sent", "error"), [(b"", Unavailable), *NO_REPLIES.items()])
-def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, error: type[GnoError], daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize(("sent", "error"), [(b"", errors.Unavailable), *NO_REPLIES.items()])
+def test_a_daemon_that_misbehaves_gives_a_clean_error(
+    sent: bytes, error: type[errors.GnoError], daemon: FakeDaemon
+) -> None:
     daemon.answers["search.lexical"] = sent
     with connect(daemon.places) as connection, pytest.raises(error) as caught:
         connection.call("search.lexical", SEARCH, SearchResult)
@@ -74,18 +68,18 @@ def test_a_daemon_that_misbehaves_gives_a_clean_error(sent: bytes, error: type[G
 
 def test_a_silent_daemon_times_out_where_that_is_asked_for(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = None
-    with connect(daemon.places) as connection, pytest.raises(TimedOut):
+    with connect(daemon.places) as connection, pytest.raises(errors.TimedOut):
         connection.call("search.lexical", SEARCH, SearchResult, timeout_s=0.05)
     assert daemon.cancelled.wait(timeout=60)
 
 
 def test_nobody_listens(places: IndexPaths) -> None:
-    with pytest.raises(DaemonNotRunning, match="gnoctl daemon start"):
+    with pytest.raises(errors.DaemonNotRunning, match="gnoctl daemon start"):
         connect(places)
     work = resolve("work")
     work.socket.parent.mkdir()
     work.socket.touch()  # left behind: ECONNREFUSED
-    with pytest.raises(DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
+    with pytest.raises(errors.DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
         connect(work)
 
 
@@ -100,5 +94,5 @@ def test_a_usual_path_that_cannot_be_used_is_no_obstacle(daemon: FakeDaemon, mon
 
 def test_a_socket_path_that_is_too_long(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNO_SOCKET", f"/tmp/{'x' * 120}.sock")
-    with pytest.raises(SocketPathTooLong):
+    with pytest.raises(errors.SocketPathTooLong):
         connect(resolve())

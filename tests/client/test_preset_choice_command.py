@@ -8,38 +8,27 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import DownloadFailed, GnoError, Offline
+from gnod.protocol import models as m
 from gnod.protocol.collections import CollectionAddParams, CollectionAddResult, CollectionInfo
 from gnod.protocol.index import IndexInitResult, IndexSyncResult
-from gnod.protocol.models import (
-    GraphicsCard,
-    ModelsPullParams,
-    ModelsPullResult,
-    ModelsRecommendParams,
-    ModelsRecommendResult,
-    ModelsUseParams,
-    ModelsUseResult,
-    PresetModel,
-    PulledModel,
-    RejectedPreset,
-)
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
 EMBED, ANSWER = "hf:org/embed", "hf:org/answer/a.gguf"
 
 
-def model(uri: str = EMBED, role: str = "embed", **changes: object) -> PresetModel:
+def model(uri: str = EMBED, role: str = "embed", **changes: object) -> m.PresetModel:
     fields = {"installed": False, "download_bytes": 92_000_000, **changes}
-    return PresetModel(uri=uri, name=uri.rpartition("/")[2], roles=[role], **fields)  # type: ignore[arg-type]
+    return m.PresetModel(uri=uri, name=uri.rpartition("/")[2], roles=[role], **fields)  # type: ignore[arg-type]
 
 
-def recommended(**changes: object) -> ModelsRecommendResult:
+def recommended(**changes: object) -> m.ModelsRecommendResult:
     fields: dict[str, object] = {
         "preset": "small",
         "models": [model(), model(ANSWER, "answer", download_bytes=1_100_000_000)],
         "better": [
-            RejectedPreset(preset="quality", reason="card"),
-            RejectedPreset(preset="slim", reason="time"),
+            m.RejectedPreset(preset="quality", reason="card"),
+            m.RejectedPreset(preset="slim", reason="time"),
         ],
         "languages": ["de", "en"],
         "scripts": [],
@@ -54,15 +43,15 @@ def recommended(**changes: object) -> ModelsRecommendResult:
         "embed_s": 600.0,
         **changes,
     }
-    return ModelsRecommendResult(**fields)  # type: ignore[arg-type]
+    return m.ModelsRecommendResult(**fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
 def answers(daemon: FakeDaemon) -> None:
     daemon.answers["models.recommend"] = recommended()
-    daemon.answers["models.use"] = ModelsUseResult(preset="small", previous="slim", config_file="/c", missing=[])
-    pulled = PulledModel(uri=EMBED, path="/m", bytes=92_000_000, fetched=True, took_ms=2500)
-    daemon.answers["models.pull"] = ModelsPullResult(models=[pulled])
+    daemon.answers["models.use"] = m.ModelsUseResult(preset="small", previous="slim", config_file="/c", missing=[])
+    pulled = m.PulledModel(uri=EMBED, path="/m", bytes=92_000_000, fetched=True, took_ms=2500)
+    daemon.answers["models.pull"] = m.ModelsPullResult(models=[pulled])
 
 
 def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -76,7 +65,7 @@ def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
     ]
     # Nobody agreed to a download.
     assert outcome.err == "Keyword search works now; `gnoctl models pull embed` downloads the rest\n"
-    assert daemon.asked(ModelsUseParams).preset == "small"
+    assert daemon.asked(m.ModelsUseParams).preset == "small"
     assert "models.pull" not in [method for method, _ in daemon.calls]
 
 
@@ -88,7 +77,7 @@ def test_a_busy_machine_is_named(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
 
 def test_yes_downloads_what_search_needs(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("models", "use", "auto", "--yes")
-    assert daemon.asked(ModelsPullParams).models == [EMBED]
+    assert daemon.asked(m.ModelsPullParams).models == [EMBED]
     assert outcome.out.endswith(f"downloaded {EMBED}: 92.0 MB · 2.5 s\n")
     assert outcome.err == ""
 
@@ -98,15 +87,15 @@ def test_without_the_hub_another_preset_is_chosen(daemon: FakeDaemon, gnoctl: Gn
     wheel = "pypi:mini==1.0#m"
     mini = model(wheel)
 
-    def choose(params: object) -> ModelsRecommendResult:
-        assert isinstance(params, ModelsRecommendParams)
+    def choose(params: object) -> m.ModelsRecommendResult:
+        assert isinstance(params, m.ModelsRecommendParams)
         return recommended(preset="mini", models=[mini], better=[]) if params.without_hub else recommended()
 
-    def pull(params: object) -> ModelsPullResult | GnoError:
-        assert isinstance(params, ModelsPullParams)
+    def pull(params: object) -> m.ModelsPullResult | GnoError:
+        assert isinstance(params, m.ModelsPullParams)
         if params.models == [EMBED]:
             return error
-        return ModelsPullResult(models=[PulledModel(uri=wheel, path="/m", bytes=1, fetched=True, took_ms=1)])
+        return m.ModelsPullResult(models=[m.PulledModel(uri=wheel, path="/m", bytes=1, fetched=True, took_ms=1)])
 
     daemon.answers |= {"models.recommend": choose, "models.pull": pull}
     outcome = gnoctl("models", "use", "auto", "--yes")
@@ -115,14 +104,14 @@ def test_without_the_hub_another_preset_is_chosen(daemon: FakeDaemon, gnoctl: Gn
         "Keyword search works now; `gnoctl models pull embed` downloads the rest",
         "small would be better: run `gnoctl models use auto` when the hub can be reached",
     ]
-    assert [each.preset for _, each in daemon.calls if isinstance(each, ModelsUseParams)] == ["small", "mini"]
+    assert [each.preset for _, each in daemon.calls if isinstance(each, m.ModelsUseParams)] == ["small", "mini"]
     assert f"downloaded {wheel}" in outcome.out
     mini = model("hf:org/other")  # this needs the hub too, so it is no way out
     assert "would be better" not in gnoctl("models", "use", "auto", "--yes").err
 
 
 def test_other_machines(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    card = GraphicsCard(name="A card", total_bytes=12_000_000_000, free_bytes=11_000_000_000)
+    card = m.GraphicsCard(name="A card", total_bytes=12_000_000_000, free_bytes=11_000_000_000)
     daemon.answers["models.recommend"] = recommended(
         gpus=[card],
         better=[],

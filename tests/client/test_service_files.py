@@ -145,7 +145,7 @@ def test_an_agent_is_loaded_once_and_unloaded(places: IndexPaths, home: Path, mo
     monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
     agent = Launchd(places)
     assert agent.state()[:5] == (LAUNCHD, None, False, False, False)
-    agent.require_manager()
+    assert agent.missing() is None
     agent.write()
     agent.end()
     agent.enable()

@@ -124,7 +124,7 @@ def test_a_method_takes_three_places_and_a_command_two(checkout: Checkout) -> No
     handlers = checkout.sources / "gnod/handlers/daemon.py"
     handlers.write_text(handlers.read_text().replace("named(daemon_status", "named(daemon_uptime, daemon_status"))
     checkout.add("gnoctl/commands/uptime.py", UPTIME)
-    checkout.insert("gnoctl/commands/__init__.py", '"daemon status"', '"uptime": "uptime",')
+    checkout.insert("gnoctl/commands/__init__.py", '"socket": "daemon"', '"uptime": "uptime",')
 
     assert checkout.machine.json("uptime")["seconds"] > 0
     assert checkout.machine.ok("uptime").endswith(" s\n")

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import sample_questions
 from gnod.ingest.text.canonical import canonicalise, digest
-from tests.end_to_end.test_mcp_server import agent, refused, said
+from tests.end_to_end.test_mcp_server import agent, said
 from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -96,15 +96,7 @@ def test_filters_and_the_stages(sample: Machine) -> None:
     assert evidence(sample, "When is the kelp harvested?", "--fresh")["passages"][0]["path"] == "new.md"
 
 
-def test_searches_show_several_passages(sample: Machine) -> None:
-    for command in ("search", "vsearch", "query"):
-        (hit, *_) = json.loads(sample.ok(command, "backup restore", "--passages", "3", "--json"))["hits"]
-        assert 1 <= len(hit["passages"]) <= 3
-        assert hit["passages"][0]["snippet"] == hit["snippet"]
-        assert "passages" not in json.loads(sample.ok(command, "backup restore", "--json"))["hits"][0]
-
-
-async def test_an_agent_gets_evidence_and_several_documents(sample: Machine) -> None:
+async def test_an_agent_gets_evidence(sample: Machine) -> None:
     async with agent(sample) as client:
         found = await client.call_tool("evidence", {"question": "what does error F28 mean", "tokens": 300})
         assert found.structured_content
@@ -118,16 +110,3 @@ async def test_an_agent_gets_evidence_and_several_documents(sample: Machine) -> 
         assert weak.structured_content["documents"]
         assert weak.structured_content["found"] is False
         assert "do not seem to answer this" in said(weak)
-        both = await client.call_tool("multi_get", {"refs": ["notes/faehre.md", "notes/nauka.md", "notes/no.md"]})
-        assert both.structured_content
-        assert [each["uri"] for each in both.structured_content["documents"]] == [
-            "gno://notes/faehre.md",
-            "gno://notes/nauka.md",
-        ]
-        assert len(both.structured_content["skipped"]) == 1
-        several = await client.call_tool("search", {"query": "backup restore", "passages": 3})
-        assert not several.is_error
-        nothing = await client.call_tool("evidence", {"question": "xqzzy blorf"})
-        assert "nothing in the documents is about this question" in said(nothing)
-        assert "'tokens'" in await refused(client, "evidence", {"question": "x", "tokens": 0})
-        assert "empty" in await refused(client, "evidence", {"question": ""})

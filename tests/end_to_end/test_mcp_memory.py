@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -11,35 +10,6 @@ from tests.end_to_end.test_mcp_server import agent, refused, said
 from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-TOOLS = ["memory_search", "memory_deep_search", "memory_retrieve", "memory_store", "memory_forget"]
-
-
-async def test_descriptions_of_the_tools(keeper: Machine) -> None:
-    async with agent(keeper) as client:
-        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert "memory_search" in (client.instructions or "")
-    assert [name for name in tools if name.startswith("memory_")] == TOOLS
-    effects = {}
-    for name in TOOLS:
-        hints = tools[name].annotations
-        assert hints
-        assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
-        effects[name] = (hints.read_only_hint, hints.destructive_hint)
-        assert tools[name].input_schema["additionalProperties"] is False
-        assert all(each.get("description") for each in tools[name].input_schema["properties"].values())
-        assert tools[name].output_schema
-    assert effects == {
-        **dict.fromkeys(TOOLS[:3], (True, False)),
-        "memory_store": (False, False),
-        "memory_forget": (False, True),
-    }
-    assert "first" in (tools["memory_search"].description or "")
-    assert "two keywords" in (tools["memory_deep_search"].description or "")
-    assert "secrets" in (tools["memory_store"].description or "")
-    # All of them together stand in every conversation of the agent.
-    described = [[tools[name].description, tools[name].input_schema] for name in TOOLS]
-    assert len(json.dumps(described)) < 6_000
 
 
 async def test_from_storing_to_forgetting(keeper: Machine) -> None:

@@ -74,25 +74,6 @@ def test_found_by_meaning_and_by_topic(filled: Machine) -> None:
     assert by_topic["topics"] == {"boat": 1}
 
 
-def test_both_searches_rerank_what_they_found(filled: Machine) -> None:
-    normal = filled.call("memory.search", query="kitten sofa", budget_s=30)
-    assert normal["counts"].startswith("Reranked 6 of 6, returned ")
-    assert normal["notes"] == []
-    deep = filled.call("memory.deep_search", query="kitten sofa", budget_s=30, limit=2)
-    assert deep["counts"] == "Reranked 6 of 6, returned 2"
-    assert set(deep["topics"]) == {topic for each in deep["results"] for topic in each["topics"]}
-
-
-def test_recall_is_a_list_for_people(filled: Machine) -> None:
-    out = filled.ok("recall", "knead", "flour", "-n", "2")
-    head, body, blank, *_ = out.splitlines()
-    assert head.split()[4:6] == ["summary", filled.json("recall", "flour")["results"][0]["time"][:10]]
-    assert (body, blank) == (f"  {MEMORIES[5]['text']}", "")
-    assert "returned 2" in out
-    assert "2 keywords or more" in filled.run("recall", "--deep", "flour").stderr
-    assert len(filled.json("recall", "--deep", "flour", "water")["results"]) == 6
-
-
 def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
     long = "The harbour master wants a list of all masts. " * 20
     name = keeper.ok("remember", long, "--topic", "harbour").strip()

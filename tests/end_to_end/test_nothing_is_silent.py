@@ -18,6 +18,12 @@ NOISE = "cpRy4#&+yPV ]q2Z@^bZ!mr |obZ@/[{t^br@ ;j=^Zz#kq j=u}t}^l{m~ " * 3
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+def machine(emptied: Machine) -> Machine:
+    """Its daemon goes on from test to test."""
+    return emptied
+
+
 def skipped(machine: Machine) -> dict[str, int]:
     (collection,) = machine.call("index.status")["collections"]
     assert sum(collection["skipped_by_kind"].values()) == collection["skipped"]

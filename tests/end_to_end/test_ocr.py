@@ -15,6 +15,12 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
 
 
+@pytest.fixture
+def machine(emptied: Machine) -> Machine:
+    """Its daemon goes on from test to test."""
+    return emptied
+
+
 def mixed_pdf(*scanned: str) -> bytes:
     """A PDF whose first page has text; the others are pictures of text."""
     import pypdfium2  # type: ignore[import-untyped]

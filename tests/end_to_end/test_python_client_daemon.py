@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from gnod.client import AsyncClient, Client
-from gnod.errors import DaemonNotRunning, DocumentNotFound, InvalidParams, TimedOut, Unavailable
+from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.methods import METHODS
@@ -62,32 +62,6 @@ def test_it_starts_the_daemon_of_another_socket(here: Machine) -> None:
         assert (status.index, status.socket) == ("work", str(other))
         client.call("daemon.shutdown", NoParams(), DaemonShutdownResult)
     wait_until(lambda: not alive(status.pid))
-
-
-def test_the_everyday_methods(indexed: Machine) -> None:
-    with Client.connect(start=False) as client:
-        assert client.search("permit", limit=1).hits[0].path == "club/kayak.md"
-        assert [hit.path for hit in client.search("kayak", path_prefix="club").hits] == ["club/kayak.md"]
-        assert client.query("permit", expand=False).hits[0].path == "club/kayak.md"
-        assert client.get("notes/garden.md", max_lines=1).text.startswith("# Garden")
-        assert len(client.multi_get(["notes/**/*.md"]).documents) == 2
-        assert client.list("notes", limit=1).total == 2
-        assert client.status().documents == 2
-        indexed.write(new_md="# New\n")
-        client.sync(["notes"])
-        assert client.why(str(indexed.notes / "new.md")).collections[0].verdict == "indexed"
-        with pytest.raises(DocumentNotFound):
-            client.get("notes/none.md")
-        with pytest.raises(InvalidParams):
-            client.search("kayak", limit=0)
-        # Without a model there is no more to be had of these than their reason.
-        with pytest.raises(Unavailable):
-            client.vsearch("boats")
-        with pytest.raises(Unavailable):
-            client.similar("notes/garden.md")
-        asked = client.ask("Where is the permit?")
-        assert asked.reason == ("no_model" if asked.answered else "not_found")
-        assert asked.no_model_reason
 
 
 async def test_searching_as_one_types(indexed: Machine) -> None:

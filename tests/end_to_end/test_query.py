@@ -131,23 +131,6 @@ def test_what_programs_get(mini: Machine) -> None:
     assert mini.json("query", "pets that rest")["explain"] is None
 
 
-def test_ranks_instead_of_scores(mini: Machine) -> None:
-    assert stages(mini, "pets that rest", "--fusion=rrf")["fuse"]["method"] == "rrf"
-    assert stages(mini, "pets that rest")["fuse"]["method"] == "convex"
-    assert set(found(mini, "pets that rest", "--fusion=rrf")[:2]) == {"cat.md", "tiger.md"}
-
-
-def test_explain_prints_the_stages(mini: Machine) -> None:
-    shown = mini.ok("query", "pets that rest", "--explain").splitlines()
-    for name in ("bm25", "embed", "knn", "fuse", "passages"):
-        (line,) = (line for line in shown if line.startswith(f"{name} "))
-        assert " ms" in line
-    for name in ("expand", "rerank"):
-        (line,) = (line for line in shown if line.startswith(f"{name} "))
-        assert "–" in line
-        assert f"models.{name}" in line
-
-
 @pytest.mark.parametrize(
     "words",
     [("--candidates", "1"), ("--candidates", "1000"), ("--budget", "-1"), ("--budget", "1e9"), ("--min-score", "7")],

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.strip import Strip
 
@@ -148,6 +149,8 @@ async def test_filters_count_and_narrow(shared: Machine) -> None:
         await until(lambda: len(titles(interface)) == 4)
         await pilot.press("f2")
         await until(lambda: "[ ] air" in drawn(interface.screen.query_one(ShownLines)))
+        pane = interface.screen.query_one(Vertical).region
+        assert (pane.width, pane.right, pane.height) == (46, 120, 30)  # the results stay visible beside it
         lines = drawn(interface.screen.query_one(ShownLines)).splitlines()
         counts = {line.split()[-2]: line.split()[-1] for line in lines if "[ ]" in line}
         assert (counts["notes"], counts["water"], counts["air"]) == ("4", "2", "1")

@@ -45,7 +45,7 @@ async def test_a_larger_document_is_skipped_and_never_shortened(small_index: Sma
     assert skipped.reason == f"larger than {size - 1} bytes: raise max_bytes, or use `gnoctl get`"
 
     result = await multi_get(small_index, tmp_path, "notes/*.md", max_bytes=size)
-    assert [(found.text, found.truncated) for found in result.documents] == [(LONG, False), (SHORT, False)]
+    assert [found.text for found in result.documents] == [LONG, SHORT]
     assert result.skipped == []
 
 

@@ -100,12 +100,6 @@ def test_a_million_levels_of_nesting(daemon: OverloadedMachine, name: str) -> No
             assert answer.get("id") == "ping" or answer["error"]["code"] in (-32700, -32600, LIMIT_EXCEEDED)
 
 
-def test_a_line_that_never_ends(daemon: OverloadedMachine) -> None:
-    (answer,) = daemon.answers(b'{"jsonrpc":' + b" " * 20 * MB)
-    assert answer["error"]["code"] == LIMIT_EXCEEDED
-    assert "longer than 4194304 bytes" in answer["error"]["message"]
-
-
 def test_ten_thousand_requests_in_one_write(daemon: OverloadedMachine) -> None:
     requests = b"".join(line("search.lexical", number, query="deploy") for number in range(10_000))
     with served_meanwhile(daemon), daemon.connect() as client:
@@ -116,19 +110,6 @@ def test_ten_thousand_requests_in_one_write(daemon: OverloadedMachine) -> None:
     assert sorted(answer["id"] for answer in answers) == list(range(10_000))
     assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
     assert sum("result" in answer for answer in answers) >= 64
-
-
-def test_batches(daemon: OverloadedMachine) -> None:
-    many = b"[" + b",".join([b"1"] * 1_500_000) + b"]\n"
-    nested = b"[[1],[[" + PING.strip() + b"]]," + line("daemon.status", 1).strip() + b"]\n"
-    with served_meanwhile(daemon):
-        answers = daemon.answers(b"[]\n" + many + nested + PING)
-    (mixed,) = [answer for answer in answers if isinstance(answer, list)]
-    empty, refused, ping = [answer for answer in answers if isinstance(answer, dict)]
-    assert empty["error"]["code"] == -32600
-    assert refused["error"]["code"] == LIMIT_EXCEEDED
-    assert sorted(answer.get("error", {}).get("code", 0) for answer in mixed) == [-32600, -32600, 0]
-    assert ping["result"]
 
 
 def test_twenty_thousand_notifications(daemon: OverloadedMachine) -> None:
@@ -148,20 +129,6 @@ def test_a_hundred_thousand_cancels(daemon: OverloadedMachine) -> None:
     with served_meanwhile(daemon):
         (answer,) = daemon.answers(storm + PING)
     assert answer["result"]
-
-
-def test_answers_that_are_not_read(daemon: OverloadedMachine) -> None:
-    """What waits for one client is bounded, and said; a client that reads again gets an answer to each request."""
-    requests = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
-    before = daemon.process.memory_info().rss
-    with served_meanwhile(daemon), daemon.connect() as client:
-        send(client, requests)
-        time.sleep(1)
-        assert daemon.process.memory_info().rss - before < 300 * MB
-        answers = read_messages(client, 64)
-    assert sorted(answer["id"] for answer in answers) == list(range(64))
-    assert {answer["error"]["code"] for answer in answers if "error" in answer} <= {LIMIT_EXCEEDED}
-    assert sum("result" in answer for answer in answers) >= 10
 
 
 def test_many_clients_that_do_not_read(daemon: OverloadedMachine) -> None:
@@ -187,16 +154,6 @@ def test_a_subscriber_that_reads_nothing(daemon: OverloadedMachine) -> None:
         for number in range(30):
             (daemon.notes / f"change-{number}.md").unlink()
         daemon.call("index.sync")
-
-
-def test_slow_loris(daemon: OverloadedMachine) -> None:
-    """Two hundred clients that send a byte now and then keep nobody out, and hold next to nothing."""
-    with ExitStack() as stack, served_meanwhile(daemon):
-        clients = [stack.enter_context(daemon.connect()) for _ in range(200)]
-        for byte in b'{"jsonrpc"':
-            for client in clients:
-                send(client, bytes([byte]))
-            time.sleep(0.05)
 
 
 def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: OverloadedMachine) -> None:

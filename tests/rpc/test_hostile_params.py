@@ -109,35 +109,6 @@ def test_of_duplicate_keys_the_last_counts(daemon: OverloadedMachine) -> None:
         assert answer["result"]
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("deploy " * 580, None),
-        ("deploy " + '"' * 4000, -1),
-        ("deploy " + '"a" ' * 1000, -1),
-        ("deploy " + "-word " * 600, -1),
-        ("-" * 4096, -1),
-        ("(" * 4096, -1),
-        ("deploy\u0301" * 500, -1),
-        ("a-" * 2000, -1),
-        ("deploy " * 150_000, -32602),
-        ('"' * 100_000, -32602),
-        ("-a " * 10_000, -32602),
-    ],
-    ids=lambda value: str(value)[:12],
-)
-@pytest.mark.parametrize("method", ["search.lexical", "search.query", "search.vector"])
-def test_long_queries(daemon: OverloadedMachine, method: str, query: str, code: int | None) -> None:
-    """-1: an answer, or a word about the query, or that no model is there."""
-    (answer,) = daemon.answers(line(method, 1, query=query))
-    got = answer.get("error", {}).get("code")
-    assert got != InternalError.code
-    if method == "search.lexical" and code != -1:
-        assert got == code
-    if code == -32602:
-        assert got == code
-
-
 def test_nothing_outside_of_the_collections_is_read(daemon: OverloadedMachine) -> None:
     outside = daemon.folder / "secret.md"
     refs = [

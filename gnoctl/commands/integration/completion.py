@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.command import Options, command
@@ -89,20 +89,11 @@ def _install_widget(shell: str, completion: Path) -> None:
             startup.write_text(f"{before}\n{line}\n")
 
 
-class WidgetFile(NamedTuple):
-    """Where a widget is stored.
-
-    `file`: its file; `startup`: the file that must source it, None if the shell does so itself.
-    """
-
-    file: Path
-    startup: Path | None = None
-
-
-def place(shell: str, completion: Path, home: Path) -> WidgetFile:
-    """Return where to store the widget, beside a completion script that is installed at `completion`."""
+def place(shell: str, completion: Path, home: Path) -> tuple[Path, Path | None]:
+    """Return where to store the widget, beside a completion script that is installed at `completion`, and the file that
+    must source it; None if the shell does so itself."""
     if shell == "bash":
-        return WidgetFile(completion)  # the file is read at the start, and written again each time
+        return completion, None  # the file is read at the start, and written again each time
     if shell == "zsh":
-        return WidgetFile(completion.parent / "gnoctl-ui.zsh", home / ".zshrc")
-    return WidgetFile(completion.parent.parent / "conf.d" / "gnoctl-ui.fish")
+        return completion.parent / "gnoctl-ui.zsh", home / ".zshrc"
+    return completion.parent.parent / "conf.d" / "gnoctl-ui.fish", None

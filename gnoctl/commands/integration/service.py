@@ -9,7 +9,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.commands.daemon import stop_daemon
 from gnoctl.printing import text
 from gnoctl.service import ServiceState, files, service_of
-from gnod.errors import EXIT_NOT_RUNNING, DaemonNotRunning
+from gnod.errors import EXIT_NOT_RUNNING, DaemonNotRunning, Unavailable
 from gnod.paths import check_socket_path
 
 
@@ -23,7 +23,8 @@ def install(options: JsonOptions) -> None:
     places = options.places
     check_socket_path(places.socket)
     service = service_of(places)
-    service.require_manager()
+    if missing := service.missing():
+        raise Unavailable(missing)
     for path in service.files:
         files.refuse_foreign(path)
     service.write()

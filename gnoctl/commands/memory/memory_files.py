@@ -19,17 +19,8 @@ from gnoctl.printing.output import json_text, note
 from gnod.atomic_file import replacing
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
+from gnod.protocol import memory as wire
 from gnod.protocol.base import ProgressValue, copied
-from gnod.protocol.memory import (
-    MemoryImportParams,
-    MemoryListParams,
-    MemoryListResult,
-    MemoryManyResult,
-    MemoryRecord,
-    MemoryStoreResult,
-    MemoryUpdateParams,
-    NewMemory,
-)
 
 _PAGE = 1000
 # A batch is small enough to be embedded while the user watches the progress.
@@ -66,8 +57,8 @@ def export(options: ExportOptions) -> None:
 def _lines(daemon: Connection) -> Iterator[str]:
     cursor = None
     while True:
-        params = MemoryListParams(whole=True, limit=_PAGE, cursor=cursor)
-        page = daemon.call("memory.list", params, MemoryListResult)
+        params = wire.MemoryListParams(whole=True, limit=_PAGE, cursor=cursor)
+        page = daemon.call("memory.list", params, wire.MemoryListResult)
         for memory in page.memories:
             yield json_text(memory) + "\n"
         for warning in page.notes:
@@ -77,7 +68,7 @@ def _lines(daemon: Connection) -> Iterator[str]:
             return
 
 
-class _Exported(NewMemory, frozen=True, kw_only=True):
+class _Exported(wire.NewMemory, frozen=True, kw_only=True):
     """A line of an export: a memory with its id and its links there."""
 
     id: str | None = None
@@ -115,7 +106,9 @@ def import_memories(options: ImportOptions) -> None:
     if (options.file is None) == (options.session is None):
         raise UsageError("give one file: an export, or --from with the session of an agent")
     if options.session is not None:
-        import_session(options, options.session, options)
+        import_session(
+            options, options.session, namespace=options.namespace, limit=options.limit, dry_run=options.dry_run
+        )
         return
     if options.dry_run or options.limit:
         raise UsageError("--dry-run and --limit are for sessions: add --from")
@@ -126,11 +119,11 @@ def import_memories(options: ImportOptions) -> None:
         for start in range(0, len(records), _BATCH):
             progress(ProgressValue(stage="import", done=start, total=len(records)))
             batch = records[start : start + _BATCH]
-            params = MemoryImportParams(records=[copied(NewMemory, each) for each in batch])
-            result = daemon.call("memory.import", params, MemoryManyResult)
+            params = wire.MemoryImportParams(records=[copied(wire.NewMemory, each) for each in batch])
+            result = daemon.call("memory.import", params, wire.MemoryManyResult)
             existed += sum(memory.existed for memory in result.memories)
             for newer, older in links.added(batch, result.memories):
-                daemon.call("memory.update", MemoryUpdateParams(id=newer, supersedes=[older]), MemoryRecord)
+                daemon.call("memory.update", wire.MemoryUpdateParams(id=newer, supersedes=[older]), wire.MemoryRecord)
     imported = len(records) - existed
     existing = f"; {existed:,} already existed" if existed else ""
     options.show({"imported": imported, "existed": existed}, f"imported {memories(imported)}{existing}")
@@ -140,10 +133,10 @@ class _ExportedLinks:
     """The links of an export, between the new ids."""
 
     def __init__(self) -> None:
-        self._imported: dict[str, MemoryStoreResult] = {}
+        self._imported: dict[str, wire.MemoryStoreResult] = {}
         self._waiting: dict[str, list[str]] = {}
 
-    def added(self, batch: Sequence[_Exported], stored: Sequence[MemoryStoreResult]) -> Iterator[tuple[str, str]]:
+    def added(self, batch: Sequence[_Exported], stored: Sequence[wire.MemoryStoreResult]) -> Iterator[tuple[str, str]]:
         """Yield (newer, older) for each link whose ends are both known now, unless both existed before."""
         for record, memory in zip(batch, stored, strict=True):
             if record.id is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from msgspec import structs
 
@@ -26,28 +26,17 @@ _SHOWN_CHARACTERS = 100
 _OTHER_ENCODINGS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
-class SessionOptions(Protocol):
-    """The options of the command line for an import."""
-
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def dry_run(self) -> bool: ...
-
-
-def import_session(options: JsonOptions, name: str, chosen: SessionOptions) -> None:
+def import_session(options: JsonOptions, name: str, *, namespace: str, limit: int | None, dry_run: bool) -> None:
     """Store the turns in the file, or show them. Raises UsageError for a file without turns."""
     counts = RecordCounts()
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with _opened(name) as file:
-        turns = list(read_turns(file, counts, chosen.limit))
+        turns = list(read_turns(file, counts, limit))
     _refuse_other_files(name, counts)
-    if chosen.dry_run:
+    if dry_run:
         options.show({**structs.asdict(counts), "imported": 0}, _preview(turns, counts))
         return
-    records = _records(turns, chosen.namespace, _modified(name) or now)
+    records = _records(turns, namespace, _modified(name) or now)
     existed = done = 0
     try:
         with options.connect() as daemon, options.progress() as progress:

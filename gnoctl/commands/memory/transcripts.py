@@ -86,7 +86,7 @@ def read_turns(file: BinaryIO, counts: RecordCounts, limit: int | None = None) -
 def texts_of(turn: TranscriptTurn) -> list[str]:
     """Return the text of a turn with its speaker; a very long one in parts, cut between paragraphs or words.
 
-    >>> texts_of(Turn("User", "Use tabs", None))
+    >>> texts_of(TranscriptTurn("User", "Use tabs", None))
     ['User: Use tabs']
     """
     parts = _parts(turn.text)

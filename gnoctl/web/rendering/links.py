@@ -37,8 +37,8 @@ class PageLinks(NamedTuple):
     def address(self, link: str) -> str | None:
         """Return what a link becomes; None: it leads nowhere.
 
-        >>> links = Links("notes", "a/b.md")
-        >>> links.address("../c d.md#top"), links.address("https://example.org"), links.address("javascript:alert(1)")
+        >>> links = PageLinks("notes", "a/b.md")
+        >>> links.address("../c%20d.md#top"), links.address("https://example.org"), links.address("javascript:alert(1)")
         ('/doc/notes/c%20d.md#doc-top', 'https://example.org', None)
         """
         link = _IGNORED.sub("", link)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from gnod.configured.endpoints import EndpointReport, EndpointUse
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.egress import Purpose, Role
-from gnod.errors import GnoError, ModelCorrupt, ModelRejected
+from gnod.errors import GnoError, ModelCorrupt, ModelRejected, TimedOut
 from gnod.handlers.wire_types import iso
 from gnod.models import uris
 from gnod.models.requested_models import Use
@@ -75,33 +75,30 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
     sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
     server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"
     message = f"{server_for}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}{sent}"
-    results = []
-    for ask, role in _asks(uses):
-        try:
-            results.append(await asyncio.wait_for(ask(factory, server.uri, role), LIMIT_S))
-        except (GnoError, TimeoutError) as error:
-            problem = str(error) or f"no answer within {LIMIT_S} s"
-            return Check(name, "error", f"{problem} ({message})", "start or repair the server, or name another model")
-    return Check(name, "ok", "; ".join([message, *results]))
+    try:
+        return Check(name, "ok", "; ".join([message, *await _results(factory, server.uri, uses)]))
+    except GnoError as error:
+        return Check(name, "error", f"{error} ({message})", "start or repair the server, or name another model")
 
 
 async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Sequence[Use]) -> Check:
     name = f"model {uris.short_name(uris.parse(uri))}"
     if await asyncio.to_thread(models.find, uri) is None:
         return _missing(name, uri, uses)
-    results = []
-    for ask, role in _asks(uses):
-        try:
-            results.append(await asyncio.wait_for(ask(factory, uri, role), LIMIT_S))
-        except (GnoError, TimeoutError) as error:
-            is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
-            return Check(
-                name,
-                "error",
-                f"cannot {uses[0].role}: {str(error) or f'no answer within {LIMIT_S} s'}",
-                f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs",
-            )
-    return Check(name, "ok", "; ".join(results))
+    try:
+        return Check(name, "ok", "; ".join(await _results(factory, uri, uses)))
+    except GnoError as error:
+        is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
+        remedy = f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs"
+        return Check(name, "error", f"cannot {uses[0].role}: {error}", remedy)
+
+
+async def _results(factory: ModelFactory, uri: str, uses: Sequence[Use]) -> list[str]:
+    """Run the model once for each of its uses. Raises GnoError."""
+    try:
+        return [await asyncio.wait_for(ask(factory, uri, role), LIMIT_S) for ask, role in _asks(uses)]
+    except TimeoutError:
+        raise TimedOut(f"no answer within {LIMIT_S} s") from None
 
 
 def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:

@@ -19,7 +19,7 @@ from gnod.store.tables import documents, failures, scans
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.records import SKIP_KINDS, FileStat
-from gnod.types import SCHEME, format_uri, parse_uri
+from gnod.types import SCHEME, parse_uri
 
 _MAX_UNREAD = 20
 
@@ -75,7 +75,7 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
         path=path,
         verdict=verdict,
         reason=reason,
-        uri=format_uri(collection.name, path) if active else None,
+        uri=active.uri if active else None,
         docid=active.docid if active else None,
         title=active.title if active else None,
         converter=active.converter if active else None,

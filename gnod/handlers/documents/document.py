@@ -290,7 +290,7 @@ def _multi_get(
 
 
 def _left_out(document: DocumentRow, kind: str, reason: str) -> wire.SkippedReference:
-    return wire.SkippedReference(ref=format_uri(document.collection, document.path), kind=kind, reason=reason)
+    return wire.SkippedReference(ref=document.uri, kind=kind, reason=reason)
 
 
 def _failed(ref: str, error: GnoError) -> wire.SkippedReference:

@@ -26,7 +26,6 @@ from gnod.store.database import Database
 from gnod.store.tables import scans
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import RecognisedPage
-from gnod.types import format_uri
 
 T = TypeVar("T", PageRead, ImageRead)
 
@@ -39,10 +38,6 @@ _WHOLE = 10_000
 class _Page(NamedTuple):
     document: DocumentRow
     number: int
-
-    @property
-    def uri(self) -> str:
-        return format_uri(self.document.collection, self.document.path)
 
 
 def handlers(configuration: Configuration, database: Database, pool: WorkerPool) -> Mapping[str, Handler]:
@@ -64,7 +59,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
             return find_boxes(text, edges, words.expression.query_terms(), words.analyzers)
 
         return wire.DocumentBoxesResult(
-            uri=page.uri,
+            uri=page.document.uri,
             page=page.number,
             width=_rounded(read.width),
             height=_rounded(read.height),
@@ -78,7 +73,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         page = page._replace(number=params.page or page.number)
         image = await _read(pool, page, ImageJob(**source_of(page), width=params.width_px), ImageRead)
         stale = image.source_hash != page.document.source_hash
-        return copied(wire.DocumentImageResult, image, uri=page.uri, page=page.number, stale=stale)
+        return copied(wire.DocumentImageResult, image, uri=page.document.uri, page=page.number, stale=stale)
 
     return named(document_boxes, document_image)
 
@@ -104,7 +99,7 @@ async def _read(pool: WorkerPool, page: _Page, job: PageJob | ImageJob, kind: ty
     if isinstance(outcome, kind):
         return outcome
     reason = outcome.message if isinstance(outcome, Failure) else "The converter sent an invalid result."
-    raise Unavailable(f"{page.uri}#page={page.number}: {reason}")
+    raise Unavailable(f"{page.document.uri}#page={page.number}: {reason}")
 
 
 def _number(document: DocumentRow, line: int) -> int | None:

@@ -20,7 +20,6 @@ from gnod.store.connection import Connection
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
-from gnod.types import format_uri
 
 Rows = NDArray[np.float32]
 
@@ -134,8 +133,7 @@ def _itself(
     connection: Connection, document: DocumentRow, served: Mapping[str, str], filters: Filters
 ) -> tuple[str, Rows, Filters]:
     """Return the model of a document, its vector, and the filters with the collections that the model serves."""
-    address = format_uri(document.collection, document.path)
-    uri = served.get(document.collection)
+    address, uri = document.uri, served.get(document.collection)
     query = vectors.document_vector(connection, document.mirror_hash, uri) if uri else None
     if uri is None or query is None:
         raise NotEmbedded(f"{address} is not embedded yet: `gnoctl embed` shows the progress", {"uri": address})

@@ -17,7 +17,7 @@ from gnod.store.connection import Connection
 from gnod.store.documents.collections import all_collections
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import SCHEME, format_uri, parse_uri
+from gnod.types import SCHEME, parse_uri
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINE = re.compile(r":(\d{1,9})\Z")
@@ -142,7 +142,7 @@ def _find(connection: Connection, reference: str) -> DocumentRow | None:
 def _by_docid(connection: Connection, reference: str) -> DocumentRow | None:
     candidates = documents.by_docid(connection, reference.removeprefix("#").lower())
     if len({d.source_hash for d in candidates}) > 1:
-        uris = [format_uri(d.collection, d.path) for d in candidates]
+        uris = [d.uri for d in candidates]
         raise AmbiguousReference(
             f"{reference} matches {len(candidates)} documents: {', '.join(uris[:5])}; give more digits",
             {"candidates": uris},

@@ -15,7 +15,7 @@ from gnod.locations import Locations, SourceLocation
 from gnod.store import keys
 from gnod.store.connection import Connection, by_id, from_any
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
-from gnod.types import LineMap
+from gnod.types import LineMap, format_uri
 
 # Enough letters to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
@@ -87,6 +87,10 @@ class DocumentRow(NamedTuple):
     @property
     def source(self) -> str:
         return f"{self.root.rstrip('/')}/{self.path}"
+
+    @property
+    def uri(self) -> str:
+        return format_uri(self.collection, self.path)
 
 
 _COLUMNS = (
