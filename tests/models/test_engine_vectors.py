@@ -87,7 +87,6 @@ def test_the_order_and_company_of_texts_do_not_matter(minilm: TextEmbedder) -> N
 
 @pytest.mark.parametrize("words", [1, 20, 60, 61, 62, 63, 200])
 def test_queries_and_documents_have_the_same_vectors(minilm: TextEmbedder, words: int) -> None:
-    """Short queries are computed without flash attention."""
     text = " ".join(["harbour"] * words)
     query, tokens, _ = minilm.embed([text], interactive=True)
     document, _, _ = minilm.embed([text])

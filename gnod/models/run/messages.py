@@ -49,16 +49,13 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag="measure"):
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
     """Generate the next message. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
-    `temperature` 0: always the most likely token. `yields_after_s`: how long it may take before it lets requests that
-    somebody waits for go first."""
+    `yields_after_s`: how long it may take before it lets requests that somebody waits for go first."""
 
     id: int = 0
     model: ModelSpec
     messages: list[tuple[str, str]]
     max_tokens: int
     grammar: str | None = None
-    temperature: float = 0.0
-    seed: int = 0
     yields_after_s: float | None = None
 
 

@@ -188,12 +188,7 @@ class Worker:
         with self._models.use(_generation, request.model) as engine:
             started = time.monotonic()
             for piece in engine.generate(
-                request.messages,
-                max_tokens=request.max_tokens,
-                grammar=request.grammar,
-                temperature=request.temperature,
-                seed=request.seed,
-                stop=stop,
+                request.messages, max_tokens=request.max_tokens, grammar=request.grammar, stop=stop
             ):
                 took_s = time.monotonic() - started
                 self._send(TextGenerated(id=request.id, took_s=took_s, **piece._asdict()))

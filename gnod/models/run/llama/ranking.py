@@ -9,7 +9,6 @@ from __future__ import annotations
 from gnod.errors import ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.packing import STEP_TOKENS
 from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, TemplatePrompts
 from gnod.models.run.llama.reading import DecoderReading, EncoderReading
 from gnod.models.run.llama.tokenization import tokenization
@@ -23,10 +22,6 @@ MAX_WINDOW_ON_GPU = 32_768
 # llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, but never uses them.
 # This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
-# A small model is an eighth faster with two passages of 160 tokens in a step. A large one is not, and would often be
-# stopped within a step, whose documents are then lost.
-_SMALL_WEIGHTS = 40_000_000
-_LARGE_STEP_TOKENS, _LARGE_STEP_LOGITS = 384, 1 << 25
 _HEADS = ("cls.weight", "cls.output.weight")
 
 
@@ -67,10 +62,7 @@ class RankingEngine(PairRanker):
         words = llama_cpp.llama_vocab_n_tokens(vocabulary)
         self.window = min(self.window, _MAX_LOGITS // words)
         prompts = CrossEncoderPrompts(tokenization(self._model), window=self.window)
-        weights = 12 * llama_cpp.llama_model_n_layer(self._model) * llama_cpp.llama_model_n_embd(self._model) ** 2
-        is_small = weights <= _SMALL_WEIGHTS and words * _LARGE_STEP_TOKENS <= _LARGE_STEP_LOGITS
-        step = _LARGE_STEP_TOKENS if is_small else STEP_TOKENS
-        return prompts, EncoderReading(self._model, window=self.window, step=step, threads=spec.threads)
+        return prompts, EncoderReading(self._model, window=self.window, threads=spec.threads)
 
     def _decoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
         if library.metadata(self._model, "general.architecture") != "qwen3":
