@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gnod.models import gguf_header
+from gnod.models.run import gguf_header
 from gnod.models.run import messages as m
 from gnod.models.run.installed import InstalledModel
 from gnod.models.run.repetition import repetition_start

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
 from gnod.errors import ModelNotPulled
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.run.messages import ModelSpec
-from gnod.models.run.runner import Runner
+from gnod.models.run.inference import Embeddings
+from gnod.models.run.messages import ModelSpec, RequestDone, ResultChunk, TextsEmbedded, Work
 from gnod.models.uris import endpoint_of
+
+
+class Runner(Protocol):
+    """The inference worker of this machine, or a server that an endpoint names."""
+
+    async def embed(
+        self, model: ModelSpec, texts: Sequence[str], *, interactive: bool, count_unknown: bool = False
+    ) -> Embeddings:
+        """Return the texts' vectors. `interactive`: a request waits for them. Raises GnoError."""
+
+    async def run(self, work: Work, on_chunk: Callable[[ResultChunk], None] = ...) -> TextsEmbedded | RequestDone:
+        """Do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work. Raises GnoError,
+        and what `on_chunk` raises."""
 
 
 class InstalledModel:

@@ -9,7 +9,7 @@ import ctypes
 from collections import deque
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.run.llama.bindings import libggml, llama_cpp
+from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.stop import Stop
 
@@ -98,28 +98,3 @@ def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
     value = ctypes.create_string_buffer(length + 1)
     llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
     return value.value.decode("utf-8", "replace")
-
-
-class _GgufParams(ctypes.Structure):
-    """gguf.h's gguf_init_params. If both are unset, no weights are read."""
-
-    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
-
-
-libggml.gguf_init_from_file.restype = ctypes.c_void_p
-libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _GgufParams]
-libggml.gguf_find_tensor.restype = ctypes.c_int64
-libggml.gguf_find_tensor.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-libggml.gguf_free.restype = None
-libggml.gguf_free.argtypes = [ctypes.c_void_p]
-
-
-def has_tensor(spec: ModelSpec, *names: str) -> bool:
-    """Tell whether the model's file has weights of one of these names, which llama.cpp does not report."""
-    file = libggml.gguf_init_from_file(spec.path.encode(), _GgufParams(no_alloc=True, context=None))
-    if not file:
-        raise ModelCorrupt(f"llama.cpp cannot read {spec.path}: it is damaged, or newer than llama.cpp")
-    try:
-        return any(libggml.gguf_find_tensor(file, name.encode()) >= 0 for name in names)
-    finally:
-        libggml.gguf_free(file)

@@ -6,7 +6,10 @@ Qwen3-Reranker with the head of its language model, of which only the words "yes
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gnod.errors import ModelRejected
+from gnod.models.run.gguf_header import read_header
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, TemplatePrompts
@@ -51,7 +54,7 @@ class RankingEngine(PairRanker):
         llama_cpp.llama_model_free(self._model)
 
     def _encoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
-        if not library.has_tensor(spec, *_HEADS):
+        if not _has_head(spec):
             raise ModelRejected(
                 "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
                 "Qwen3-Reranker"
@@ -74,7 +77,7 @@ class RankingEngine(PairRanker):
         prompts = TemplatePrompts(
             self._model, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
         )
-        has_head = library.has_tensor(spec, *_HEADS)
+        has_head = _has_head(spec)
         answers = self._classes() if has_head else [prompts.word("yes"), prompts.word("no")]
         reading = DecoderReading(self._model, answers, has_head=has_head, window=self.window, threads=spec.threads)
         return prompts, reading
@@ -86,3 +89,8 @@ class RankingEngine(PairRanker):
         if sorted(label or b"" for label in labels) != [b"no", b"yes"]:
             raise ModelRejected("the model's classification head has other classes than yes and no")
         return [labels.index(b"yes"), labels.index(b"no")]
+
+
+def _has_head(spec: ModelSpec) -> bool:
+    """Tell whether the file has the weights of a classification head, which llama.cpp does not report."""
+    return not read_header(Path(spec.path)).tensors.isdisjoint(_HEADS)
