@@ -89,7 +89,7 @@ def _decoder(config: Config) -> list[Part]:
     found = [Part("token_embd.weight", "embed_tokens.weight", (config["vocab_size"], wide))]
     found.append(Part("output_norm.weight", "norm.weight", (wide,)))
     for layer in range(config["num_hidden_layers"]):
-        named = [*zip(_DECODER.items(), shapes, strict=True)]
+        named: list[tuple[tuple[str, str], tuple[int, ...]]] = [*zip(_DECODER.items(), shapes, strict=True)]
         named += [(norm, (wide,)) for norm in _NORMS[config["model_type"]].items()]
         named += [((f"attn_{each}_norm", f"self_attn.{each}_norm"), (head,)) for each in "qk"]
         found += [

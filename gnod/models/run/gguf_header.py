@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnod.errors import ModelCorrupt
 
@@ -74,7 +74,7 @@ def _parameters(path: Path, _size: int, _modified_ns: int) -> int:
 _SIZE, _NUMBER = ctypes.c_size_t, ctypes.c_int64
 _U16 = 2  # gguf.h's GGUF_TYPE_UINT16
 # The results and, after the pointer to the header, the arguments of gguf.h's functions.
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "get_n_tensors": (_NUMBER, []),
     "get_tensor_name": (ctypes.c_char_p, [_NUMBER]),
     "get_tensor_type": (ctypes.c_int, [_NUMBER]),
