@@ -74,10 +74,12 @@ def call(stream: socket.SocketIO, method: str) -> Any:
 
 
 @contextmanager
-def daemon(*options: str, **environment: str) -> Iterator[Daemon]:
+def daemon(*options: str, becomes_ready: bool = True, **environment: str) -> Iterator[Daemon]:
     with short_folder() as folder:
         started = Daemon(folder, *options, **environment)
         try:
+            if becomes_ready:
+                started.hears("ready")
             yield started
         finally:
             started.process.kill()

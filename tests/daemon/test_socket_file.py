@@ -35,17 +35,20 @@ def refused(places: IndexPaths, error: type[Exception]) -> str:
     return str(caught.value)
 
 
-def test_only_the_user_may_open_the_socket_and_its_folder() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        previous = os.umask(0)
-        try:
-            with listening_socket(places):
-                assert mode(places.socket) == 0o600
-                assert mode(places.socket.parent) == 0o700
-        finally:
-            os.umask(previous)
-        assert not places.socket.exists()
+@pytest.fixture
+def places(short_tmp: Path) -> IndexPaths:
+    return places_in(short_tmp)
+
+
+def test_only_the_user_may_open_the_socket_and_its_folder(places: IndexPaths) -> None:
+    previous = os.umask(0)
+    try:
+        with listening_socket(places):
+            assert mode(places.socket) == 0o600
+            assert mode(places.socket.parent) == 0o700
+    finally:
+        os.umask(previous)
+    assert not places.socket.exists()
 
 
 def test_permissions_are_set_on_a_created_folder_and_kept_on_an_existing_one() -> None:
@@ -68,33 +71,27 @@ def test_connections_are_refused_until_the_daemon_is_ready() -> None:
             client.connect(str(places_in(folder).socket))
 
 
-def test_what_a_killed_daemon_left_is_replaced() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        live_socket(places.socket).close()
-        assert places.socket.is_socket()
-        with listening_socket(places) as listening:
-            listening.socket.listen()
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(str(places.socket))
+def test_what_a_killed_daemon_left_is_replaced(places: IndexPaths) -> None:
+    live_socket(places.socket).close()
+    assert places.socket.is_socket()
+    with listening_socket(places) as listening:
+        listening.socket.listen()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(places.socket))
 
 
-def test_a_live_socket_stays() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        with live_socket(places.socket):
-            assert "already listens" in refused(places, IndexLocked)
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(str(places.socket))
+def test_a_live_socket_stays(places: IndexPaths) -> None:
+    with live_socket(places.socket):
+        assert "already listens" in refused(places, IndexLocked)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(places.socket))
 
 
-def test_a_file_that_is_no_socket_stays() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        places.socket.parent.mkdir()
-        places.socket.write_text("precious")
-        assert "is not a socket" in refused(places, UsageError)
-        assert places.socket.read_text() == "precious"
+def test_a_file_that_is_no_socket_stays(places: IndexPaths) -> None:
+    places.socket.parent.mkdir()
+    places.socket.write_text("precious")
+    assert "is not a socket" in refused(places, UsageError)
+    assert places.socket.read_text() == "precious"
 
 
 def test_a_path_that_is_too_long_is_refused_before_anything_is_made() -> None:
@@ -110,38 +107,32 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error() -> None:
         assert str(places_in(folder).socket) in refused(places_in(folder), StorageFailed)
 
 
-def test_the_socket_of_a_later_daemon_is_kept() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        with listening_socket(places):
-            places.socket.unlink()
-            other = live_socket(places.socket)
-        with other:
-            assert places.socket.is_socket()
+def test_the_socket_of_a_later_daemon_is_kept(places: IndexPaths) -> None:
+    with listening_socket(places):
+        places.socket.unlink()
+        other = live_socket(places.socket)
+    with other:
+        assert places.socket.is_socket()
 
 
 @pytest.mark.parametrize("access", [0o1777, 0o777, 0o757])
-def test_a_folder_that_other_users_can_write_is_refused(access: int) -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        places.socket.parent.mkdir()
-        places.socket.parent.chmod(access)
-        assert f"other users could replace the socket in {places.socket.parent}" in refused(places, Refused)
-        assert not places.socket.exists()
+def test_a_folder_that_other_users_can_write_is_refused(access: int, places: IndexPaths) -> None:
+    places.socket.parent.mkdir()
+    places.socket.parent.chmod(access)
+    assert f"other users could replace the socket in {places.socket.parent}" in refused(places, Refused)
+    assert not places.socket.exists()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another group")
-def test_a_group_of_others_is_refused_and_the_users_own_group_is_not() -> None:
-    with short_folder() as folder:
-        places = places_in(folder)
-        places.socket.parent.mkdir()
-        places.socket.parent.chmod(0o775)  # as with umask 002, the default of Ubuntu and Fedora
-        os.chown(places.socket.parent, -1, pwd.getpwnam("daemon").pw_gid)
-        assert "other users could replace the socket" in refused(places, Refused)
-        assert peer.folder_problem(str(places.socket.parent))
-        os.chown(places.socket.parent, -1, os.getgid())
-        with listening_socket(places):
-            assert peer.place_problem(str(places.socket)) is None
+def test_a_group_of_others_is_refused_and_the_users_own_group_is_not(places: IndexPaths) -> None:
+    places.socket.parent.mkdir()
+    places.socket.parent.chmod(0o775)  # as with umask 002, the default of Ubuntu and Fedora
+    os.chown(places.socket.parent, -1, pwd.getpwnam("daemon").pw_gid)
+    assert "other users could replace the socket" in refused(places, Refused)
+    assert peer.folder_problem(str(places.socket.parent))
+    os.chown(places.socket.parent, -1, os.getgid())
+    with listening_socket(places):
+        assert peer.place_problem(str(places.socket)) is None
 
 
 def test_a_private_folder_inside_a_shared_one_is_used() -> None:
