@@ -16,21 +16,18 @@ from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import wire
 from gnod.models.remote.connection import NotThere, RequestRefused
-from gnod.models.remote.server import FIXED_TEXT, Server
+from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
 from gnod.models.run.inference import Embeddings, RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
-    EmbedRequest,
     Generate,
     Measure,
     ModelSpec,
     Rank,
-    RequestDone,
     ResultChunk,
     RoomMeasured,
+    StreamedWork,
     TextGenerated,
-    TextsEmbedded,
-    Work,
 )
 
 # By default, servers accept a few thousand tokens at once.
@@ -73,9 +70,7 @@ class RemoteRunner:
     ) -> Embeddings:
         """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
         refuses."""
-        tasks = [
-            asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts, self._server.batch_texts)
-        ]
+        tasks = [asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts)]
         try:
             done = await asyncio.gather(*tasks)
         finally:
@@ -86,19 +81,14 @@ class RemoteRunner:
             return Embeddings(np.zeros((0, 0), np.float32), 0)
         return Embeddings(np.concatenate([each.vectors for each in done]), sum(each.tokens for each in done))
 
-    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
+    async def run(self, work: StreamedWork, on_chunk: OnChunk = lambda _: None) -> None:
         match work:
-            case EmbedRequest():
-                found = await self.embed(work.model, work.texts, interactive=work.interactive)
-                rows = found.vectors
-                return TextsEmbedded(id=work.id, dimensions=rows.shape[1], vectors=rows.tobytes(), tokens=found.tokens)
             case Rank():
                 await self._rank(work, on_chunk)
             case Measure():
                 await self._measure(work, on_chunk)
             case Generate():
                 await self._generate(work, on_chunk)
-        return RequestDone(id=work.id)
 
     async def _embed(self, texts: Sequence[str], interactive: bool) -> Embeddings:
         """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
@@ -284,11 +274,11 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))
 
 
-def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (len(batch) == most or size + len(text) > _BATCH_CHARACTERS):
+        if batch and (len(batch) == BATCH_TEXTS or size + len(text) > _BATCH_CHARACTERS):
             yield batch
             batch, size = [], 0
         batch.append(text)

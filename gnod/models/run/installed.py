@@ -8,7 +8,7 @@ from typing import Protocol
 from gnod.errors import ModelNotPulled
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.run.inference import Embeddings
-from gnod.models.run.messages import ModelSpec, RequestDone, ResultChunk, TextsEmbedded, Work
+from gnod.models.run.messages import ModelSpec, ResultChunk, StreamedWork
 from gnod.models.uris import endpoint_of
 
 
@@ -20,7 +20,7 @@ class Runner(Protocol):
     ) -> Embeddings:
         """Return the texts' vectors. `interactive`: a request waits for them. Raises GnoError."""
 
-    async def run(self, work: Work, on_chunk: Callable[[ResultChunk], None] = ...) -> TextsEmbedded | RequestDone:
+    async def run(self, work: StreamedWork, on_chunk: Callable[[ResultChunk], None] = ...) -> object:
         """Do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work. Raises GnoError,
         and what `on_chunk` raises."""
 

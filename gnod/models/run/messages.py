@@ -140,7 +140,8 @@ class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
     message: str
 
 
-Work = EmbedRequest | Rank | Measure | Generate
+StreamedWork = Rank | Measure | Generate
+Work = EmbedRequest | StreamedWork
 Request = Work | Cancel
 ResultChunk = DocumentScored | RoomMeasured | TextGenerated
 Reply = TextsEmbedded | RequestDone | FailedReply
