@@ -251,7 +251,7 @@ def _with_reading(info: wire.ModelInfo, readability: ReadabilityService) -> wire
     reads = wire.ModelReading(
         languages=[language for language in found.languages if found.reads(language)],
         unread_scripts=list(unread_scripts(found)),
-        figures={language: msgspec.structs.asdict(figures) for language, figures in found.languages.items()},
+        figures={language: {"separation": separation} for language, separation in found.languages.items()},
     )
     return msgspec.structs.replace(info, reads=reads)
 

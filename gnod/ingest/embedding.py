@@ -29,11 +29,10 @@ _MAX_CRASHES = 2
 
 
 class Step(NamedTuple):
-    """The result of one step, in chunks and tokens."""
+    """The result of one step, in chunks."""
 
     embedded: int
     failed: int
-    tokens: int
 
 
 class EmbeddingRun:
@@ -74,28 +73,28 @@ class EmbeddingRun:
             self._waiting = [_request(chunks)]
         group = self._waiting.pop()
         try:
-            result = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
+            found = await self._embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in group])
         except RequestFailed as error:
             return await self._halve(group, error)
         by_hash = {
             chunk.embed_hash: [vectors.StoredPiece(*piece) for piece in pieces]
-            for chunk, pieces in zip(group, result.pieces, strict=True)
+            for chunk, pieces in zip(group, found, strict=True)
         }
         stored = await self._database.write(lambda c: vectors.put(c, self.uri, by_hash))
-        return Step(stored, 0, result.tokens)
+        return Step(stored, 0)
 
     async def _halve(self, group: list[PendingChunk], error: RequestFailed) -> Step:
         middle = len(group) // 2
         if middle:
             self._waiting += [group[middle:], group[:middle]]
-            return Step(0, 0, 0)
+            return Step(0, 0)
         embed_hash = group[0].embed_hash
         self._crashes[embed_hash] += 1
         if self._crashes[embed_hash] < _MAX_CRASHES:
             self._waiting.append(group)
-            return Step(0, 0, 0)
+            return Step(0, 0)
         await self._database.write(partial(_note_failed, self.uri, embed_hash, error.message))
-        return Step(0, 1, 0)
+        return Step(0, 1)
 
 
 def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection) -> None:

@@ -62,7 +62,7 @@ async def test_a_repository_becomes_an_encoder(
     assert files.find(URI) == installed
     assert files.partial_bytes(URI) == 0
     engine = OnnxEmbedding(ModelSpec(path=str(installed.path), window=256))
-    assert engine.embed(["A text"]).vectors.shape == (1, 40)
+    assert engine.embed(["A text"]).shape == (1, 40)
     engine.close()
     downloads = [step for step in steps if step.stage == "download"]
     assert downloads[-1].done == downloads[-1].total
@@ -87,7 +87,7 @@ async def test_the_graph_of_another_architecture_is_taken_as_it_is(
     assert not hub.sent["model_fp16.onnx"]
     assert by_graph.profile == by_weights.profile
     engine = OnnxEmbedding(ModelSpec(path=str(by_graph.path), window=256))
-    assert engine.embed(["A text"]).vectors.shape == (1, 40), "with the Dense layer after it"
+    assert engine.embed(["A text"]).shape == (1, 40), "with the Dense layer after it"
     engine.close()
 
 

@@ -84,8 +84,7 @@ async def test_documents_are_sent_as_the_profile_says(server: EndpointImitation)
     uri = f"{server.base}/embeddings#intfloat/multilingual-e5-small"  # as GNO writes it
     chunk = EmbeddingText("Birds", "Birds > Herons", "They wade. " * 100)
     async with remote() as it:
-        done = await it.embedder(str(endpoint_of(uri))).documents([chunk])
-    (pieces,) = done.pieces
+        (pieces,) = await it.embedder(str(endpoint_of(uri))).documents([chunk])
     assert len(pieces) > 1
     assert server.texts[2].startswith("passage: Birds > Herons\nThey wade.")
 

@@ -17,7 +17,7 @@ from gnod.errors import EndpointFailed
 from gnod.models.remote import wire
 from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
-from gnod.models.run.inference import Embeddings, RequestFailed
+from gnod.models.run.inference import RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
     Generate,
@@ -49,6 +49,7 @@ _PASSAGES = (
 _OPTIONAL = ("grammar", "stream_options", "seed")
 
 OnChunk = Callable[[ResultChunk], None]
+Matrix = NDArray[np.float32]
 
 
 class RemoteRunner:
@@ -66,8 +67,7 @@ class RemoteRunner:
         texts: Sequence[str],
         *,
         interactive: bool,
-        count_unknown: bool = False,  # noqa: ARG002  (no server tells)
-    ) -> Embeddings:
+    ) -> Matrix:
         """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
         refuses."""
         tasks = [asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts)]
@@ -77,9 +77,7 @@ class RemoteRunner:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if not done:
-            return Embeddings(np.zeros((0, 0), np.float32), 0)
-        return Embeddings(np.concatenate([each.vectors for each in done]), sum(each.tokens for each in done))
+        return np.concatenate(done) if done else np.zeros((0, 0), np.float32)
 
     async def run(self, work: StreamedWork, on_chunk: OnChunk = lambda _: None) -> None:
         match work:
@@ -90,7 +88,7 @@ class RemoteRunner:
             case Generate():
                 await self._generate(work, on_chunk)
 
-    async def _embed(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+    async def _embed(self, texts: Sequence[str], interactive: bool) -> Matrix:
         """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
         try:
             async with self._server.turn(interactive=interactive):
@@ -102,8 +100,7 @@ class RemoteRunner:
         middle = len(texts) // 2
         if not middle:
             return await self._embed([texts[0][: len(texts[0]) // 2]], interactive)
-        halves = [await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])]
-        return Embeddings(np.concatenate([half.vectors for half in halves]), sum(half.tokens for half in halves))
+        return np.concatenate([await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])])
 
     async def _still_embeds(self, refused: RequestRefused, interactive: bool) -> None:
         """Find out whether the server refuses these texts, or all. Raises EndpointFailed."""
@@ -112,22 +109,21 @@ class RemoteRunner:
         except RequestRefused:
             raise EndpointFailed(refused.message, refused.details) from refused
 
-    async def _vectors(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+    async def _vectors(self, texts: Sequence[str], interactive: bool) -> Matrix:
         """Send one request, with the fixed text first."""
         body = {"model": self._server.endpoint.model, "input": [FIXED_TEXT, *texts]}
         content = await self._connection.post(f"{self._path}/embeddings", body, self._purpose, interactive=interactive)
-        rows, tokens = self._rows(content, len(texts) + 1)
+        rows = self._rows(content, len(texts) + 1)
         await self._server.verify(rows[0])
-        return Embeddings(rows[1:], tokens)
+        return rows[1:]
 
-    def _rows(self, content: bytes, count: int) -> tuple[NDArray[np.float32], int]:
-        """Return the vectors in an answer, each of length 1, and its tokens. Raises EndpointFailed."""
+    def _rows(self, content: bytes, count: int) -> Matrix:
+        """Return the vectors in an answer, each of length 1. Raises EndpointFailed."""
         try:
-            answer = wire.embeddings.decode(content)
+            data = wire.embeddings.decode(content).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             what = "sent vectors that are not numbers" if b"NaN" in content or b"null" in content else "sent no vectors"
             raise self._connection.unreadable(content, what) from None
-        data = answer.data
         if len(data) != count:
             raise self._connection.unreadable(b"", f"sent {len(data)} vectors for {count} texts")
         if all(each.index is not None for each in data):
@@ -138,7 +134,7 @@ class RemoteRunner:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
             raise self._connection.unreadable(b"", "sent vectors that are not finite, or zero")
-        return rows / lengths, answer.usage.total_tokens if answer.usage else 0
+        return np.asarray(rows / lengths, np.float32)
 
     async def _rank(self, work: Rank, on_chunk: OnChunk) -> None:
         started, tokens = time.monotonic(), 0

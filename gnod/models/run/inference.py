@@ -51,15 +51,6 @@ _ERRORS = {
 }
 
 
-class Embeddings(NamedTuple):
-    """`vectors`: float32, one row of length 1 for each text. `tokens`: of all texts together; `unknown`: those of them
-    that stand for text that the vocabulary lacks, if they were counted."""
-
-    vectors: NDArray[np.float32]
-    tokens: int
-    unknown: int = 0
-
-
 class ProcessStatus(NamedTuple):
     """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: since the start of
     the daemon; `last_crash`: how the last one ended. `protections`: the worker's restrictions, in words."""
@@ -95,15 +86,12 @@ class Inference:
         """Set how long the worker is kept idle, from the next time on."""
         self._idle_unload_s = seconds
 
-    async def embed(
-        self, model: ModelSpec, texts: Sequence[str], *, interactive: bool, count_unknown: bool = False
-    ) -> Embeddings:
-        """Return the texts' vectors. `interactive` goes ahead of others. Raises what `run` raises."""
-        work = EmbedRequest(model=model, texts=list(texts), interactive=interactive, count_unknown=count_unknown)
+    async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> NDArray[np.float32]:
+        """Return the texts' vectors, rows of length 1. `interactive` goes ahead of others. Raises what `run` raises."""
+        work = EmbedRequest(model=model, texts=list(texts), interactive=interactive)
         reply = await self.run(work)
         assert isinstance(reply, TextsEmbedded)
-        vectors = np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
-        return Embeddings(vectors, reply.tokens, reply.unknown)
+        return np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
 
     async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
         """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.

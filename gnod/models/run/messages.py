@@ -22,13 +22,12 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
-    """`interactive`: a request waits for it, so it goes ahead of others. `count_unknown`: count unknown tokens."""
+    """`interactive`: a request waits for it, so it goes ahead of others."""
 
     id: int = 0
     model: ModelSpec
     texts: list[str]
     interactive: bool
-    count_unknown: bool = False
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
@@ -116,14 +115,11 @@ class TextGenerated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
 
 
 class TextsEmbedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts;
-    `unknown`: those of them that stand for text that the vocabulary lacks."""
+    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1."""
 
     id: int
     dimensions: int
     vectors: bytes
-    tokens: int
-    unknown: int = 0
 
 
 class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):

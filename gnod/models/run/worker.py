@@ -160,15 +160,11 @@ class Worker:
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
         with self._models.use(_embedding, request.model) as engine:
-            vectors, tokens, unknown = engine.embed(
-                request.texts, interactive=request.interactive, count_unknown=request.count_unknown
-            )
+            vectors = engine.embed(request.texts, interactive=request.interactive)
         return TextsEmbedded(
             id=request.id,
             dimensions=vectors.shape[1],
             vectors=vectors.astype("<f4", copy=False).tobytes(),
-            tokens=tokens,
-            unknown=unknown,
         )
 
     def _rank(self, request: Rank, stop: Stop) -> None:
