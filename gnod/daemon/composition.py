@@ -106,6 +106,9 @@ class ComposedServices:
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
+    attached: AttachedCollections
+    publishing: PublishingService
+    journal: EgressJournal
     database: Database
     inference: Inference
     backlog: Backlog
@@ -323,6 +326,9 @@ async def _compose(
     return ComposedServices(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
+        attached=attached,
+        publishing=publications,
+        journal=journal,
         database=database,
         inference=inference,
         backlog=backlog,

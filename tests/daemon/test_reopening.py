@@ -212,7 +212,7 @@ def test_the_service_manager_and_the_watchdog_are_notified_throughout(short_tmp:
             return news
 
         variables = {"NOTIFY_SOCKET": str(short_tmp / "notify"), "WATCHDOG_USEC": "200000"}
-        with daemon("--hold", **variables) as served:
+        with daemon("--hold", environment=variables) as served:
             assert told_next()["READY"] == "1"
             reopen(served)
             news = told_next()

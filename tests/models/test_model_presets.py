@@ -7,8 +7,6 @@ import pytest
 from gnod.config.model import CollectionConfig, Config, ModelsConfig
 from gnod.models import requested_models, uris
 from gnod.models.requested_models import Use
-from gnod.models.supply.fetch.wheel import KNOWN
-from gnod.models.uris import WheelFile
 from gnod.presets import MODEL_ROLES, PRESETS
 
 OWN = "hf:org/repo:Q8_0"
@@ -30,14 +28,6 @@ def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
     assert bool(models["answer"]) != preset.startswith("mini"), "too small a model writes nothing that can be relied on"
     for uri in filter(None, models.values()):
         assert str(uris.parse(uri)) == uri
-
-
-def test_what_presets_take_from_wheels_is_pinned() -> None:
-    for models in PRESETS.values():
-        for uri in filter(None, models.values()):
-            parsed = uris.parse(uri)
-            if isinstance(parsed, WheelFile):
-                assert (parsed.package, parsed.version) in KNOWN
 
 
 def test_a_collections_own_model_comes_first() -> None:
