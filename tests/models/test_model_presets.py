@@ -38,15 +38,13 @@ def test_a_collections_own_model_comes_first() -> None:
     assert requested_models.uri_for(settings, "rerank", "wiki") is None
 
 
-def test_all_uses_and_each_model_once() -> None:
+def test_all_uses() -> None:
     settings = config("slim", rerank=OWN, answer=OWN)
     assert [(use.role, use.collection) for use in requested_models.uses(settings)] == [
         *((role, None) for role in MODEL_ROLES),
         ("rerank", "wiki"),
         ("answer", "wiki"),
     ]
-    slim = PRESETS["slim"]
-    assert requested_models.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
 
 
 def test_the_configs_models_come_before_the_presets() -> None:
@@ -64,7 +62,6 @@ def test_the_configs_models_come_before_the_presets() -> None:
         Use(str(slim["answer"]), "answer"),
         Use(OWN, "embed", "wiki"),
     ]
-    assert requested_models.wanted(settings) == ["file:/m.gguf", "hf:o/r:Q4_0", slim["answer"], OWN]
 
 
 def test_a_collection_may_have_what_the_config_switches_off() -> None:

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory, ShuttingDown
+from gnod.errors import InferenceFailed, ShuttingDown, from_code
 from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
@@ -41,14 +41,6 @@ _log = logging.getLogger(__name__)
 
 class RequestFailed(InferenceFailed):
     """This request fails, or crashes the worker; others may succeed."""
-
-
-_ERRORS = {
-    "corrupt": ModelCorrupt,
-    "rejected": ModelRejected,
-    "memory": NotEnoughMemory,
-    "failed": RequestFailed,
-}
 
 
 class ProcessStatus(NamedTuple):
@@ -104,7 +96,8 @@ class Inference:
             reply = await self._run(request, on_chunk)
         self._crashes_in_a_row = 0
         if isinstance(reply, FailedReply):
-            raise _ERRORS[reply.kind](reply.message)
+            is_of_request = reply.code == InferenceFailed.code
+            raise RequestFailed(reply.message) if is_of_request else from_code(reply.code, reply.message)
         return reply
 
     @contextlib.contextmanager

@@ -129,10 +129,10 @@ class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 
 class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """`kind`: the file is damaged, the model cannot do this, there is no memory for it, or another failure."""
+    """`code`: of the error (`gnod.errors`)."""
 
     id: int
-    kind: Literal["corrupt", "rejected", "memory", "failed"]
+    code: int
     message: str
 
 

@@ -12,13 +12,13 @@ import sys
 import threading
 import time
 from queue import SimpleQueue
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
-from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory
+from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
 from gnod.models.encoder import ONNX
 from gnod.models.run import memory
 from gnod.models.run.embedding import TextEmbedder
@@ -47,12 +47,6 @@ from gnod.models.run.messages import (
 from gnod.models.run.ranking import PairRanker
 from gnod.models.run.stop import Stop
 
-_KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "memory", "failed"]] = {
-    ModelCorrupt: "corrupt",
-    ModelRejected: "rejected",
-    NotEnoughMemory: "memory",
-    InferenceFailed: "failed",
-}
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
 # A generation that yields checks this often whether it may continue.
 _YIELD_S = 0.005
@@ -138,10 +132,10 @@ class Worker:
             self._interactive.add(request_id)
         try:
             self._send(self._run(job))
-        except (ModelCorrupt, ModelRejected, NotEnoughMemory, InferenceFailed) as error:
-            self._send(FailedReply(id=request_id, kind=_KINDS[type(error)], message=error.message))
+        except GnoError as error:
+            self._send(FailedReply(id=request_id, code=error.code, message=error.message))
         except MemoryError:
-            self._send(FailedReply(id=request_id, kind="memory", message=memory.message(job.request.model)))
+            self._send(FailedReply(id=request_id, code=NotEnoughMemory.code, message=memory.message(job.request.model)))
         finally:
             if is_interactive:
                 self._interactive.discard(request_id)

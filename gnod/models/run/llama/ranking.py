@@ -16,7 +16,7 @@ from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, TemplatePrompts
 from gnod.models.run.llama.reading import DecoderReading, EncoderReading
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.ranking import CrossEncoderPrompts, PairRanker, PairReading, Prompts
+from gnod.models.run.ranking import NO_HEAD, CrossEncoderPrompts, PairRanker, PairReading, Prompts
 
 # The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
 # gigabytes, and on a processor minutes.
@@ -55,10 +55,7 @@ class RankingEngine(PairRanker):
 
     def _encoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
         if not _has_head(spec):
-            raise ModelRejected(
-                "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
-                "Qwen3-Reranker"
-            )
+            raise ModelRejected(NO_HEAD)
         if (classes := llama_cpp.llama_model_n_cls_out(self._model)) != 1:
             raise ModelRejected(f"the model sorts texts into {classes} classes; a reranker has one score")
         vocabulary = llama_cpp.llama_model_get_vocab(self._model)
