@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.chat import Messages
@@ -101,11 +101,6 @@ def test_the_common_beginning_of_prompts_is_cached(engine: GenerationEngine, spe
     assert first > last - 64, "the beginning was read again"
 
 
-def test_a_prompt_that_is_too_long_is_refused(engine: GenerationEngine) -> None:
-    with pytest.raises(InferenceFailed, match=r"the prompt has \d+,\d+ tokens and the model takes 4,096"):
-        generate(engine, [("user", LONG * 8)])
-
-
 def test_generation_stops_when_the_window_is_full(spec: ModelSpec) -> None:
     small = GenerationEngine(ModelSpec(path=spec.path, window=64, gpu=False, threads=1))
     try:
@@ -142,13 +137,9 @@ def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"
 
 
-def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path) -> None:
     with pytest.raises(ModelRejected, match="does not write"):
         GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
-    bad = tmp_path / "bad.gguf"
-    bad.write_bytes(b"GGUF" + bytes(64))
-    with pytest.raises(ModelCorrupt):
-        GenerationEngine(ModelSpec(path=str(bad), gpu=False))
 
 
 def test_a_context_that_does_not_fit_is_an_error_of_memory(spec: ModelSpec) -> None:
