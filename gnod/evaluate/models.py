@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from functools import partial
 from typing import Self, TypeVar
 
-import psutil
-
 from gnod.config.model import IngestConfig
+from gnod.configured.models import physical_cores
 from gnod.egress import Gate, Purpose, Role
 from gnod.evaluate.gate import MeasurementGate
 from gnod.ingest.workers.pool import WorkerPool
@@ -116,8 +114,7 @@ class EvaluationModels(LoopThread):
     def _make(self, kind: Callable[..., M], uri: str, role: Role, inference: Inference) -> M:
         endpoint = endpoint_of(uri)
         runner = self._remote.runner(endpoint, Purpose(role, "check")) if endpoint else inference
-        threads = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-        return kind(uri, files=self._files, inference=runner, gpu=True, threads=threads)
+        return kind(uri, files=self._files, inference=runner, gpu=True, threads=physical_cores())
 
     def __exit__(self, *_: object) -> None:
         self.run(self._inference.close())
