@@ -93,18 +93,18 @@ async def _throughput(
     rounds: int,
     where: str = "quiet",
 ) -> float:
-    """Print tokens per second of gnod and of the reference, in turns. Returns the median of gnod."""
+    """Print chunks per second of gnod and of the reference, in turns. Returns the median of gnod."""
     ours, theirs = [], []
     for _ in range(rounds):
         started = time.perf_counter()
-        tokens = (await inference.embed(spec, texts, interactive=False)).tokens
-        ours.append(tokens / (time.perf_counter() - started))
+        await inference.embed(spec, texts, interactive=False)
+        ours.append(len(texts) / (time.perf_counter() - started))
         if other:
-            theirs.append(tokens / _ask(other))
-    line = f"{where}: {statistics.median(ours):,.0f} tokens/s ({tokens / len(texts):.0f} a chunk)"
+            theirs.append(len(texts) / _ask(other))
+    line = f"{where}: {statistics.median(ours):,.1f} chunks/s"
     if theirs:
         ratios = sorted(a / b for a, b in zip(ours, theirs, strict=True))
-        line += f"; sentence-transformers {statistics.median(theirs):,.0f}"
+        line += f"; sentence-transformers {statistics.median(theirs):,.1f}"
         line += f"; ratio {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
     print(line, flush=True)
     return statistics.median(ours)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import sample_questions
 from benchmarks.throwaway import REPOSITORY, SHARED, Throwaway, cached_model, require_shared, throwaway
-from gnod.models import gguf_header
+from gnod.models.run import gguf_header
 
 COLLECTIONS = ("squad-en", "xquad-de")
 _OTHERS = 200

@@ -45,6 +45,7 @@ from gnod.store.documents import collections, writing
 from gnod.store.links import links
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import PreparedDocument
+from gnod.tuning.experiment import embed_all
 
 COLLECTION = "bench"
 DEPTH = 100
@@ -99,7 +100,7 @@ def main() -> None:
     found = {"keyword": _keyword(database, paths, topics)}
     if options.model:
         with EvaluationModels(f"file:{options.model}", ModelFiles(options.index.parent / "modelcache")) as models:
-            models.embed_all(database, COLLECTION, lambda *_: None)
+            models.run(embed_all(database, models.embedder, COLLECTION, lambda *_: None))
             found["hybrid"] = _hybrid(database, models, paths, topics)
             for variant, column, times in _ANCHORS:
                 found[f"hybrid {variant}"] = _hybrid(

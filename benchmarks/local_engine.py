@@ -111,11 +111,8 @@ class LocalEngine:
     def sample(self, share: float) -> list[Key]:
         return sorted(key for d in self._all() if (key := key_of(d.path)) < keys_below(share))
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
-        found = [d for d in self._all() if d.path.startswith(path_prefix) and d.path > after][:limit]
-        return [
-            SharedListing(d.key, d.version, d.path, d.title) for d in self.documents({key_of(d.path) for d in found})
-        ]
+    def listed(self, path_prefix: str, limit: int) -> list[SharedListing]:
+        return [SharedListing(d.path, d.title) for d in self._all() if d.path.startswith(path_prefix)][:limit]
 
     def close(self) -> None:
         pass

@@ -35,6 +35,7 @@ from gnod.models.embedding_profiles import EmbeddingText, apply_document_templat
 from gnod.models.files import ModelFiles
 from gnod.models.pieces import cut
 from gnod.store.vectors import vectors
+from gnod.tuning.experiment import embed_all
 
 BATCH = 32
 NAME = "multilingual-e5-small"
@@ -85,7 +86,7 @@ def main(words: Sequence[str]) -> int:
                 before = _cpu_s(process)
                 theirs = len(texts) / _post(port, texts)
                 between, started = _cpu_s(process), time.perf_counter()
-                models.embed_all(index.database, COLLECTION, lambda *_: None)
+                index.loop.run(embed_all(index.database, models.embedder, COLLECTION, lambda *_: None))
                 ours = len(texts) / (time.perf_counter() - started)
                 of_cpu.append((between - before) / (_cpu_s(process) - between))
                 index.database.submit_write(lambda c: vectors.drop(c, uri)).result()

@@ -45,7 +45,7 @@ async def _embed(model: Path, texts: list[str]) -> np.ndarray[tuple[int, int], n
     with inference.lease():
         for low in range(0, len(texts), _AT_ONCE):
             part = texts[low : low + _AT_ONCE]
-            vectors.append((await inference.embed(spec, part, interactive=False)).vectors)
+            vectors.append(await inference.embed(spec, part, interactive=False))
     await inference.close()
     return np.concatenate(vectors)
 

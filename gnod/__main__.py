@@ -84,9 +84,8 @@ def _bench(request: str) -> int:
 
     from gnod.evaluate import command
 
-    # Whoever ends it, the throw-away index goes with it. As Ctrl-C, for which asyncio ends its tasks in order: an
-    # exception out of a signal handler, anywhere in the loop, left it waiting for ever.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # Whoever ends it, the throw-away index goes with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     try:

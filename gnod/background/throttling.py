@@ -14,6 +14,11 @@ _LOW_BATTERY_PERCENT = 15
 _LOW_DISK = 0.01
 
 
+def reason_to_wait(folder: Path, *, may_use_battery: bool) -> str | None:
+    """Return why work that writes into a folder should wait, or None."""
+    return low_battery(may_use_battery=may_use_battery) or low_disk(folder)
+
+
 def low_battery(*, may_use_battery: bool) -> str | None:
     """Return why work should wait for the battery, or None. `may_use_battery`: only a low charge is a reason."""
     if not hasattr(psutil, "sensors_battery"):

@@ -22,7 +22,7 @@ from gnod.models import requested_models, uris
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.remote.models import RemoteModels
 from gnod.models.run.inference import Inference
-from gnod.models.run.runner import Runner
+from gnod.models.run.installed import Runner
 from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
 from gnod.types import UnavailableModel

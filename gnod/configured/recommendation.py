@@ -12,7 +12,7 @@ from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelService, physical_cores
 from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
-from gnod.models.free_memory import free_memory
+from gnod.models.run.memory import free_memory
 from gnod.models.supply import catalogue, choice, devices
 from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed
 from gnod.models.supply.devices import Gpu

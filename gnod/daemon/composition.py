@@ -101,28 +101,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ComposedServices:
-    """The services that `lifecycle.serve` keeps while the daemon runs."""
+    """The services that `lifecycle.serve` keeps while the daemon runs. `closing` ends all of them, the last one
+    first."""
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
     attached: AttachedCollections
-    database: Database
-    following: Following
-    pool: WorkerPool
-    inference: Inference
-    readers: Readers
-    remote: RemoteModels
-    journal: EgressJournal
-    models: ModelService
-    memory: MemoryService
-    backlog: Backlog
-    ocr: OcrBacklog
     publishing: PublishingService
-    tuning: TuningService
-    readability: ReadabilityService
-    scheduler: SyncScheduler
+    journal: EgressJournal
+    database: Database
+    inference: Inference
+    backlog: Backlog
     freshness: FreshnessService
     subscriptions: Subscriptions
+    closing: contextlib.AsyncExitStack
 
     @property
     def shutdown_grace_s(self) -> float:
@@ -135,22 +127,7 @@ class ComposedServices:
         await asyncio.wrap_future(self.database.heartbeat())
 
     async def close(self) -> None:
-        await self.attached.close()
-        await self.publishing.close()
-        await self.models.close()
-        await self.ocr.close()
-        await self.scheduler.close()
-        await self.tuning.close()
-        await self.readability.close()
-        await self.backlog.close()
-        await self.memory.close()
-        await self.remote.close()
-        await self.inference.close()
-        await self.pool.close()
-        await self.readers.close()
-        self.journal.close()
-        await asyncio.to_thread(self.following.close)
-        await asyncio.to_thread(self.database.close)
+        await self.closing.aclose()
 
 
 async def start(
@@ -195,15 +172,15 @@ async def _start(
     addresses: Addresses,
 ) -> ComposedServices:
     database = await asyncio.to_thread(Database, places.database)
-    async with contextlib.AsyncExitStack() as undo:
-        undo.push_async_callback(asyncio.to_thread, database.close)
+    async with contextlib.AsyncExitStack() as closing:
+        closing.push_async_callback(asyncio.to_thread, database.close)
         # It must exist to be watched; the code that writes it reports the error.
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
         # Before anything reads the database, so that all readers have the postings.
         following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
-        undo.push_async_callback(asyncio.to_thread, following.close)
+        closing.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:
             raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
@@ -212,9 +189,7 @@ async def _start(
         following.start()  # the data that it reads is compared with the clock
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
-        services = await _compose(places, stats, control, configuration, database, following, addresses)
-        undo.pop_all()
-    return services
+        return await _compose(places, stats, control, configuration, database, following, addresses, closing)
 
 
 async def _compose(
@@ -225,15 +200,19 @@ async def _compose(
     database: Database,
     following: Following,
     addresses: Addresses,
+    closing: contextlib.AsyncExitStack,
 ) -> ComposedServices:
     """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
     is the order in which they take in a new config."""
     model_service = ModelService(configuration, places.models_dir)
     inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
+    closing.push_async_callback(inference.close)
     configuration.changed.connect(lambda _: inference.keep_idle_for(configuration.current.models.idle_unload_s))
     journal = EgressJournal(places.egress_journal)
+    closing.callback(journal.close)
     egress = EgressPolicy(configuration, journal)
     remote = RemoteModels(StoredFingerprints(database), egress, addresses)
+    closing.push_async_callback(remote.close)
     configuration.changed.connect(lambda _: remote.close_soon({use.uri for use in model_service.uses()}))
     factory = ModelFactory(configuration, model_service.files, inference, remote)
     attached = AttachedCollections(
@@ -245,15 +224,18 @@ async def _compose(
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
-    # Wait before anything is made that works in the background, and would have to be closed.
+    # Wait before anything is made that works in the background.
     await asyncio.to_thread(following.wait_until_loaded, _POSTINGS_S)
     readability = ReadabilityService(model_service, factory)
+    closing.push_async_callback(readability.close)
     recommendation = RecommendationService(configuration, database, model_service, readability)
     pool = _pool(places, configuration)
+    closing.push_async_callback(pool.close)
     storage = StorageMonitor(database, control.reopen)
     nearest = Nearest(compared_rows=configuration.current.models.presort_from)
     database.submit_read(partial(_load_vectors, nearest, sorted(set(embedding_service.served().values()))))
     backlog = Backlog(configuration, embedding_service, database, inference, model_service.installed)
+    closing.push_async_callback(backlog.close)
     tuning_service = TuningService(
         database,
         embedding_service,
@@ -261,6 +243,7 @@ async def _compose(
         backlog,
         embed_on_battery=lambda: configuration.current.models.embed_on_battery,
     )
+    closing.push_async_callback(tuning_service.close)
     scheduler = SyncScheduler(
         configuration,
         database,
@@ -269,6 +252,7 @@ async def _compose(
         on_index_changed=backlog.chunks_changed,
         on_check=storage.check,
     )
+    closing.push_async_callback(scheduler.close)
     ocr = OcrBacklog(
         configuration,
         database,
@@ -277,16 +261,21 @@ async def _compose(
         is_syncing=lambda: scheduler.is_busy,
         reread=scheduler.note_changed,
     )
+    closing.push_async_callback(ocr.close)
     scheduler.state_changed.connect(ocr.request)
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
+    closing.push_async_callback(memory_service.close)
     endpoints = EndpointReport(configuration, remote, egress)
     publications = PublishingService(
         *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
     )
+    closing.push_async_callback(publications.close)
     query_models = ConfiguredModels(database, model_service, factory, embedding_service, nearest, readability, egress)
     corrector = Corrector(database.submit_read)
     readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
+    closing.push_async_callback(readers.close)
+    closing.push_async_callback(model_service.close)  # first of all: it tells the others what it has installed
     searches = SearchService(
         *(configuration, database, freshness, query_models, nearest, corrector, readers, attached),
     )
@@ -333,27 +322,19 @@ async def _compose(
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
     attached.reload()
+    closing.push_async_callback(attached.close)
     return ComposedServices(
         handlers={name: handler for family in families for name, handler in family.items()},
         configuration=configuration,
         attached=attached,
-        database=database,
-        following=following,
-        pool=pool,
-        inference=inference,
-        readers=readers,
-        remote=remote,
-        journal=journal,
-        models=model_service,
-        memory=memory_service,
-        backlog=backlog,
-        ocr=ocr,
         publishing=publications,
-        tuning=tuning_service,
-        readability=readability,
-        scheduler=scheduler,
+        journal=journal,
+        database=database,
+        inference=inference,
+        backlog=backlog,
         freshness=freshness,
         subscriptions=subscriptions,
+        closing=closing.pop_all(),
     )
 
 

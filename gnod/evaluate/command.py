@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from pathlib import Path
 from typing import TextIO
@@ -70,7 +69,7 @@ def main(request: str, out: TextIO, err: TextIO) -> int:
         return 0
     except GnoError as error:
         return _report(error, out if options.json else err, as_json=options.json)
-    except (KeyboardInterrupt, asyncio.CancelledError):  # the second one while indexing
+    except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.evaluate.evaluation import Summary
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.modes import BASELINE
+from gnod.tuning.choice import interval
 
 # The two sides that hybrid search combines.
 SIDES = ("lexical", "vector")
@@ -18,8 +18,6 @@ MAX_CHANGED = 10
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 _SEED = 20_260_101
-# The number of random indices that are drawn at once. It limits the memory.
-_BATCH = 1 << 22
 # Smaller differences are rounding errors.
 _SAME = 1e-9
 
@@ -111,16 +109,7 @@ def bootstrap(differences: Sequence[float]) -> Interval:
     """Return the mean with its percentile interval (Efron 1979) over resamples of the queries. `differences` is not
     empty. The seed is fixed."""
     values = np.asarray(differences, dtype=np.float64)
-    rng = np.random.default_rng(_SEED)
-    means: list[NDArray[np.float64]] = []
-    left = RESAMPLES
-    while left:
-        rows = min(left, max(_BATCH // len(values), 1))
-        means.append(values[rng.integers(0, len(values), (rows, len(values)))].mean(axis=1))
-        left -= rows
-    outside = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(np.concatenate(means), [outside, 100 - outside])
-    return Interval(float(values.mean()), float(low), float(high))
+    return Interval(float(values.mean()), *interval(values, RESAMPLES, CONFIDENCE, _SEED))
 
 
 def compare(now: Sequence[Summary], before: Sequence[Summary]) -> list[RunComparison]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
 from functools import partial
-from typing import TypeVar
-
-import psutil
+from typing import Self, TypeVar
 
 from gnod.config.model import IngestConfig
+from gnod.configured.models import physical_cores
 from gnod.egress import Gate, Purpose, Role
 from gnod.evaluate.gate import MeasurementGate
-from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.models import readability
 from gnod.models.files import ModelFiles
@@ -38,7 +36,38 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-class EvaluationModels:
+class LoopThread:
+    """A context manager: an event loop in a thread of its own, so that no signal interrupts it."""
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="loop", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """Run a coroutine in the loop and wait for it. Ctrl-C ends it."""
+        tasks: list[asyncio.Task[T]] = []
+
+        async def noted() -> T:
+            tasks.append(asyncio.ensure_future(work))
+            return await tasks[0]
+
+        done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            wait([done])  # what it uses may be closed only after it
+            raise
+
+
+class EvaluationModels(LoopThread):
     """A context manager. `uri` is the embedding model; `expand` and `rerank` are optional. Methods raise the errors of
     the models. `gate`: by default, one that lets texts go to servers on this machine."""
 
@@ -65,10 +94,8 @@ class EvaluationModels:
         self._readable: dict[str, Readability] = {}
         self._measuring = threading.Lock()
 
-    def __enter__(self) -> EvaluationModels:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
-        self._thread.start()
+    def __enter__(self) -> Self:
+        super().__enter__()
         self._inference = self.run(self._start())
         try:
             self._make_models(self._inference)
@@ -87,24 +114,12 @@ class EvaluationModels:
     def _make(self, kind: Callable[..., M], uri: str, role: Role, inference: Inference) -> M:
         endpoint = endpoint_of(uri)
         runner = self._remote.runner(endpoint, Purpose(role, "check")) if endpoint else inference
-        threads = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-        return kind(uri, files=self._files, inference=runner, gpu=True, threads=threads)
+        return kind(uri, files=self._files, inference=runner, gpu=True, threads=physical_cores())
 
     def __exit__(self, *_: object) -> None:
         self.run(self._inference.close())
         self.run(self._remote.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def run(self, work: Coroutine[object, object, T]) -> T:
-        """Run a coroutine in the loop and wait for it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        super().__exit__()
 
     def check(self) -> None:
         """Load every model and run it once. A hybrid query skips a model that fails, so it would measure something
@@ -143,15 +158,6 @@ class EvaluationModels:
         finally:
             await pool.close()
         await database.write(partial(_store, self.uri, prior))
-
-    def embed_all(self, database: Database, collection: str, progress: Callable[[int, int], None]) -> None:
-        """Embed every chunk of a collection. `progress` gets the number of chunks that are done, and of all."""
-        run = EmbeddingRun(database, self.embedder, [collection])
-        total = self.run(run.count())
-        done = 0
-        while (step := self.run(run.step())) is not None:
-            done += step.embedded + step.failed
-            progress(done, total)
 
     async def _start(self) -> Inference:
         return Inference(idle_unload_s=3600)

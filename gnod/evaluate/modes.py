@@ -103,7 +103,7 @@ def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever
 
 def _retrieve(index: Index, search: Callable[[SearchRequest], Awaitable[Results]], query: str) -> QueryResult:
     request = SearchRequest(query, limit=DEPTH, passages=0)
-    results = index.run(_awaited(search(request)))
+    results = index.loop.run(_awaited(search(request)))
     cut = [stage for stage in results.stages if stage.why]
     return QueryResult([(index.ids[hit.ranked.id], hit.ranked.score) for hit in results.hits], cut)
 

@@ -10,11 +10,12 @@ from gnod.evaluate.evaluation import PERCENTILES, Summary
 from gnod.evaluate.measures import MEASURES, PER_QUERY
 from gnod.evaluate.memories import ABSENT, ALL, CUTOFFS, MemoryRecall
 from gnod.evaluate.modes import BASELINE
-from gnod.evaluate.questions import LATENCIES
+from gnod.evaluate.questions import LATENCIES, MAX_TOKENS
 from gnod.evaluate.runs import Saved
 
 MEAN = "mean"
 _HEADERS = ["collection", "mode", *MEASURES, "queries", "documents", "index s", *(f"p{at} ms" for at in PERCENTILES)]
+_PERCENTILES = [f"p{at} ms" for at in LATENCIES]
 _LEFT = 2  # the columns of text; the others have numbers
 _GAP = "  "
 _MAX_TEXT = 90
@@ -37,111 +38,97 @@ def table(saved: Saved) -> Iterator[str]:
 
 def ablation(contrasts: Sequence[Contrast]) -> Iterator[str]:
     """Yield the change of each mode against the baseline."""
-    if not contrasts:
-        return
-    yield (
-        f"{PER_QUERY} against {BASELINE}, query by query. {_SURE}: significant, 0 lies outside the interval"
-        f" ({CONFIDENCE:.0%}, paired bootstrap, {RESAMPLES:,} resamples)"
-    )
-    headers = ["collection", "mode", "change", "from", "to", "", "better", "worse"]
     rows = [
         [
-            _plain(each.collection),
-            each.mode,
+            *(_plain(each.collection), each.mode),
             *(f"{figure:+.4f}" for figure in (each.change.mean, each.change.low, each.change.high)),
-            _SURE if each.is_sure else "",
-            f"{each.better:,}",
-            f"{each.worse:,}",
+            *(_SURE if each.is_sure else "", f"{each.better:,}", f"{each.worse:,}"),
         ]
         for each in contrasts
     ]
-    yield from _columns(headers, rows)
+    title = (
+        f"{PER_QUERY} against {BASELINE}, query by query. {_SURE}: significant, 0 lies outside the interval"
+        f" ({CONFIDENCE:.0%}, paired bootstrap, {RESAMPLES:,} resamples)"
+    )
+    yield from _section(title, ["change", "from", "to", "", "better", "worse"], rows)
 
 
 def against_sides(losses: Sequence[Loss]) -> Iterator[str]:
     """Yield the change of hybrid search against its better side, by collection and on average."""
-    if not losses:
-        return
-    yield f"{PER_QUERY} of {BASELINE} against the better of {' and '.join(SIDES)}"
     rows = [[_plain(loss.collection), loss.better, f"{loss.change:+.4f}"] for loss in losses]
     if len(losses) > 1:
         rows.append([MEAN, "", f"{sum(loss.change for loss in losses) / len(losses):+.4f}"])
-    yield from _columns(["collection", "better", "change"], rows)
+    title = f"{PER_QUERY} of {BASELINE} against the better of {' and '.join(SIDES)}"
+    yield from _section(title, ["change"], rows, second="better")
 
 
 def quotes(runs: Sequence[Summary]) -> Iterator[str]:
     """Yield the share of questions whose answer is in the quotes, where a collection has answers."""
-    measured = [(run, run.quotes) for run in runs if run.quotes]
-    if not measured:
-        return
-    yield "quotes: share of questions whose answer is in the first one, in the first three; share at the exact line"
     rows = [
         [
-            _plain(run.collection),
-            run.mode,
-            *(f"{figure:.4f}" for figure in (figures.first, figures.three, figures.exact)),
-            f"{figures.questions:,}",
-            *(f"{ms:.1f}" for ms in figures.latency_ms.values()),
+            *(_plain(run.collection), run.mode, *_shares(found.first, found.three, found.exact)),
+            *(f"{found.questions:,}", *_times(found.latency_ms)),
         ]
-        for run, figures in measured
+        for run in runs
+        if (found := run.quotes)
     ]
-    headers = ["collection", "mode", "first", "three", "exact", "questions", *(f"p{at} ms" for at in LATENCIES)]
-    yield from _columns(headers, rows)
+    title = "quotes: share of questions whose answer is in the first one, in the first three; share at the exact line"
+    yield from _section(title, ["first", "three", "exact", "questions", *_PERCENTILES], rows)
 
 
 def evidence(runs: Sequence[Summary]) -> Iterator[str]:
     """Yield how often a packet of evidence has what the question needs, and how many tokens that takes."""
-    measured = [(run, run.evidence) for run in runs if run.evidence]
-    if not measured:
-        return
-    yield (
-        f"evidence within {measured[0][1].max_tokens:,} tokens: share of questions with an answer or relevant document"
-        " in it, with an answer; share of relevant documents; mean tokens"
-    )
     rows = [
         [
-            _plain(run.collection),
-            run.mode,
-            f"{figures.hits:.4f}",
-            "" if figures.answers is None else f"{figures.answers:.4f}",
-            f"{figures.documents:.4f}",
-            f"{figures.tokens:.0f}",
-            "" if figures.tokens_per_hit is None else f"{figures.tokens_per_hit:.0f}",
-            f"{figures.passages:.1f}",
-            f"{figures.questions:,}",
-            *(f"{ms:.1f}" for ms in figures.latency_ms.values()),
+            *(_plain(run.collection), run.mode, *_shares(found.hits, found.answers, found.documents)),
+            f"{found.tokens:.0f}",
+            "" if found.tokens_per_hit is None else f"{found.tokens_per_hit:.0f}",
+            *(f"{found.passages:.1f}", f"{found.questions:,}", *_times(found.latency_ms)),
         ]
-        for run, figures in measured
+        for run in runs
+        if (found := run.evidence)
     ]
+    title = (
+        f"evidence within {MAX_TOKENS:,} tokens: share of questions with an answer or relevant document in it, with an"
+        " answer; share of relevant documents; mean tokens"
+    )
     names = ["hits", "answers", "documents", "tokens", "per hit", "passages", "questions"]
-    yield from _columns(["collection", "mode", *names, *(f"p{at} ms" for at in LATENCIES)], rows)
+    yield from _section(title, [*names, *_PERCENTILES], rows)
 
 
 def abstention(runs: Sequence[Summary]) -> Iterator[str]:
     """Yield how well the confidence tells questions that a collection answers from those that it does not."""
     measured = [(run, run.abstention) for run in runs if run.abstention]
-    if not measured:
-        return
-    yield (
+    rows = [
+        [
+            *(_plain(run.collection), run.mode),
+            *_shares(found.auroc, found.answered, found.answered_without, found.answered_unanswerable),
+            f"{found.questions:,}",
+        ]
+        for run, found in measured
+    ]
+    if len(rows) > 1:
+        columns = zip(*((found.auroc, found.answered, found.answered_without) for _, found in measured), strict=True)
+        rows.append([MEAN, "", *_shares(*(sum(column) / len(rows) for column in columns)), "", ""])
+    title = (
         "confidence: each question with and without its relevant documents; AUROC, and the share that reaches the"
         f" threshold {THRESHOLD}; the same for questions without an answer, where a collection has them"
     )
-    rows = [
-        [
-            _plain(run.collection),
-            run.mode,
-            *(f"{figure:.4f}" for figure in (figures.auroc, figures.answered, figures.answered_without)),
-            "" if figures.answered_unanswerable is None else f"{figures.answered_unanswerable:.4f}",
-            f"{figures.questions:,}",
-        ]
-        for run, figures in measured
-    ]
-    if len(rows) > 1:
-        shares = zip(
-            *((figures.auroc, figures.answered, figures.answered_without) for _, figures in measured), strict=True
-        )
-        rows.append([MEAN, "", *(f"{sum(column) / len(rows):.4f}" for column in shares), "", ""])
-    yield from _columns(["collection", "mode", "AUROC", "with", "without", "unanswerable", "questions"], rows)
+    yield from _section(title, ["AUROC", "with", "without", "unanswerable", "questions"], rows)
+
+
+def _section(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, second: str = "mode") -> Iterator[str]:
+    if rows:
+        yield title
+        yield from _columns(["collection", second, *names], rows)
+
+
+def _shares(*figures: float | None) -> list[str]:
+    return ["" if figure is None else f"{figure:.4f}" for figure in figures]
+
+
+def _times(latency_ms: Mapping[str, float]) -> list[str]:
+    return [f"{ms:.1f}" for ms in latency_ms.values()]
 
 
 def comparison(compared: RunComparison, queries: Mapping[str, str]) -> Iterator[str]:

@@ -31,11 +31,10 @@ _MAX_CRASHES = 2
 
 
 class Step(NamedTuple):
-    """The result of one step, in chunks and tokens."""
+    """The result of one step, in chunks."""
 
     embedded: int
     failed: int
-    tokens: int
 
 
 class EmbeddingRun:
@@ -77,33 +76,33 @@ class EmbeddingRun:
         group = self._waiting.pop()
         texts = [_beginning(c.text) if c.brief_due else c.text for c in group]
         try:
-            result = await self._embedder.documents(
+            found = await self._embedder.documents(
                 [EmbeddingText(c.title, c.heading, text) for c, text in zip(group, texts, strict=True)]
             )
         except RequestFailed as error:
             return await self._halve(group, error)
         whole: dict[str, list[StoredPiece]] = {}
         briefs: dict[str, StoredPiece] = {}
-        for chunk, text, pieces in zip(group, texts, result.pieces, strict=True):
+        for chunk, text, pieces in zip(group, texts, found, strict=True):
             if len(text) < len(chunk.text):
                 briefs[chunk.embed_hash] = StoredPiece(pieces[0].vector)
             else:
                 whole[chunk.embed_hash] = [StoredPiece(*piece) for piece in pieces]
         stored = await self._database.write(lambda c: vectors.put(c, self.uri, whole, briefs))
-        return Step(stored, 0, result.tokens)
+        return Step(stored, 0)
 
     async def _halve(self, group: list[PendingChunk], error: RequestFailed) -> Step:
         middle = len(group) // 2
         if middle:
             self._waiting += [group[middle:], group[:middle]]
-            return Step(0, 0, 0)
+            return Step(0, 0)
         embed_hash = group[0].embed_hash
         self._crashes[embed_hash] += 1
         if self._crashes[embed_hash] < _MAX_CRASHES:
             self._waiting.append(group)
-            return Step(0, 0, 0)
+            return Step(0, 0)
         await self._database.write(partial(_note_failed, self.uri, embed_hash, error.message))
-        return Step(0, 1, 0)
+        return Step(0, 1)
 
 
 def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection) -> None:

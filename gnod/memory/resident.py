@@ -6,9 +6,8 @@ Ten thousand memories take 20 MB. All methods lock, so searches can run in threa
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ class Resident:
     """`put`, `put_vectors` and `remove` follow the database. Ids are those of its rows."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._rows: dict[int, MemoryRow] = {}
         self._by_name: dict[str, int] = {}
         self._by_topic: dict[bytes, set[int]] = {}
@@ -39,8 +38,6 @@ class Resident:
         self._vector_ids: dict[int, list[int]] = {}
         self._owners: dict[int, int] = {}
         self._matrix: Matrix | None = None
-        # Ids, times and namespaces of all rows; None if they must be read again.
-        self._stored: NDArray[np.int64] | None = None
 
     @property
     def dimensions(self) -> int | None:
@@ -91,7 +88,6 @@ class Resident:
 
     def put(self, row: MemoryRow, topics: Sequence[bytes]) -> None:
         with self._lock:
-            self._stored = None
             self._forget_topics(row.id)
             self._rows[row.id] = row  # an existing row keeps its place
             self._by_name[row.name] = row.id
@@ -104,7 +100,6 @@ class Resident:
         with self._lock:
             if row.id in self._rows:
                 self._rows[row.id] = row
-                self._stored = None
 
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
         """Replace the vectors of the owners; the new ones have higher ids than all before. All vectors have the length
@@ -140,20 +135,10 @@ class Resident:
 
     def nearest(self, query: Vector, limit: int, namespaces: Collection[int] | None) -> dict[int, float]:
         """Return up to `limit` memories with the cosine of their nearest vector, nearest first; ties: the older."""
-        with self._lock:
-            if self.dimensions != len(query) or self._matrix is None or limit <= 0:
-                return {}
-            cosines, ids = self._matrix.cosines(query), self._matrix.ids()
-            if namespaces is not None:
-                allowed = self._vectors_in(namespaces)
-                rows = np.searchsorted(ids, allowed)
-                cosines, ids = cosines[rows], allowed
-            depth = limit
-            while True:
-                best = self._best_of(cosines, ids, depth)
-                if len(best) >= limit or depth >= len(ids):
-                    return dict(list(best.items())[:limit])
-                depth *= 4  # get more, because a long memory has several vectors
+        ids, _ = self.stored(namespaces)
+        cosines = self.cosines(query, ids)
+        best = np.argsort(-cosines, kind="stable")[: min(limit, np.count_nonzero(~np.isnan(cosines)))]
+        return dict(zip(ids[best].tolist(), cosines[best].tolist(), strict=True))
 
     def vectors_of(self, id_: int) -> list[Vector]:
         """Return the vectors of a memory."""
@@ -164,18 +149,8 @@ class Resident:
     def stored(self, namespaces: Collection[int] | None) -> tuple[Ids, Ids]:
         """Return the ids of the memories in the namespaces, ascending, and when each was stored, in milliseconds since
         1970."""
-        with self._lock:
-            if self._stored is None:
-                rows = sorted(self._rows.values())
-                columns = (
-                    [row.id for row in rows],
-                    [row.created_ms for row in rows],
-                    [row.namespace_id for row in rows],
-                )
-                self._stored = np.asarray(columns, np.int64).reshape(3, len(rows))
-            ids, times_ms, of = self._stored
-        chosen = slice(None) if namespaces is None else np.isin(of, [*namespaces])
-        return ids[chosen], times_ms[chosen]
+        rows = sorted(self.rows(namespaces))
+        return np.array([row.id for row in rows], np.int64), np.array([row.created_ms for row in rows], np.int64)
 
     def cosines(self, query: Vector, ids: Ids) -> NDArray[np.float64]:
         """Return the cosine of the nearest vector of each of the memories, whose ids ascend; NaN without a vector."""
@@ -212,30 +187,11 @@ class Resident:
     def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
         """Return up to `limit` memories with any of the topics, those with most of them first; ties: the latest."""
         with self._lock:
-            counts = Counter(id_ for topic in topics for id_ in self._by_topic.get(topic, ()))
-            if namespaces is not None:
-                counts = Counter({id_: n for id_, n in counts.items() if self._rows[id_].namespace_id in namespaces})
+            counts = self.topic_weights(dict.fromkeys(topics, 1.0), namespaces)
             ranked = sorted(counts, key=lambda id_: (-counts[id_], -self._rows[id_].updated_ms, -id_))
         return ranked[:limit]
 
-    def _vectors_in(self, namespaces: Collection[int]) -> Ids:
-        """Return the ids of the vectors in the namespaces, ascending."""
-        rows = self._rows
-        chosen = [ids for owner, ids in self._vector_ids.items() if rows[owner].namespace_id in namespaces]
-        return np.sort(np.fromiter(chain.from_iterable(chosen), np.int64))
-
-    def _best_of(self, cosines: Vector, ids: Ids, depth: int) -> dict[int, float]:
-        best = np.argpartition(-cosines, depth - 1)[:depth] if depth < len(cosines) else np.arange(len(cosines))
-        ordered = best[np.lexsort((ids[best], -cosines[best]))]
-        found: dict[int, float] = {}
-        for row in ordered:
-            owner = self._owners.get(int(ids[row]))  # None means removed
-            if owner is not None and owner not in found:
-                found[owner] = float(cosines[row])
-        return found
-
     def _forget_row(self, id_: int) -> None:
-        self._stored = None
         if row := self._rows.pop(id_, None):
             del self._by_name[row.name]
         self._forget_topics(id_)

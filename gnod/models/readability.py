@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -25,8 +24,8 @@ from numpy.typing import NDArray
 from gnod.caches import Computed
 from gnod.models.files import Installed
 
-# Increase it when the samples or the measures change: models are then measured again.
-VERSION = 1
+# Increase it when the samples or the measure change: models are then measured again.
+VERSION = 2
 # Measured: 1.00 for English and at most .73 for other languages (all-MiniLM-L6-v2); above .8 for 75 of 86 languages and
 # .45 for the two scripts that it cannot read (multilingual-e5-small).
 READS = 0.8
@@ -43,38 +42,18 @@ class LanguageSample(msgspec.Struct, frozen=True):
     questions: list[str]
 
 
-class SampleVectors(NamedTuple):
-    """`tokens` (with special tokens) and `unknown` of all texts together."""
-
-    statements: Vectors
-    questions: Vectors
-    tokens: int
-    unknown: int
-
-
-class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured for one language. `separation` in [0, 1]. `spread`: 1 - mean cosine between different
-    statements. `unknown`: share of tokens that stand for text that the vocabulary lacks."""
-
-    separation: float
-    spread: float
-    tokens_per_character: float
-    unknown: float
-
-
 class Readability(msgspec.Struct, frozen=True, kw_only=True):
-    """`languages`: by ISO 639-1 code. `scripts`: the best separation of a language in each script. `model`: which file
-    was measured (`stamp`)."""
+    """`languages`: the separation by ISO 639-1 code, in [0, 1]. `scripts`: the best one of a language in each script.
+    `model`: which file was measured (`stamp`)."""
 
     version: int
     model: str
-    languages: dict[str, LanguageReading]
+    languages: dict[str, float]
     scripts: dict[str, float]
 
     def reads(self, language: str) -> bool:
         """Tell whether the model was trained on a language. A language that was not measured: no."""
-        measured = self.languages.get(language)
-        return measured is not None and measured.separation >= READS
+        return self.languages.get(language, 0.0) >= READS
 
     def can_read_language(self, language: str | None) -> bool:
         """Tell whether a text in a language can be compared at all: its script can be read. Unknown: yes."""
@@ -90,8 +69,8 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
         return script is None or self.can_read_script(script)
 
 
-Embed = Callable[[LanguageSample], Awaitable[SampleVectors]]
-OnProgress = Callable[[int, int], None]
+Embed = Callable[[LanguageSample], Awaitable[tuple[Vectors, Vectors]]]
+"""Returns the vectors of the questions and of the statements."""
 
 
 def stamp(installed: Installed) -> str:
@@ -116,17 +95,14 @@ def save(path: Path, readability: Readability) -> None:
     new.replace(path)
 
 
-async def measure(installed: Installed, embed: Embed, on_progress: OnProgress = lambda *_: None) -> Readability:
-    """Measure a model. Raises what `embed` raises. `on_progress` gets the languages that are done, and all."""
-    readings: dict[str, LanguageReading] = {}
-    for done, (language, sample) in enumerate(samples().items()):
-        on_progress(done, len(samples()))
-        readings[language] = _reading(sample, await embed(sample))
+async def measure(installed: Installed, embed: Embed) -> Readability:
+    """Measure a model. Raises what `embed` raises."""
+    found = {language: _separation(*await embed(sample)) for language, sample in samples().items()}
     scripts: dict[str, float] = {}
-    for language, reading in readings.items():
+    for language, separation in found.items():
         script = script_of_language(language)
-        scripts[script] = max(scripts.get(script, 0.0), reading.separation)
-    return Readability(version=VERSION, model=stamp(installed), languages=readings, scripts=scripts)
+        scripts[script] = max(scripts.get(script, 0.0), separation)
+    return Readability(version=VERSION, model=stamp(installed), languages=found, scripts=scripts)
 
 
 def script_of(text: str) -> str | None:
@@ -161,22 +137,11 @@ def _script_of_letter(letter: str) -> str:
 _scripts = Computed(_script_of_letter)
 
 
-def _reading(sample: LanguageSample, vectors: SampleVectors) -> LanguageReading:
-    cosines = vectors.questions @ vectors.statements.T
+def _separation(questions: Vectors, statements: Vectors) -> float:
+    cosines = questions @ statements.T
     right, count = np.diag(cosines), len(cosines)
     wins = int(np.count_nonzero(cosines < right[:, None]) + np.count_nonzero(cosines < right[None, :]))
-    among = vectors.statements @ vectors.statements.T
-    characters = sum(map(len, (*sample.statements, *sample.questions)))
-    return LanguageReading(
-        separation=round(wins / (2 * count * (count - 1)), 3),
-        spread=round(1 - _mean_beside_diagonal(among), 3),
-        tokens_per_character=round(vectors.tokens / characters, 3),
-        unknown=round(vectors.unknown / max(vectors.tokens, 1), 3),
-    )
-
-
-def _mean_beside_diagonal(square: Vectors) -> float:
-    return float((square.sum() - np.trace(square)) / (len(square) * (len(square) - 1)))
+    return round(wins / (2 * count * (count - 1)), 3)
 
 
 def is_read_by_every_model(language: str | None, script: str | None) -> bool:

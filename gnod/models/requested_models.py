@@ -35,8 +35,3 @@ def uses(config: Config) -> list[Use]:
     shared = [Use(uri, role) for role in MODEL_ROLES if (uri := uri_for(config, role))]
     own = [(known, role) for known in config.collections for role in MODEL_ROLES if role in known.models]
     return shared + [Use(str(uris.parse(known.models[role])), role, known.name) for known, role in own]
-
-
-def wanted(config: Config) -> list[str]:
-    """Return the addresses that the configuration asks for, each once."""
-    return list(dict.fromkeys(use.uri for use in uses(config)))

@@ -83,8 +83,7 @@ class ModelReading(Result, frozen=True, kw_only=True):
     - `languages`: ISO 639-1 codes of the languages that it was trained on.
     - `unread_scripts`: scripts that it cannot read, by their Unicode names (`CYRILLIC`). Only keyword search finds
       texts in them.
-    - `figures`: for each language, `separation` of related from unrelated texts in [0, 1] (0.5 means none), `spread` of
-      the vectors, `tokens_per_character`, and the share of `unknown` tokens.
+    - `figures`: for each language, `separation` of related from unrelated texts in [0, 1] (0.5 means none).
     """
 
     languages: list[str]

@@ -118,8 +118,6 @@ class ScoredDocument(NamedTuple):
 class SharedListing(NamedTuple):
     """A document in a list."""
 
-    key: Key
-    version: str
     path: str
     title: str
 
@@ -144,8 +142,8 @@ class SharedEngine(Protocol):
     def sample(self, share: float) -> list[Key]:
         """Return about this share of the documents, at random: a key is a hash, so those with the least keys."""
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
-        """Return documents whose path has the prefix and is greater than `after`, in the order of their paths."""
+    def listed(self, path_prefix: str, limit: int) -> list[SharedListing]:
+        """Return documents whose path has the prefix, in the order of their paths."""
 
     def close(self) -> None: ...
 

@@ -81,7 +81,6 @@ class SentDocument(NamedTuple):
 
     key: str
     version: str
-    stamp: str
     length: int
     pieces: int
     average: float
@@ -168,7 +167,7 @@ class Ledger:
 
     def documents(self, keys: Collection[str]) -> dict[str, SentDocument]:
         rows = self._connection.execute(
-            "SELECT key, version, stamp, length, pieces, average, sent, path IS NOT NULL FROM documents"
+            "SELECT key, version, length, pieces, average, sent, path IS NOT NULL FROM documents"
             " WHERE key IN (SELECT value FROM json_each(?))",
             (_json(keys),),
         )

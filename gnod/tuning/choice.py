@@ -23,6 +23,8 @@ _RESAMPLES = 4000
 # The confidence of the interval: with five factors, the usual 95 % would be too easy.
 _CONFIDENCE = 0.99
 _SEED = 20_261_122
+# The number of random indices that are drawn at once. It limits the memory.
+_BATCH = 1 << 22
 
 
 class AskedQuestion(NamedTuple):
@@ -50,7 +52,7 @@ def choose(asked: Sequence[AskedQuestion]) -> ChosenFactor:
     """Return the factor that helps most; there is at least one question."""
     before = _fused(asked, 1.0)
     gains = {factor: _fused(asked, factor) - before for factor in FACTORS}
-    intervals = {factor: _interval(gain) for factor, gain in gains.items()}
+    intervals = {factor: interval(gain, _RESAMPLES, _CONFIDENCE, _SEED) for factor, gain in gains.items()}
     helpful = [factor for factor in FACTORS if intervals[factor][0] > 0] if len(asked) >= MIN_QUESTIONS else []
     best = max(helpful or FACTORS, key=lambda factor: gains[factor].mean())
     factor = best if helpful else 1.0
@@ -90,9 +92,15 @@ def _value(ranked: Sequence[int], target: int) -> float:
     return 1 / log2(ranked.index(target) + 2) if target in ranked else 0.0
 
 
-def _interval(gains: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the percentile interval of the mean (Efron 1979), over resamples of the questions."""
-    rows = np.random.default_rng(_SEED).integers(0, len(gains), (_RESAMPLES, len(gains)))
-    outside = 100 * (1 - _CONFIDENCE) / 2
-    low, high = np.percentile(gains[rows].mean(axis=1), [outside, 100 - outside])
+def interval(values: NDArray[np.float64], resamples: int, confidence: float, seed: int) -> tuple[float, float]:
+    """Return the percentile interval of the mean (Efron 1979), over resamples of the values."""
+    rng = np.random.default_rng(seed)
+    means: list[NDArray[np.float64]] = []
+    left = resamples
+    while left:
+        rows = min(left, max(_BATCH // len(values), 1))
+        means.append(values[rng.integers(0, len(values), (rows, len(values)))].mean(axis=1))
+        left -= rows
+    outside = 100 * (1 - confidence) / 2
+    low, high = np.percentile(np.concatenate(means), [outside, 100 - outside])
     return float(low), float(high)

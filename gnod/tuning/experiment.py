@@ -117,7 +117,7 @@ async def _ask(
         try:
             await _fill(index, collection, sources, changed, prepare, on_progress)
             await _copy_vectors(database, index, sources, embedder.uri)
-            await _embed(index, embedder, collection, on_progress)
+            await embed_all(index, embedder, collection, partial(on_progress, "embedding"))
             return await _ask_all(index, collection, embedder, items, on_progress)
         finally:
             await asyncio.to_thread(index.close)
@@ -210,7 +210,7 @@ async def _fill(
     prepare: Prepare,
     on_progress: OnProgress,
 ) -> None:
-    collection_id = await index.write(partial(_add_collection, collection))
+    collection_id = await index.write(partial(add_collection, collection, "/"))
     batch: list[tuple[str, PreparedDocument]] = []
     for done, source in enumerate(sources, 1):
         question = changed.get(source.path)
@@ -221,7 +221,7 @@ async def _fill(
             # An unchanged document keeps its chunks, and so its vectors.
             batch.append((source.path, outcome if question else _as_before(outcome, source)))
         if len(batch) >= _BATCH or done == len(sources):
-            await index.write(partial(_store, collection_id, batch))
+            await index.write(partial(store, collection_id, batch, 0.0))
             batch = []
         on_progress("reading", done, len(sources))
 
@@ -230,15 +230,19 @@ def _as_before(outcome: PreparedDocument, source: _Source) -> PreparedDocument:
     return msgspec.structs.replace(outcome, chunks=source.chunks, own_title=source.own_title)
 
 
-def _add_collection(collection: str, connection: Connection) -> int:
-    collections.mirror(connection, [collections.Folder(collection, "/", None)], [])
+def add_collection(collection: str, path: str, connection: Connection) -> int:
+    """Add a collection to a scratch index and return its id."""
+    collections.mirror(connection, [collections.Folder(collection, path, None)], [])
     return collections.id_of(connection, collection)
 
 
-def _store(collection_id: int, batch: list[tuple[str, PreparedDocument]], connection: Connection) -> None:
+def store(
+    collection_id: int, batch: Sequence[tuple[str, PreparedDocument]], now: float, connection: Connection
+) -> None:
+    """Store documents, by path."""
     terms: dict[int, Terms] = {}
     for path, prepared in batch:
-        writing.put(connection, collection_id, path, prepared, now=0.0, terms=terms)
+        writing.put(connection, collection_id, path, prepared, now=now, terms=terms)
     fulltext.store(connection, terms)
 
 
@@ -263,12 +267,15 @@ def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str
     return found
 
 
-async def _embed(index: Database, embedder: Embedder, collection: str, on_progress: OnProgress) -> None:
+async def embed_all(
+    index: Database, embedder: Embedder, collection: str, on_progress: Callable[[int, int], None]
+) -> None:
+    """Embed every chunk of a collection. `on_progress` gets the number of chunks that are done, and of all."""
     run = EmbeddingRun(index, embedder, [collection])
     total, done = await run.count(), 0
     while (step := await run.step()) is not None:
         done += step.embedded + step.failed
-        on_progress("embedding", done, total)
+        on_progress(done, total)
 
 
 async def _ask_all(

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,12 @@ def call(stream: socket.SocketIO, method: str) -> Any:
 
 
 @contextmanager
-def daemon(*options: str, **environment: str) -> Iterator[Daemon]:
+def daemon(*options: str, becomes_ready: bool = True, environment: Mapping[str, str] | None = None) -> Iterator[Daemon]:
     with short_folder() as folder:
-        started = Daemon(folder, *options, **environment)
+        started = Daemon(folder, *options, **(environment or {}))
         try:
+            if becomes_ready:
+                started.hears("ready")
             yield started
         finally:
             started.process.kill()

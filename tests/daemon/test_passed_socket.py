@@ -15,7 +15,7 @@ import pytest
 
 from gnod.errors import EXIT_VALIDATION
 from tests.machine import wait_until
-from tests.rpc.harness import places_in, short_folder
+from tests.rpc.harness import places_in
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,79 +88,74 @@ def asks(path: Path) -> object:
 
 
 @pytest.mark.slow
-def test_earlier_connections_are_answered_and_the_socket_stays() -> None:
-    with short_folder() as folder:
-        path = places_in(folder).socket
-        with listener(path) as passed, socket.socket(socket.AF_UNIX) as early:
-            early.settimeout(60)
-            early.connect(str(path))
-            early.sendall(b'{"jsonrpc":"2.0","id":1,"method":"daemon.status"}\n')
-            with started(folder, passed) as process:
-                says(process, "ready")
-                assert "result" in json.loads(early.makefile().readline())
-                assert asks(path) == {"stopping": True}
-                process.communicate(timeout=60)
-            assert path.is_socket()
-            with started(folder, passed) as process:  # the next one takes the same
-                says(process, "ready")
-                assert asks(path) == {"stopping": True}
+def test_earlier_connections_are_answered_and_the_socket_stays(short_tmp: Path) -> None:
+    path = places_in(short_tmp).socket
+    with listener(path) as passed, socket.socket(socket.AF_UNIX) as early:
+        early.settimeout(60)
+        early.connect(str(path))
+        early.sendall(b'{"jsonrpc":"2.0","id":1,"method":"daemon.status"}\n')
+        with started(short_tmp, passed) as process:
+            says(process, "ready")
+            assert "result" in json.loads(early.makefile().readline())
+            assert asks(path) == {"stopping": True}
+            process.communicate(timeout=60)
+        assert path.is_socket()
+        with started(short_tmp, passed) as process:  # the next one takes the same
+            says(process, "ready")
+            assert asks(path) == {"stopping": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost_before_the_start", [True, False])
-def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(is_lost_before_the_start: bool) -> None:
-    with short_folder() as folder:
-        path = places_in(folder).socket
-        with listener(path) as passed:
-            if is_lost_before_the_start:
+def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(
+    is_lost_before_the_start: bool, short_tmp: Path
+) -> None:
+    path = places_in(short_tmp).socket
+    with listener(path) as passed:
+        if is_lost_before_the_start:
+            path.unlink()
+        with started(short_tmp, passed) as process:
+            says(process, "ready")
+            if not is_lost_before_the_start:
                 path.unlink()
-            with started(folder, passed) as process:
-                says(process, "ready")
-                if not is_lost_before_the_start:
-                    path.unlink()
-                wait_until(path.exists)
-                assert asks(path) == {"stopping": True}
-                process.communicate(timeout=60)
-            assert not path.exists(), "it was the daemon's"
-
-
-def test_of_several_the_one_with_our_name_is_taken() -> None:
-    with short_folder() as folder:
-        path = places_in(folder).socket
-        with (
-            listener(folder / "other") as other,
-            listener(path) as ours,
-            started(folder, other, ours, LISTEN_FDNAMES="other:gnod") as process,
-        ):
-            says(process, "ready")
+            wait_until(path.exists)
             assert asks(path) == {"stopping": True}
+            process.communicate(timeout=60)
+        assert not path.exists(), "it was the daemon's"
 
 
-def test_a_socket_for_another_process_is_ignored() -> None:
-    with short_folder() as folder:
-        path = places_in(folder).socket
-        with listener(folder / "other") as other, started(folder, other, LISTEN_PID="1") as process:
-            says(process, "ready")
-            assert asks(path) == {"stopping": True}
+def test_of_several_the_one_with_our_name_is_taken(short_tmp: Path) -> None:
+    path = places_in(short_tmp).socket
+    with (
+        listener(short_tmp / "other") as other,
+        listener(path) as ours,
+        started(short_tmp, other, ours, LISTEN_FDNAMES="other:gnod") as process,
+    ):
+        says(process, "ready")
+        assert asks(path) == {"stopping": True}
+
+
+def test_a_socket_for_another_process_is_ignored(short_tmp: Path) -> None:
+    path = places_in(short_tmp).socket
+    with listener(short_tmp / "other") as other, started(short_tmp, other, LISTEN_PID="1") as process:
+        says(process, "ready")
+        assert asks(path) == {"stopping": True}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "listens"), [(socket.SOCK_STREAM, False), (socket.SOCK_DGRAM, False), (socket.SOCK_SEQPACKET, True)]
 )
-def test_a_socket_that_is_no_listening_stream_is_refused(kind: int, listens: bool) -> None:
-    with short_folder() as folder:
-        said = refused(folder, listener(places_in(folder).socket, kind=kind, listens=listens))
-        assert "not a listening Unix stream socket" in said
+def test_a_socket_that_is_no_listening_stream_is_refused(kind: int, listens: bool, short_tmp: Path) -> None:
+    said = refused(short_tmp, listener(places_in(short_tmp).socket, kind=kind, listens=listens))
+    assert "not a listening Unix stream socket" in said
 
 
-def test_a_socket_that_no_client_would_find_is_refused() -> None:
-    with short_folder() as folder:
-        said = refused(folder, listener(folder / "other"))
-        assert f"a socket at {folder / 'other'}, but its clients use {places_in(folder).socket}" in said
+def test_a_socket_that_no_client_would_find_is_refused(short_tmp: Path) -> None:
+    said = refused(short_tmp, listener(short_tmp / "other"))
+    assert f"a socket at {short_tmp / 'other'}, but its clients use {places_in(short_tmp).socket}" in said
 
 
-def test_two_without_a_name_are_refused() -> None:
-    with short_folder() as folder:
-        said = refused(folder, listener(places_in(folder).socket), listener(folder / "other"))
-        assert "FileDescriptorName=gnod" in said
+def test_two_without_a_name_are_refused(short_tmp: Path) -> None:
+    said = refused(short_tmp, listener(places_in(short_tmp).socket), listener(short_tmp / "other"))
+    assert "FileDescriptorName=gnod" in said

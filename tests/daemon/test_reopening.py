@@ -23,12 +23,14 @@ CLOSING = "closing while the socket is there"
 
 
 def reopen(served: Daemon, method: str = "index.cleanup") -> None:
+    """Ask for it, and wait until the index is closed."""
     assert "result" in served.call(method)
+    hears_closing(served, *(["before"] if method == "index.cleanup" else []))
 
 
-def hears_closing(served: Daemon) -> None:
-    served.hears(CLOSING)
-    served.hears("closed")
+def hears_closing(served: Daemon, *more: str) -> None:
+    for line in (CLOSING, "closed", *more):
+        served.hears(line)
 
 
 def let_go(served: Daemon) -> None:
@@ -49,11 +51,8 @@ def is_held(lock_file: Path) -> bool:
 
 def test_the_lock_and_the_socket_stay_and_requests_are_counted_on() -> None:
     with daemon("--hold") as served:
-        served.hears("ready")
         before = served.places.socket.stat().st_ino
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         assert is_held(served.places.lock_file)
         assert served.places.socket.stat().st_ino == before
         let_go(served)
@@ -65,10 +64,7 @@ def test_the_lock_and_the_socket_stay_and_requests_are_counted_on() -> None:
 
 def test_a_connection_during_reopening_is_served_afterwards() -> None:
     with daemon("--hold") as served:
-        served.hears("ready")
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         with served.connection() as early, served.connection() as late:
             send(early, "daemon.status")
             let_go(served)
@@ -78,49 +74,41 @@ def test_a_connection_during_reopening_is_served_afterwards() -> None:
 
 def test_a_request_in_flight_is_answered_within_the_grace_period() -> None:
     with daemon() as served:
-        served.hears("ready")
         with served.connection() as stream:
             send(stream, "doctor.run")
             served.hears("nap begun")
-            reopen(served)
+            assert "result" in served.call("index.cleanup")
             assert json.loads(stream.readline())["result"] == {"stopping": False}
             assert json.loads(stream.readline())["error"]["data"]["kind"] == "index_reopening"
             assert stream.readline() == b"", "the connection belongs to what was closed"
-        hears_closing(served)
-        served.hears("before")
+        hears_closing(served, "before")
         assert "result" in served.call("daemon.status")
 
 
 def test_a_request_that_outlasts_reopening_may_be_retried() -> None:
     with daemon() as served:
-        served.hears("ready")
         with served.connection() as stream:
             send(stream, "index.sync")
             served.hears("sync begun")
-            reopen(served)
+            assert "result" in served.call("index.cleanup")
             error = json.loads(stream.readline())["error"]
             assert error["data"]["kind"] == "shutting_down"
             assert "reopened" in error["message"]
         served.hears("sync cancelled")
-        hears_closing(served)
-        served.hears("before")
+        hears_closing(served, "before")
         assert "result" in served.call("daemon.status")
 
 
 def test_what_raises_before_stops_neither_the_next_nor_the_start() -> None:
     with daemon() as served:
-        served.hears("ready")
         reopen(served, "index.resume")
-        hears_closing(served)
         served.hears("the second")
         assert "result" in served.call("daemon.status")
 
 
 def test_two_at_once_are_one_closing_with_both_in_their_order() -> None:
     with daemon() as served:
-        served.hears("ready")
         reopen(served, "index.pause")
-        hears_closing(served)
         served.hears("the first")
         served.hears("the second")
         assert "result" in served.call("daemon.status")
@@ -130,15 +118,12 @@ def test_two_at_once_are_one_closing_with_both_in_their_order() -> None:
 
 def test_asked_for_during_the_start_it_comes_after_it() -> None:
     with daemon("--reopen-in-start") as served:
-        served.hears("ready")
-        hears_closing(served)
-        served.hears("before")
+        hears_closing(served, "before")
         assert "result" in served.call("daemon.status")
 
 
 def test_new_clients_do_not_notice_it() -> None:
     with daemon() as served:
-        served.hears("ready")
         finished = threading.Event()
 
         def call_until_finished() -> int:
@@ -164,8 +149,7 @@ def test_new_clients_do_not_notice_it() -> None:
                 for _ in range(30):
                     with connect(served.places) as connection:
                         connection.call("index.cleanup", NoParams(), DaemonShutdownResult)
-                    hears_closing(served)
-                    served.hears("before")
+                    hears_closing(served, "before")
             finally:
                 finished.set()
         assert all(each.result() for each in answered)
@@ -174,11 +158,8 @@ def test_new_clients_do_not_notice_it() -> None:
 @pytest.mark.slow
 def test_one_after_the_other_many_times() -> None:
     with daemon() as served:
-        served.hears("ready")
         for _ in range(20):
             reopen(served)
-            hears_closing(served)
-            served.hears("before")
         assert served.call("daemon.status")["result"] | {"uptime_s": 0} == served.call("daemon.status")["result"] | {
             "requests": 21,
             "uptime_s": 0,
@@ -187,10 +168,7 @@ def test_one_after_the_other_many_times() -> None:
 
 def test_a_signal_during_reopening_ends_it_after_the_work_before() -> None:
     with daemon("--hold") as served:
-        served.hears("ready")
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         served.signal(signal.SIGTERM)
         let_go(served)
         served.ends_with("clean")
@@ -198,10 +176,7 @@ def test_a_signal_during_reopening_ends_it_after_the_work_before() -> None:
 
 def test_a_second_signal_during_reopening_ends_it_at_once() -> None:
     with daemon("--hold") as served:
-        served.hears("ready")
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         served.signal(signal.SIGTERM)
         served.signal(signal.SIGINT)
         served.ends_with("forced")
@@ -209,10 +184,7 @@ def test_a_second_signal_during_reopening_ends_it_at_once() -> None:
 
 def test_a_signal_while_it_starts_again_ends_it() -> None:
     with daemon("--slow-second-start") as served:
-        served.hears("ready")
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         served.hears("starting")
         served.signal(signal.SIGTERM)
         served.ends_with("start cancelled", "clean")
@@ -220,10 +192,7 @@ def test_a_signal_while_it_starts_again_ends_it() -> None:
 
 def test_a_hangup_during_reopening_is_handled_afterwards() -> None:
     with daemon("--hold") as served:
-        served.hears("ready")
         reopen(served)
-        hears_closing(served)
-        served.hears("before")
         served.signal(signal.SIGHUP)
         let_go(served)
         served.hears("reload 1")
@@ -243,15 +212,12 @@ def test_the_service_manager_and_the_watchdog_are_notified_throughout(short_tmp:
             return news
 
         variables = {"NOTIFY_SOCKET": str(short_tmp / "notify"), "WATCHDOG_USEC": "200000"}
-        with daemon("--hold", **variables) as served:
+        with daemon("--hold", environment=variables) as served:
             assert told_next()["READY"] == "1"
-            served.hears("ready")
             reopen(served)
             news = told_next()
             assert (news["RELOADING"], news["STATUS"]) == ("1", "reopening the index")
             assert int(news["MONOTONIC_USEC"]) > 0
-            hears_closing(served)
-            served.hears("before")
             for _ in range(3):
                 assert told() == {"WATCHDOG": "1"}
             let_go(served)

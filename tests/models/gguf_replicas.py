@@ -1,55 +1,49 @@
-"""Replicas as GGUF files in the form of llama.cpp's own converter, with llama.cpp's tokenizers: what the hub offers."""
+"""Models as GGUF files in the form of llama.cpp's own converter, with llama.cpp's tokenizers: what the hub offers."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gguf
-import msgspec
-import numpy as np
 from gguf import TokenType
 
-from tests.models import replicas
-from tests.models.gguf import gguf_file
-from tests.models.gguf.architecture import Tensor
-from tests.models.gguf.architectures import ARCHITECTURES
-from tests.models.gguf.gguf_file import Value, Weights
+from gnod.models.supply.encoders.safetensors import SafeTensors
+from tests.models import gguf_models, replicas
+from tests.models.gguf_models import Value
 from tests.models.replicas import Replica
-from tests.models.tiny_bert import Floats
 
 
 def write(folder: Path, replica: Replica) -> Path:
     """Write the replica's file into the folder, in float32, and return it."""
+    config = replica.config
     model, modules = replicas.weights(replica)
     tokenizer = json.loads((replicas.TOKENIZERS / f"{replica.tokenizer}.json").read_text(encoding="utf-8"))
-    architecture = msgspec.convert(replica.config, ARCHITECTURES[replica.config["model_type"]])
-    is_ranker = replica.config["architectures"][0].endswith("ForSequenceClassification")
-    fields = architecture.fields() | {"{arch}.pooling_type": int(_pooling(replica))}
-    fields |= architecture.head_fields() if is_ranker else {}
-    prefix = next(prefix for prefix in architecture.prefixes if prefix + architecture.first in model)
-    tensors = [weights(tensor, model, prefix) for tensor in architecture.tensors()]
-    tensors += [weights(tensor, model, "") for tensor in (architecture.head() if is_ranker else [])]
-    if architecture.llama == "gemma-embedding":
+    fields = gguf_models.fields(config) | {"{arch}.pooling_type": int(_pooling(replica))}
+    tensors = gguf_models.tensors(config, model, replicas.prefix(config))
+    tensors |= {part.name: model[part.source] for part in replicas.head(config)}
+    if config["model_type"] == "gemma3_text":
         for number, module in enumerate(modules.values(), 2):
-            matrix = module["linear.weight"]
+            matrix = tensors[f"dense_{number}.weight"] = module["linear.weight"]
             sides = zip(("out", "in"), matrix.shape, strict=True)
             fields |= {f"{{arch}}.dense_{number}_feat_{side}": size for side, size in sides}
-            tensors.append(Weights(f"dense_{number}.weight", matrix.shape, partial(np.asarray, matrix)))
     fields |= tokenizer_fields(tokenizer, replica.tokenizer)
     target = folder / "model.gguf"
-    gguf_file.write(target, architecture.llama, fields, tensors, weights=gguf.GGMLQuantizationType.F32)
+    gguf_models.write(target, gguf_models.ARCHITECTURES[config["model_type"]], fields, tensors)
     return target
 
 
-def weights(tensor: Tensor, model: Mapping[str, Floats], prefix: str) -> Weights:
-    """Return a tensor of the file, made of those of the model."""
-    made = tensor.make(*(model[prefix + name] for name in tensor.sources))
-    return Weights(tensor.name, tensor.shape, partial(np.asarray, made), exact=tensor.exact)
+def write_minilm(folder: Path, target: Path) -> None:
+    """Write all-MiniLM-L6-v2, in float16, from a folder in the layout of its repository."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    stored = SafeTensors(folder / "model.safetensors")
+    model = {part.source: stored.read(part.source, part.shape) for part in gguf_models.parts(config)}
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    fields = gguf_models.fields(config) | tokenizer_fields(tokenizer, "words")
+    fields["{arch}.pooling_type"] = int(gguf.PoolingType.MEAN)
+    gguf_models.write(target, "bert", fields, gguf_models.tensors(config, model), bits=16)
 
 
 def _pooling(replica: Replica) -> gguf.PoolingType:

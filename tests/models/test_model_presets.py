@@ -7,8 +7,6 @@ import pytest
 from gnod.config.model import CollectionConfig, Config, ModelsConfig
 from gnod.models import requested_models, uris
 from gnod.models.requested_models import Use
-from gnod.models.supply.fetch.wheel import KNOWN
-from gnod.models.uris import WheelFile
 from gnod.presets import MODEL_ROLES, PRESETS
 
 OWN = "hf:org/repo:Q8_0"
@@ -32,14 +30,6 @@ def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
         assert str(uris.parse(uri)) == uri
 
 
-def test_what_presets_take_from_wheels_is_pinned() -> None:
-    for models in PRESETS.values():
-        for uri in filter(None, models.values()):
-            parsed = uris.parse(uri)
-            if isinstance(parsed, WheelFile):
-                assert (parsed.package, parsed.version) in KNOWN
-
-
 def test_a_collections_own_model_comes_first() -> None:
     settings = config("mini", embed=OWN)
     assert requested_models.uri_for(settings, "embed", "wiki") == OWN
@@ -48,15 +38,13 @@ def test_a_collections_own_model_comes_first() -> None:
     assert requested_models.uri_for(settings, "rerank", "wiki") is None
 
 
-def test_all_uses_and_each_model_once() -> None:
+def test_all_uses() -> None:
     settings = config("slim", rerank=OWN, answer=OWN)
     assert [(use.role, use.collection) for use in requested_models.uses(settings)] == [
         *((role, None) for role in MODEL_ROLES),
         ("rerank", "wiki"),
         ("answer", "wiki"),
     ]
-    slim = PRESETS["slim"]
-    assert requested_models.wanted(settings) == [slim["embed"], slim["rerank"], slim["expand"], OWN]
 
 
 def test_the_configs_models_come_before_the_presets() -> None:
@@ -74,7 +62,6 @@ def test_the_configs_models_come_before_the_presets() -> None:
         Use(str(slim["answer"]), "answer"),
         Use(OWN, "embed", "wiki"),
     ]
-    assert requested_models.wanted(settings) == ["file:/m.gguf", "hf:o/r:Q4_0", slim["answer"], OWN]
 
 
 def test_a_collection_may_have_what_the_config_switches_off() -> None:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import gguf
-import msgspec
 import numpy as np
-from gguf import GGMLQuantizationType as WeightType
 from gguf import TokenType
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
-from tests.models import tiny_bert
-from tests.models.gguf import gguf_file
-from tests.models.gguf.architecture import affine
-from tests.models.gguf.bert import Bert
-from tests.models.gguf.gguf_file import Value, Weights
+from tests.models import gguf_models, tiny_bert
+from tests.models.gguf_models import Value, affine
 from tests.models.tiny_bert import Floats, Tensors
 
 POSITIONS = 160
@@ -84,18 +78,11 @@ class CrossEncoder:
             "{arch}.pooling_type": int(gguf.PoolingType.CLS),
         }
         config = {**tiny_bert.CONFIG, "vocab_size": len(self._pieces), "max_position_embeddings": POSITIONS}
-        model = msgspec.convert(config, Bert)
-        tensors = list(model.tensors())
+        tensors = gguf_models.tensors(config, self.model)
         if head:
-            classes, wide = self.model["classifier.out_proj.weight"].shape
-            tensors += affine("cls", "classifier.dense", wide, wide)
-            tensors += affine("cls.output", "classifier.out_proj", classes, wide)
-        weights = [
-            Weights(tensor.name, tensor.shape, partial(np.asarray, self.model[source]))
-            for tensor in tensors
-            for source in tensor.sources
-        ]
-        gguf_file.write(path, "bert", model.fields() | fields, weights, weights=WeightType.F32)
+            ends = [*affine("cls", "classifier.dense", 0), *affine("cls.output", "classifier.out_proj", 0)]
+            tensors |= {part.name: self.model[part.source] for part in ends}
+        gguf_models.write(path, "bert", gguf_models.fields(config) | fields, tensors)
         return path
 
     def ids(self, query: str, document: str, *, window: int = POSITIONS) -> list[int]:
@@ -134,7 +121,7 @@ class CrossEncoder:
 
 
 # Of Qwen2 and its successors.
-_SPLIT = (
+SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _MERGES = [
@@ -172,7 +159,7 @@ class Qwen3Ranker:
         self.tokenizer.normalizer = normalizers.NFC()
         self.tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
-                pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+                pre_tokenizers.Split(Regex(SPLIT), "isolated"),
                 pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
             ]
         )

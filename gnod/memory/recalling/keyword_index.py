@@ -1,8 +1,8 @@
 """The keyword index of the memories: BM25 over their texts and topics, in RAM only, while they are unlocked.
 
 Terms are kept as numbers: Python's hash of a string, which has a random key in each process. The arrays are in
-`LockedArray`s, so that the index is not swapped and not in core dumps where the system allows that. Postings are in two
-segments: most are in a sorted one, and those of the latest memories in a small one that is sorted when it is searched.
+`LockedArray`s, so that the index is not swapped and not in core dumps where the system allows that. Memories that are
+put together are one sorted segment, and many segments are merged into one.
 
 Methods lock, so searches can run in threads while memories are stored.
 """
@@ -38,8 +38,7 @@ _B = 0.4
 # A keyword in the turn before or after counts this share: an answer is often short, and the question has the words.
 _NEIGHBOUR = 0.2
 _SESSION_MS = 3_600_000
-# Merge the latest memories into the sorted segment when they have this many postings.
-_MAX_LATEST = 20_000
+_MOST_SEGMENTS = 32
 _FIRST_SLOTS = 256
 
 _SLOT = np.dtype(
@@ -81,8 +80,7 @@ class KeywordIndex:
         self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
         self._used = 0
         self._slot_of: dict[int, int] = {}
-        self._sorted = _LockedPostings.of([])
-        self._latest: list[_LockedPostings] = []
+        self._segments: list[_LockedPostings] = []
         self._languages = {DEFAULT_LANGUAGE}
         # The analysers by stemmer
         self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}
@@ -112,8 +110,8 @@ class KeywordIndex:
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
-                self._latest.append(_LockedPostings.of(found))
-            if sum(map(len, self._latest)) > _MAX_LATEST:
+                self._segments.append(_LockedPostings.of(found))
+            if len(self._segments) > _MOST_SEGMENTS:
                 self._merge()
 
     def remove(self, ids: Iterable[int]) -> None:
@@ -129,7 +127,7 @@ class KeywordIndex:
             self._is_wiped = True  # a thread may still be about to add one
             for array in self._arrays():
                 array.wipe()
-            self._slots, self._sorted, self._latest = LockedArray(0, _SLOT), _LockedPostings.of([]), []
+            self._slots, self._segments = LockedArray(0, _SLOT), []
             self._used = 0
             self._slot_of.clear()
             self._analyzers.clear()
@@ -144,13 +142,12 @@ class KeywordIndex:
             if allowed is not None:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
             groups = self._groups(query)
-            segments = self._searchable()
-            scores, coverage = self._bm25(groups, segments, live)
+            scores, coverage = self._bm25(groups, live)
             named = np.zeros(len(rows), bool)
             for group in groups:
-                named[_found(segments, group.speakers).slots] = True
+                named[self._found(group.speakers).slots] = True
             dated = np.zeros(len(rows), bool)
-            dated[_found(segments, [hash(_TIME)]).slots] = True
+            dated[self._found([hash(_TIME)]).slots] = True
             chosen = np.flatnonzero(live)
             chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
             of = rows[chosen]
@@ -219,9 +216,7 @@ class KeywordIndex:
                 found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
         return list(found.values())
 
-    def _bm25(
-        self, groups: Sequence[_Group], segments: Sequence[_LockedPostings], live: NDArray[np.bool_]
-    ) -> tuple[Floats, Floats]:
+    def _bm25(self, groups: Sequence[_Group], live: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         rows = self._rows()
         scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
         number = int(live.sum())
@@ -230,7 +225,7 @@ class KeywordIndex:
         lengths: Floats = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
         weight = 0.0
         for group in groups:
-            postings = _found(segments, group.terms)
+            postings = self._found(group.terms)
             counts = np.bincount(postings.slots, postings.counts, len(rows)) * live
             holders = np.flatnonzero(counts)
             idf = bm25.idf(number, len(holders))
@@ -240,23 +235,22 @@ class KeywordIndex:
             scores[holders] += idf * bm25.saturated(count, lengths[holders], b=_B)
         return scores, covered / weight if weight else covered
 
-    def _searchable(self) -> list[_LockedPostings]:
-        """Return the segments; those of the latest memories become one."""
-        if len(self._latest) > 1:
-            merged = _LockedPostings.of([segment.postings for segment in self._latest])
-            for segment in self._latest:
-                segment.wipe()
-            self._latest = [merged]
-        return [self._sorted, *self._latest]
+    def _found(self, terms: Sequence[int]) -> _Postings:
+        """Return the postings of some terms."""
+        found = []
+        for postings in (segment.postings for segment in self._segments):
+            first = np.searchsorted(postings.terms, terms, "left").tolist()
+            end = np.searchsorted(postings.terms, terms, "right").tolist()
+            found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
+        return _joined(found)
 
     def _merge(self) -> None:
-        """Put the latest memories into the sorted segment, without what was removed."""
+        """Make one segment of all, without what was removed."""
         live = self._rows()["is_live"]
-        segments = [self._sorted, *self._latest]
-        merged = _LockedPostings.of([segment.postings.only(live[segment.postings.slots]) for segment in segments])
-        for segment in segments:
+        merged = _LockedPostings.of([each.postings.only(live[each.postings.slots]) for each in self._segments])
+        for segment in self._segments:
             segment.wipe()
-        self._sorted, self._latest = merged, []
+        self._segments = [merged]
 
     def _grow(self) -> None:
         grown = LockedArray(2 * len(self._slots.values), _SLOT)
@@ -268,7 +262,7 @@ class KeywordIndex:
         return self._slots.values[: self._used]
 
     def _arrays(self) -> list[LockedArray]:
-        return [self._slots, *(array for segment in (self._sorted, *self._latest) for array in segment.arrays)]
+        return [self._slots, *(array for segment in self._segments for array in segment.arrays)]
 
 
 class _Postings(NamedTuple):
@@ -300,9 +294,6 @@ class _LockedPostings:
             arrays[-1].values[:] = column[order]
         return cls(arrays)
 
-    def __len__(self) -> int:
-        return len(self.postings.terms)
-
     def wipe(self) -> None:
         for array in self.arrays:
             array.wipe()
@@ -321,16 +312,6 @@ def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
         yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
     if alike[0].whole:
         yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
-
-
-def _found(segments: Sequence[_LockedPostings], terms: Sequence[int]) -> _Postings:
-    """Return the postings of some terms."""
-    found = []
-    for postings in (segment.postings for segment in segments):
-        first = np.searchsorted(postings.terms, terms, "left").tolist()
-        end = np.searchsorted(postings.terms, terms, "right").tolist()
-        found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
-    return _joined(found)
 
 
 def _joined(parts: Sequence[_Postings]) -> _Postings:

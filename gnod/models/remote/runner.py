@@ -16,21 +16,18 @@ from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import wire
 from gnod.models.remote.connection import NotThere, RequestRefused
-from gnod.models.remote.server import FIXED_TEXT, Server
-from gnod.models.run.inference import Embeddings, RequestFailed
+from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
+from gnod.models.run.inference import RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
-    EmbedRequest,
     Generate,
     Measure,
     ModelSpec,
     Rank,
-    RequestDone,
     ResultChunk,
     RoomMeasured,
+    StreamedWork,
     TextGenerated,
-    TextsEmbedded,
-    Work,
 )
 
 # By default, servers accept a few thousand tokens at once.
@@ -52,6 +49,7 @@ _PASSAGES = (
 _OPTIONAL = ("grammar", "stream_options", "seed")
 
 OnChunk = Callable[[ResultChunk], None]
+Matrix = NDArray[np.float32]
 
 
 class RemoteRunner:
@@ -69,38 +67,28 @@ class RemoteRunner:
         texts: Sequence[str],
         *,
         interactive: bool,
-        count_unknown: bool = False,  # noqa: ARG002  (no server tells)
-    ) -> Embeddings:
+    ) -> Matrix:
         """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
         refuses."""
-        tasks = [
-            asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts, self._server.batch_texts)
-        ]
+        tasks = [asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts)]
         try:
             done = await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        if not done:
-            return Embeddings(np.zeros((0, 0), np.float32), 0)
-        return Embeddings(np.concatenate([each.vectors for each in done]), sum(each.tokens for each in done))
+        return np.concatenate(done) if done else np.zeros((0, 0), np.float32)
 
-    async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
+    async def run(self, work: StreamedWork, on_chunk: OnChunk = lambda _: None) -> None:
         match work:
-            case EmbedRequest():
-                found = await self.embed(work.model, work.texts, interactive=work.interactive)
-                rows = found.vectors
-                return TextsEmbedded(id=work.id, dimensions=rows.shape[1], vectors=rows.tobytes(), tokens=found.tokens)
             case Rank():
                 await self._rank(work, on_chunk)
             case Measure():
                 await self._measure(work, on_chunk)
             case Generate():
                 await self._generate(work, on_chunk)
-        return RequestDone(id=work.id)
 
-    async def _embed(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+    async def _embed(self, texts: Sequence[str], interactive: bool) -> Matrix:
         """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
         try:
             async with self._server.turn(interactive=interactive):
@@ -112,8 +100,7 @@ class RemoteRunner:
         middle = len(texts) // 2
         if not middle:
             return await self._embed([texts[0][: len(texts[0]) // 2]], interactive)
-        halves = [await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])]
-        return Embeddings(np.concatenate([half.vectors for half in halves]), sum(half.tokens for half in halves))
+        return np.concatenate([await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])])
 
     async def _still_embeds(self, refused: RequestRefused, interactive: bool) -> None:
         """Find out whether the server refuses these texts, or all. Raises EndpointFailed."""
@@ -122,22 +109,21 @@ class RemoteRunner:
         except RequestRefused:
             raise EndpointFailed(refused.message, refused.details) from refused
 
-    async def _vectors(self, texts: Sequence[str], interactive: bool) -> Embeddings:
+    async def _vectors(self, texts: Sequence[str], interactive: bool) -> Matrix:
         """Send one request, with the fixed text first."""
         body = {"model": self._server.endpoint.model, "input": [FIXED_TEXT, *texts]}
         content = await self._connection.post(f"{self._path}/embeddings", body, self._purpose, interactive=interactive)
-        rows, tokens = self._rows(content, len(texts) + 1)
+        rows = self._rows(content, len(texts) + 1)
         await self._server.verify(rows[0])
-        return Embeddings(rows[1:], tokens)
+        return rows[1:]
 
-    def _rows(self, content: bytes, count: int) -> tuple[NDArray[np.float32], int]:
-        """Return the vectors in an answer, each of length 1, and its tokens. Raises EndpointFailed."""
+    def _rows(self, content: bytes, count: int) -> Matrix:
+        """Return the vectors in an answer, each of length 1. Raises EndpointFailed."""
         try:
-            answer = wire.embeddings.decode(content)
+            data = wire.embeddings.decode(content).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             what = "sent vectors that are not numbers" if b"NaN" in content or b"null" in content else "sent no vectors"
             raise self._connection.unreadable(content, what) from None
-        data = answer.data
         if len(data) != count:
             raise self._connection.unreadable(b"", f"sent {len(data)} vectors for {count} texts")
         if all(each.index is not None for each in data):
@@ -148,7 +134,7 @@ class RemoteRunner:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
             raise self._connection.unreadable(b"", "sent vectors that are not finite, or zero")
-        return rows / lengths, answer.usage.total_tokens if answer.usage else 0
+        return np.asarray(rows / lengths, np.float32)
 
     async def _rank(self, work: Rank, on_chunk: OnChunk) -> None:
         started, tokens = time.monotonic(), 0
@@ -220,8 +206,8 @@ class RemoteRunner:
             "model": self._server.endpoint.model,
             "messages": [{"role": role, "content": content} for role, content in work.messages],
             "max_tokens": work.max_tokens,
-            "temperature": work.temperature,
-            "seed": work.seed,
+            "temperature": 0,
+            "seed": 0,
             "stream": True,
             "stream_options": {"include_usage": True},
             **({"grammar": work.grammar} if work.grammar else {}),
@@ -284,11 +270,11 @@ def _sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))
 
 
-def _batches(texts: Iterable[str], most: int) -> Iterator[list[str]]:
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (len(batch) == most or size + len(text) > _BATCH_CHARACTERS):
+        if batch and (len(batch) == BATCH_TEXTS or size + len(text) > _BATCH_CHARACTERS):
             yield batch
             batch, size = [], 0
         batch.append(text)

@@ -7,7 +7,6 @@ whether it is of the same model as the vectors before, whichever machine behind 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -27,10 +26,9 @@ FIXED_TEXT = "The harbour master counts seven grey herons before the evening tid
 SAME = 0.98
 # Requests for documents at the same time: one is computed while the other is on its way.
 _AT_A_TIME = 2
-# The texts of one request: with the fixed one at most 32, which TEI accepts by default. A query may have to wait for
-# one request, so a slow server gets fewer. With still fewer, the fixed text would cost more than a twentieth.
-_FEWEST, _MOST = 16, 31
-_QUICK_S, _SLOW_S = 0.3, 1.0
+# The texts of one request. A query may have to wait for one request. With fewer, the fixed text would cost more than a
+# twentieth; TEI accepts 32 by default.
+BATCH_TEXTS = 20
 
 Vector = NDArray[np.float32]
 
@@ -44,14 +42,13 @@ class Fingerprints(Protocol):
 
 
 class Server:
-    """`batch_texts`: how many texts a request should have. `asks_root`, `sends_texts`, `has_logits`, `unknown_fields`:
-    what was learned of its interface for reranking and chat."""
+    """`asks_root`, `sends_texts`, `has_logits`, `unknown_fields`: what was learned of its interface for reranking and
+    chat."""
 
     def __init__(
         self, endpoint: Endpoint, fingerprints: Fingerprints, gate: Gate, addresses: Addresses, limits: RequestLimits
     ) -> None:
         self.endpoint = endpoint
-        self.batch_texts = _FEWEST
         self._at_a_time = asyncio.Semaphore(_AT_A_TIME)
         self._waited_for = 0
         self._nobody_waits = asyncio.Event()
@@ -72,9 +69,7 @@ class Server:
         if not interactive:
             async with self._at_a_time:
                 await self._nobody_waits.wait()
-                started = time.monotonic()
                 yield
-                self._learn(time.monotonic() - started)
             return
         self._waited_for += 1
         self._nobody_waits.clear()
@@ -84,12 +79,6 @@ class Server:
             self._waited_for -= 1
             if not self._waited_for:
                 self._nobody_waits.set()
-
-    def _learn(self, took_s: float) -> None:
-        if took_s < _QUICK_S:
-            self.batch_texts = min(2 * self.batch_texts, _MOST)
-        elif took_s > _SLOW_S:
-            self.batch_texts = max(self.batch_texts // 2, _FEWEST)
 
     async def verify(self, fingerprint: Vector) -> None:
         """Compare a fingerprint, of length 1, with that of the first answer; keep it if it is the first. Raises

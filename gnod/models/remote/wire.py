@@ -18,7 +18,6 @@ class Embedding(msgspec.Struct, frozen=True):
 
 class EmbeddingsResponse(msgspec.Struct, frozen=True):
     data: list[Embedding]
-    usage: Usage | None = None
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from gnod.models.embedding_profiles import (
 )
 from gnod.models.files import Installed
 from gnod.models.pieces import cut
-from gnod.models.readability import LanguageSample, SampleVectors
+from gnod.models.readability import LanguageSample
 from gnod.models.run.installed import InstalledModel
 
 
@@ -30,13 +30,6 @@ class PieceVector(NamedTuple):
     end: int
     line: int
     last_line: int
-
-
-class EmbeddedDocuments(NamedTuple):
-    """The pieces of each chunk, in order. `tokens`: of all together."""
-
-    pieces: list[list[PieceVector]]
-    tokens: int
 
 
 class Embedder(InstalledModel):
@@ -56,22 +49,24 @@ class Embedder(InstalledModel):
         vector: NDArray[np.float32] = (await self.texts([text]))[0]
         return vector
 
-    async def texts(self, queries: Sequence[str], passages: Sequence[str] = ()) -> NDArray[np.float32]:
-        """Return the vectors, of length 1, of queries and, below them, of passages that could answer. A request waits
-        for them, so they go ahead of documents.
+    async def texts(
+        self, queries: Sequence[str], passages: Sequence[str] = (), *, waits: bool = True
+    ) -> NDArray[np.float32]:
+        """Return the vectors, of length 1, of queries and, below them, of passages that could answer. Unless no request
+        `waits` for them, they go ahead of documents.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
         profile = self.profile
         prompts = [apply_query_template(profile, text) for text in queries]
         prompts += [_passage(profile, text) for text in passages]
-        return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
+        return await self._inference.embed(self.spec(), prompts, interactive=waits)
 
     async def sentences(self, sentences: Sequence[EmbeddingText]) -> NDArray[np.float32]:
         """Return a vector of each short text, with its title and headings; a request waits for them. Raises what
         `texts` raises."""
         prompts = [apply_document_template(self.profile, sentence) for sentence in sentences]
-        return (await self._inference.embed(self.spec(), prompts, interactive=True)).vectors
+        return await self._inference.embed(self.spec(), prompts, interactive=True)
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
         """Return the vectors of the pieces of each text. The texts have no title. `waits`: whether a request waits for
@@ -79,10 +74,10 @@ class Embedder(InstalledModel):
         profile = self.profile
         pieces = [[text[start:end] for start, end in cut(text, profile.piece)] for text in texts]
         prompts = [_passage(profile, piece) for of_text in pieces for piece in of_text]
-        vectors = iter((await self._inference.embed(self.spec(), prompts, interactive=waits)).vectors)
+        vectors = iter(await self._inference.embed(self.spec(), prompts, interactive=waits))
         return [[next(vectors) for _ in of_text] for of_text in pieces]
 
-    async def documents(self, chunks: Sequence[EmbeddingText]) -> EmbeddedDocuments:
+    async def documents(self, chunks: Sequence[EmbeddingText]) -> list[list[PieceVector]]:
         """Return the pieces of chunks, in their order. Raises what `texts` raises."""
         profile = self.profile
         spans = [cut(chunk.text, profile.piece) for chunk in chunks]
@@ -91,22 +86,16 @@ class Embedder(InstalledModel):
             for chunk, of_chunk in zip(chunks, spans, strict=True)
             for start, end in of_chunk
         ]
-        embeddings = await self._inference.embed(self.spec(), prompts, interactive=False)
-        vectors = iter(embeddings.vectors)
-        pieces = [
+        vectors = iter(await self._inference.embed(self.spec(), prompts, interactive=False))
+        return [
             [_piece(next(vectors), chunk.text, start, end) for start, end in of_chunk]
             for chunk, of_chunk in zip(chunks, spans, strict=True)
         ]
-        return EmbeddedDocuments(pieces, embeddings.tokens)
 
-    async def sample(self, sample: LanguageSample) -> SampleVectors:
+    async def sample(self, sample: LanguageSample) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Embed sample texts, for `readability.measure`. Raises what `texts` raises."""
-        profile = self.profile
-        prompts = [apply_query_template(profile, text) for text in sample.questions]
-        prompts += [_passage(profile, text) for text in sample.statements]
-        found = await self._inference.embed(self.spec(), prompts, interactive=False, count_unknown=True)
-        questions, statements = np.split(found.vectors, [len(sample.questions)])
-        return SampleVectors(statements, questions, found.tokens, found.unknown)
+        found = await self.texts(sample.questions, sample.statements, waits=False)
+        return found[: len(sample.questions)], found[len(sample.questions) :]
 
 
 def _passage(profile: Profile, text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +19,6 @@ KNOWN_PAIRS = (
     ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
     ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
 )
-
-
-class EngineVectors(NamedTuple):
-    """`tokens` of all texts; `unknown`: those of them that stand for text that the vocabulary lacks, if counted."""
-
-    vectors: Matrix
-    tokens: int
-    unknown: int
 
 
 class TextEmbedder(ABC):
@@ -47,7 +38,7 @@ class TextEmbedder(ABC):
     def close(self) -> None:
         """Free what the model holds."""
 
-    def embed(self, texts: Sequence[str], *, interactive: bool = False, count_unknown: bool = False) -> EngineVectors:
+    def embed(self, texts: Sequence[str], *, interactive: bool = False) -> Matrix:
         """Return one vector of length 1 for each text. A text longer than the window is embedded in windows; their
         vectors are averaged by length. Raises InferenceFailed."""
         prefix, suffix, *_ = self._tokenization.specials
@@ -61,13 +52,11 @@ class TextEmbedder(ABC):
         lengths = np.array([len(part) for part in parts], np.float32)
         sums = np.zeros((len(texts), vectors.shape[1]), np.float32)
         np.add.at(sums, owners, vectors * lengths[:, None])
-        missing = self._tokenization.unknown if count_unknown else frozenset[int]()
-        unknown = sum(token in missing for part in parts for token in part)
-        return EngineVectors(unit(sums), int(lengths.sum()), unknown)
+        return unit(sums)
 
     def self_test(self) -> None:
         """Raise ModelRejected unless each known question is nearest to its answer."""
-        vectors = self.embed([text for pair in KNOWN_PAIRS for text in pair], interactive=True).vectors
+        vectors = self.embed([text for pair in KNOWN_PAIRS for text in pair], interactive=True)
         similarities = vectors[0::2] @ vectors[1::2].T
         is_right = (similarities.argmax(axis=1) == np.arange(len(similarities))).all()
         if not (np.isfinite(vectors).all() and is_right):

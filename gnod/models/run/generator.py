@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gnod.models import gguf_header
+from gnod.models.run import gguf_header
 from gnod.models.run import messages as m
 from gnod.models.run.installed import InstalledModel
 from gnod.models.run.repetition import repetition_start
@@ -48,8 +48,6 @@ class Generator(InstalledModel):
         *,
         max_tokens: int,
         grammar: str | None = None,
-        temperature: float = 0.0,
-        seed: int = 0,
         limit_s: float | None = None,
         yields_after_s: float | None = None,
         on_text: Callable[[str], None] | None = None,
@@ -83,8 +81,6 @@ class Generator(InstalledModel):
             messages=[(message.role, message.content) for message in messages],
             max_tokens=max_tokens,
             grammar=grammar,
-            temperature=temperature,
-            seed=seed,
             yields_after_s=yields_after_s,
         )
         with suppress(TimeoutError, _Repetition):

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory, ShuttingDown
+from gnod.errors import InferenceFailed, ShuttingDown, from_code
 from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
@@ -41,23 +41,6 @@ _log = logging.getLogger(__name__)
 
 class RequestFailed(InferenceFailed):
     """This request fails, or crashes the worker; others may succeed."""
-
-
-_ERRORS = {
-    "corrupt": ModelCorrupt,
-    "rejected": ModelRejected,
-    "memory": NotEnoughMemory,
-    "failed": RequestFailed,
-}
-
-
-class Embeddings(NamedTuple):
-    """`vectors`: float32, one row of length 1 for each text. `tokens`: of all texts together; `unknown`: those of them
-    that stand for text that the vocabulary lacks, if they were counted."""
-
-    vectors: NDArray[np.float32]
-    tokens: int
-    unknown: int = 0
 
 
 class ProcessStatus(NamedTuple):
@@ -95,15 +78,12 @@ class Inference:
         """Set how long the worker is kept idle, from the next time on."""
         self._idle_unload_s = seconds
 
-    async def embed(
-        self, model: ModelSpec, texts: Sequence[str], *, interactive: bool, count_unknown: bool = False
-    ) -> Embeddings:
-        """Return the texts' vectors. `interactive` goes ahead of others. Raises what `run` raises."""
-        work = EmbedRequest(model=model, texts=list(texts), interactive=interactive, count_unknown=count_unknown)
+    async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> NDArray[np.float32]:
+        """Return the texts' vectors, rows of length 1. `interactive` goes ahead of others. Raises what `run` raises."""
+        work = EmbedRequest(model=model, texts=list(texts), interactive=interactive)
         reply = await self.run(work)
         assert isinstance(reply, TextsEmbedded)
-        vectors = np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
-        return Embeddings(vectors, reply.tokens, reply.unknown)
+        return np.frombuffer(reply.vectors, "<f4").reshape(len(texts), reply.dimensions)
 
     async def run(self, work: Work, on_chunk: OnChunk = lambda _: None) -> TextsEmbedded | RequestDone:
         """Let the worker do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work.
@@ -116,7 +96,8 @@ class Inference:
             reply = await self._run(request, on_chunk)
         self._crashes_in_a_row = 0
         if isinstance(reply, FailedReply):
-            raise _ERRORS[reply.kind](reply.message)
+            is_of_request = reply.code == InferenceFailed.code
+            raise RequestFailed(reply.message) if is_of_request else from_code(reply.code, reply.message)
         return reply
 
     @contextlib.contextmanager

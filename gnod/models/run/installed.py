@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
 from gnod.errors import ModelNotPulled
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.run.messages import ModelSpec
-from gnod.models.run.runner import Runner
+from gnod.models.run.messages import ModelSpec, ResultChunk, StreamedWork
 from gnod.models.uris import endpoint_of
+
+
+class Runner(Protocol):
+    """The inference worker of this machine, or a server that an endpoint names."""
+
+    async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> NDArray[np.float32]:
+        """Return the texts' vectors, rows of length 1. `interactive`: a request waits for them. Raises GnoError."""
+
+    async def run(self, work: StreamedWork, on_chunk: Callable[[ResultChunk], None] = ...) -> object:
+        """Do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work. Raises GnoError,
+        and what `on_chunk` raises."""
 
 
 class InstalledModel:

@@ -22,13 +22,12 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
-    """`interactive`: a request waits for it, so it goes ahead of others. `count_unknown`: count unknown tokens."""
+    """`interactive`: a request waits for it, so it goes ahead of others."""
 
     id: int = 0
     model: ModelSpec
     texts: list[str]
     interactive: bool
-    count_unknown: bool = False
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
@@ -49,16 +48,13 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag="measure"):
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
     """Generate the next message. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
-    `temperature` 0: always the most likely token. `yields_after_s`: how long it may take before it lets requests that
-    somebody waits for go first."""
+    `yields_after_s`: how long it may take before it lets requests that somebody waits for go first."""
 
     id: int = 0
     model: ModelSpec
     messages: list[tuple[str, str]]
     max_tokens: int
     grammar: str | None = None
-    temperature: float = 0.0
-    seed: int = 0
     yields_after_s: float | None = None
 
 
@@ -119,14 +115,11 @@ class TextGenerated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
 
 
 class TextsEmbedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1. `tokens`: of all texts;
-    `unknown`: those of them that stand for text that the vocabulary lacks."""
+    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1."""
 
     id: int
     dimensions: int
     vectors: bytes
-    tokens: int
-    unknown: int = 0
 
 
 class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
@@ -136,14 +129,15 @@ class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 
 class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """`kind`: the file is damaged, the model cannot do this, there is no memory for it, or another failure."""
+    """`code`: of the error (`gnod.errors`)."""
 
     id: int
-    kind: Literal["corrupt", "rejected", "memory", "failed"]
+    code: int
     message: str
 
 
-Work = EmbedRequest | Rank | Measure | Generate
+StreamedWork = Rank | Measure | Generate
+Work = EmbedRequest | StreamedWork
 Request = Work | Cancel
 ResultChunk = DocumentScored | RoomMeasured | TextGenerated
 Reply = TextsEmbedded | RequestDone | FailedReply

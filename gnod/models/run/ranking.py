@@ -13,6 +13,7 @@ from gnod.models.run.embedding import KNOWN_PAIRS
 from gnod.models.run.stop import Stop
 from gnod.models.run.tokenization import Tokenization
 
+NO_HEAD = "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or Qwen3-Reranker"
 # Long enough to measure a speed. Short texts are slower per token.
 _MEASURED_S, _MEASURED_TOKENS = 0.03, 64
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
 from tokenizers import Tokenizer
 
 from gnod.errors import ModelRejected
@@ -23,22 +22,16 @@ class Specials(NamedTuple):
 
 
 class Tokenization(Protocol):
-    """`unknown`: the tokens that stand for text that the vocabulary lacks."""
-
     specials: Specials
-
-    @property
-    def unknown(self) -> frozenset[int]: ...
 
     def tokens(self, text: str) -> Sequence[int]:
         """Return the text's tokens, without special tokens, even if the text contains their names."""
 
 
 class HuggingFace:
-    def __init__(self, tokenizer: Tokenizer, specials: Specials, unknown: frozenset[int]) -> None:
+    def __init__(self, tokenizer: Tokenizer, specials: Specials) -> None:
         self._tokenizer = tokenizer
         self.specials = specials
-        self.unknown = unknown
 
     def tokens(self, text: str) -> Sequence[int]:
         # Convert it through bytes, because the library does not accept lone surrogates.
@@ -47,27 +40,14 @@ class HuggingFace:
         return ids
 
 
-class _Model(msgspec.Struct, frozen=True):
-    unk_token: str | None = None
-    unk_id: int | None = None
-
-
-class _TokenizerFile(msgspec.Struct, frozen=True):
-    """Facts about a `tokenizer.json` that the library does not tell."""
-
-    model: _Model
-
-
 def from_json(text: str) -> HuggingFace:
     """Return the tokenizer of a `tokenizer.json`. Raises ModelRejected."""
     try:
         tokenizer = Tokenizer.from_str(text)
-        model = msgspec.json.decode(text, type=_TokenizerFile).model
     except Exception:  # the library raises nothing more specific
         raise ModelRejected("the model's tokenizer.json is damaged; pull the model again") from None
     tokenizer.encode_special_tokens = True  # the names of special tokens are plain text inside a text
-    unknown = tokenizer.token_to_id(model.unk_token) if model.unk_token else model.unk_id
-    return HuggingFace(tokenizer, _specials(tokenizer), frozenset() if unknown is None else frozenset({unknown}))
+    return HuggingFace(tokenizer, _specials(tokenizer))
 
 
 def _specials(tokenizer: Tokenizer) -> Specials:

@@ -12,13 +12,13 @@ import sys
 import threading
 import time
 from queue import SimpleQueue
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
-from gnod.errors import GnoError, InferenceFailed, ModelCorrupt, ModelRejected, NotEnoughMemory
+from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
 from gnod.models.encoder import ONNX
 from gnod.models.run import memory
 from gnod.models.run.embedding import TextEmbedder
@@ -47,12 +47,6 @@ from gnod.models.run.messages import (
 from gnod.models.run.ranking import PairRanker
 from gnod.models.run.stop import Stop
 
-_KINDS: dict[type[GnoError], Literal["corrupt", "rejected", "memory", "failed"]] = {
-    ModelCorrupt: "corrupt",
-    ModelRejected: "rejected",
-    NotEnoughMemory: "memory",
-    InferenceFailed: "failed",
-}
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
 # A generation that yields checks this often whether it may continue.
 _YIELD_S = 0.005
@@ -138,10 +132,10 @@ class Worker:
             self._interactive.add(request_id)
         try:
             self._send(self._run(job))
-        except (ModelCorrupt, ModelRejected, NotEnoughMemory, InferenceFailed) as error:
-            self._send(FailedReply(id=request_id, kind=_KINDS[type(error)], message=error.message))
+        except GnoError as error:
+            self._send(FailedReply(id=request_id, code=error.code, message=error.message))
         except MemoryError:
-            self._send(FailedReply(id=request_id, kind="memory", message=memory.message(job.request.model)))
+            self._send(FailedReply(id=request_id, code=NotEnoughMemory.code, message=memory.message(job.request.model)))
         finally:
             if is_interactive:
                 self._interactive.discard(request_id)
@@ -160,15 +154,11 @@ class Worker:
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
         with self._models.use(_embedding, request.model) as engine:
-            vectors, tokens, unknown = engine.embed(
-                request.texts, interactive=request.interactive, count_unknown=request.count_unknown
-            )
+            vectors = engine.embed(request.texts, interactive=request.interactive)
         return TextsEmbedded(
             id=request.id,
             dimensions=vectors.shape[1],
             vectors=vectors.astype("<f4", copy=False).tobytes(),
-            tokens=tokens,
-            unknown=unknown,
         )
 
     def _rank(self, request: Rank, stop: Stop) -> None:
@@ -188,12 +178,7 @@ class Worker:
         with self._models.use(_generation, request.model) as engine:
             started = time.monotonic()
             for piece in engine.generate(
-                request.messages,
-                max_tokens=request.max_tokens,
-                grammar=request.grammar,
-                temperature=request.temperature,
-                seed=request.seed,
-                stop=stop,
+                request.messages, max_tokens=request.max_tokens, grammar=request.grammar, stop=stop
             ):
                 took_s = time.monotonic() - started
                 self._send(TextGenerated(id=request.id, took_s=took_s, **piece._asdict()))

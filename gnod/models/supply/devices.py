@@ -11,7 +11,7 @@ import sys
 
 import msgspec
 
-from gnod.models.free_memory import free_memory
+from gnod.models.run.memory import free_memory
 
 _LIMIT_S = 15.0
 # ggml-backend.h's ggml_backend_dev_type: a card with its own memory, and one that shares the computer's.

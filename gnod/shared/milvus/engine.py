@@ -124,12 +124,10 @@ class MilvusEngine:
     def sample(self, share: float) -> list[Key]:
         return [str(row["key"]) for row in self._pages("documents", f"key < {quoted(keys_below(share))}", ["key"])]
 
-    def listed(self, path_prefix: str, limit: int, after: str = "") -> list[SharedListing]:
-        conditions = [f"path > {quoted(after)}"] if after else []
-        if path_prefix:
-            conditions += begins_with("path", path_prefix)
-        rows = self._pages("documents", " and ".join(conditions), ["key", "version", "path", "title"])
-        found = (SharedListing(row["key"], row["version"], row["path"], row["title"]) for row in rows)
+    def listed(self, path_prefix: str, limit: int) -> list[SharedListing]:
+        conditions = begins_with("path", path_prefix) if path_prefix else []
+        rows = self._pages("documents", " and ".join(conditions), ["path", "title"])
+        found = (SharedListing(row["path"], row["title"]) for row in rows)
         return nsmallest(limit, found, key=lambda each: each.path)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import LanguageReading, Readability
+from gnod.models.readability import Readability
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.meaning.nearest_documents import Nearest
@@ -25,7 +25,6 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
-READING = LanguageReading(separation=0.5, spread=0.1, tokens_per_character=0.5, unknown=0.5)
 
 
 @pytest.fixture
@@ -217,7 +216,7 @@ def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallInde
 def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:
     cars.add({"hindi.md": "car क्रेन " * 20}, language="hi")
     cars.embed(URI)
-    unread = Readability(version=1, model="", languages={"hi": READING}, scripts={"DEVANAGARI": 0.5})
+    unread = Readability(version=1, model="", languages={"hi": 0.5}, scripts={"DEVANAGARI": 0.5})
     found = retrieved(cars, "car", reader=lambda _: unread)
     hindi = next(id_ for id_, facts in found.documents.items() if facts.language == "hi")
     assert found.trust == {hindi: Trust(vector=0.0)}

@@ -67,7 +67,7 @@ class Chat:
         from jinja2 import TemplateError
         from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-        library.ignore_log()
+        library.catch_log()
         try:
             return Jinja2ChatFormatter(template.decode("utf-8", "replace"), eos_token=last, bos_token=first)
         except TemplateError:

@@ -1,7 +1,7 @@
 """One embedding model: text in, vector out.
 
-The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, another for short ones,
-and one for each core for the rest. They never wait for each other.
+The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, and one for each core for
+the rest. They never wait for each other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from gnod.models.run.messages import ModelSpec
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token, and queries are short.
 _INTERACTIVE_TOKENS = 512
-# With fewer tokens, llama.cpp's flash attention computes row by row.
-_SHORT_TOKENS = 64
 # llama.cpp keeps 4 bytes for each word of the vocabulary and each token of an encoder's step, in every lane, and never
 # uses them. All lanes together get a gigabyte.
 _MAX_LOGITS = 1 << 28
@@ -44,7 +42,7 @@ class EmbeddingEngine(TextEmbedder):
             if not library.is_causal(self._model):
                 most = min(most, _MAX_LOGITS // 2 // self._words)  # for the interactive lane and one more
             super().__init__(tokenization(self._model), min(spec.window or most, most))
-            self._short, self._interactive, self._background = self._make_lanes(spec)
+            self._interactive, self._background = self._make_lanes(spec)
             self.self_test()
         except BaseException:
             self.close()
@@ -79,31 +77,25 @@ class EmbeddingEngine(TextEmbedder):
         return unit(vectors)
 
     def _interactive_lanes(self, parts: Sequence[Sequence[int]]) -> list[Lane]:
-        lengths = [len(part) for part in parts]
-        if sum(lengths) <= self._short.tokens:
-            return [self._short]
-        return [self._interactive] if max(lengths) <= self._interactive.tokens else self._background
+        return [self._interactive] if max(map(len, parts)) <= self._interactive.tokens else self._background
 
-    def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, Lane, list[Lane]]:
+    def _make_lanes(self, spec: ModelSpec) -> tuple[Lane, list[Lane]]:
         is_encoder = not library.is_causal(self._model)
         step = max(STEP_TOKENS, self.window)
         tokens = step if is_encoder else min(step, _INTERACTIVE_TOKENS)
         interactive = self._lane(tokens, spec.threads)
         if not is_encoder:
-            return interactive, interactive, [self._lane(step, spec.threads, background=True)]
-        short = interactive
-        if not library.is_quantised(self._model):
-            short = self._lane(_SHORT_TOKENS, spec.threads, flash_attention=False)
+            return interactive, [self._lane(step, spec.threads, background=True)]
         lanes = min(spec.threads, max(1, _MAX_LOGITS // (self._words * step) - 1))
         each = max(1, spec.threads // lanes)
-        return short, interactive, [self._lane(step, each, background=True) for _ in range(lanes)]
+        return interactive, [self._lane(step, each, background=True) for _ in range(lanes)]
 
     @property
     def _words(self) -> int:
         words: int = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self._model))
         return words
 
-    def _lane(self, tokens: int, threads: int, *, background: bool = False, flash_attention: bool = True) -> Lane:
-        lane = Lane(self._model, tokens=tokens, threads=threads, background=background, flash_attention=flash_attention)
+    def _lane(self, tokens: int, threads: int, *, background: bool = False) -> Lane:
+        lane = Lane(self._model, tokens=tokens, threads=threads, background=background)
         self._lanes.append(lane)
         return lane

@@ -75,15 +75,13 @@ class GenerationEngine:
         *,
         max_tokens: int,
         grammar: str | None = None,
-        temperature: float = 0.0,
-        seed: int = 0,
         stop: Stop,
     ) -> Iterator[GeneratedPiece]:
         """Generate the assistant's next message until it ends or `stop` is set. Raises InferenceFailed."""
         prompt = self._chat.tokens(messages)
         if len(prompt) >= self.window:
             raise InferenceFailed(f"the prompt has {len(prompt):,} tokens and the model takes {self.window:,}")
-        with closing(Sampler(self._vocabulary, grammar=grammar, temperature=temperature, seed=seed)) as sampler:
+        with closing(Sampler(self._vocabulary, grammar)) as sampler:
             self._stop = stop
             library.watch(stop, self._context)
             yield from self._read(prompt)

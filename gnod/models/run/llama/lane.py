@@ -22,18 +22,14 @@ Matrix = NDArray[np.float32]
 
 _Numbers = ctypes.POINTER(ctypes.c_int32)
 
-# The multiplications of a short step: 47 tokens of MiniLM, about 25 ms on one core.
-_SHORT_STEP = 500_000_000
-
 
 class Stopped(Exception):
     """A step was stopped."""
 
 
 class Lane:
-    """Runs steps of at most `tokens` tokens on `threads` threads, short ones on one thread less. `background`: at lower
-    priority for the processor and the disk. `ranks`: the output of a part is the number of the model's head, not a
-    vector. `flash_attention`: slower for fewer than 64 tokens. Raises ModelRejected."""
+    """Runs steps of at most `tokens` tokens. `background`: at lower priority for the processor and the disk. `ranks`:
+    the output of a part is the number of the model's head, not a vector. Raises ModelRejected."""
 
     def __init__(
         self,
@@ -43,7 +39,6 @@ class Lane:
         threads: int,
         background: bool = False,
         ranks: bool = False,
-        flash_attention: bool = True,
     ) -> None:
         self.tokens = tokens
         # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
@@ -60,7 +55,6 @@ class Lane:
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
             # Files do not always say that a model has a head.
             **({"pooling_type": llama_cpp.LLAMA_POOLING_TYPE_RANK} if ranks else {}),
-            **({} if flash_attention else {"flash_attn_type": llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED}),
         )
         if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
             llama_cpp.llama_free(self._context)
@@ -68,10 +62,6 @@ class Lane:
                 "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
             )
         self._batch = _LlamaBatch(tokens)
-        self._threads = threads
-        dimensions = llama_cpp.llama_model_n_embd(model)
-        # The weights of a layer: four matrices of attention, and two that are four times as large.
-        self._token_work = 12 * dimensions * dimensions * llama_cpp.llama_model_n_layer(model)
         self._stop: Stop | None = None  # keep it, because llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
@@ -94,8 +84,6 @@ class Lane:
             self._stop = stop
             library.watch(stop, self._context)
         batch = self._batch.holding(parts)
-        threads = threads_for(batch.n_tokens * self._token_work, self._threads)
-        llama_cpp.llama_set_n_threads(self._context, threads, threads)
         if memory := llama_cpp.llama_get_memory(self._context):  # only decoders have a memory
             llama_cpp.llama_memory_clear(memory, True)
             status = llama_cpp.llama_decode(self._context, batch)
@@ -112,16 +100,6 @@ class Lane:
         if not vector:
             raise ModelRejected("the model returns nothing for a text: it cannot be used for this role")
         return np.ctypeslib.as_array(vector, (self._dimensions,)).copy()
-
-
-def threads_for(multiplications: int, threads: int) -> int:
-    """Return how many of `threads` compute a step. A short one leaves a core to the daemon, which searches meanwhile:
-    at each of a model's barriers, the threads would wait for the one that shares a core with it.
-
-    >>> threads_for(100_000_000, 2), threads_for(100_000_000, 8), threads_for(1_000_000_000, 2)
-    (1, 7, 2)
-    """
-    return max(threads - 1, 1) if multiplications < _SHORT_STEP else threads
 
 
 class _LlamaBatch:

@@ -6,30 +6,26 @@ The high-level class reads past its buffers with some poolings, and computes the
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.run.llama.bindings import libggml, llama_cpp
+from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.stop import Stop
 
-# Values of llama_ftype: all in 32 bits, mostly in 16 (float16, bfloat16).
-_WIDE = ("0", "1", "32")
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
-
-def _ignore(_level: int, _text: bytes, _data: object) -> None:
-    """llama.cpp prints pages while it loads."""
-
-
-_IGNORE = llama_cpp.llama_log_callback(_ignore)  # keep it, because llama.cpp calls it as long as the process lives
+# The last lines that llama.cpp would have printed: only they say why a function returned NULL.
+_said: deque[bytes] = deque(maxlen=50)
+_NOTE = llama_cpp.llama_log_callback(lambda _level, text, _data: _said.append(text))
 
 
-def ignore_log() -> None:
+def catch_log() -> None:
     """Let llama.cpp print nothing. To be called again after an import of its package, which lets it print."""
-    llama_cpp.llama_log_set(_IGNORE, ctypes.c_void_p(0))
+    llama_cpp.llama_log_set(_NOTE, ctypes.c_void_p(0))
 
 
-ignore_log()
+catch_log()
 llama_cpp.llama_backend_init()
 
 # llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the
@@ -48,15 +44,17 @@ def has_graphics_card() -> bool:
 
 
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
-    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected."""
+    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
     settings = llama_cpp.llama_model_default_params()
     settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
+    _said.clear()
     model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
     if not model:
+        _check_memory()
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
     if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
         llama_cpp.llama_model_free(model)  # it would abort when asked for its tokens
-        raise ModelRejected(f"{spec.path} has no vocabulary: an older gnod made it; run `gnoctl models pull --force`")
+        raise ModelRejected(f"{spec.path} has no vocabulary: choose another file of the model")
     return model
 
 
@@ -64,29 +62,32 @@ def new_context(
     model: llama_cpp.llama_model_p, purpose: str, *, threads: int, **settings: int
 ) -> llama_cpp.llama_context_p:
     """Return a context with these fields of `llama_context_params`, to be freed with `llama_free`. Raises
-    ModelRejected."""
+    ModelRejected, MemoryError."""
     params = llama_cpp.llama_context_default_params()
     params.n_threads = params.n_threads_batch = threads
     params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
     params.no_perf = True
     for name, value in settings.items():
         setattr(params, name, value)
+    _said.clear()
     context: llama_cpp.llama_context_p = llama_cpp.llama_init_from_model(model, params)
     if not context:
-        raise ModelRejected(f"llama.cpp cannot run the model {purpose}; there may not be enough memory")
+        _check_memory()
+        raise ModelRejected(f"llama.cpp cannot run the model {purpose}")
     return context
+
+
+def _check_memory() -> None:
+    """Raise MemoryError if memory was what the last function lacked."""
+    said = b"".join(_said)
+    if b"allocate" in said or b"std::bad_alloc" in said:
+        raise MemoryError
 
 
 def is_causal(model: llama_cpp.llama_model_p) -> bool:
     """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
     architecture = metadata(model, "general.architecture")
     return metadata(model, f"{architecture}.attention.causal") != "false"
-
-
-def is_quantised(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether the weights have fewer than 16 bits, or the file does not say. Then activations are rounded too, and
-    two ways to compute the same differ in the fourth digit of a cosine."""
-    return metadata(model, "general.file_type") not in _WIDE
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
@@ -97,28 +98,3 @@ def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
     value = ctypes.create_string_buffer(length + 1)
     llama_cpp.llama_model_meta_val_str(model, key.encode(), value, len(value))
     return value.value.decode("utf-8", "replace")
-
-
-class _GgufParams(ctypes.Structure):
-    """gguf.h's gguf_init_params. If both are unset, no weights are read."""
-
-    _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
-
-
-libggml.gguf_init_from_file.restype = ctypes.c_void_p
-libggml.gguf_init_from_file.argtypes = [ctypes.c_char_p, _GgufParams]
-libggml.gguf_find_tensor.restype = ctypes.c_int64
-libggml.gguf_find_tensor.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-libggml.gguf_free.restype = None
-libggml.gguf_free.argtypes = [ctypes.c_void_p]
-
-
-def has_tensor(spec: ModelSpec, *names: str) -> bool:
-    """Tell whether the model's file has weights of one of these names, which llama.cpp does not report."""
-    file = libggml.gguf_init_from_file(spec.path.encode(), _GgufParams(no_alloc=True, context=None))
-    if not file:
-        raise ModelCorrupt(f"llama.cpp cannot read {spec.path}: it is damaged, or newer than llama.cpp")
-    try:
-        return any(libggml.gguf_find_tensor(file, name.encode()) >= 0 for name in names)
-    finally:
-        libggml.gguf_free(file)

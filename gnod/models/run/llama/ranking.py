@@ -6,15 +6,17 @@ Qwen3-Reranker with the head of its language model, of which only the words "yes
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gnod.errors import ModelRejected
+from gnod.models.run.gguf_header import read_header
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.packing import STEP_TOKENS
 from gnod.models.run.llama.prompts import QWEN3_TEMPLATE, TemplatePrompts
 from gnod.models.run.llama.reading import DecoderReading, EncoderReading
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.ranking import CrossEncoderPrompts, PairRanker, PairReading, Prompts
+from gnod.models.run.ranking import NO_HEAD, CrossEncoderPrompts, PairRanker, PairReading, Prompts
 
 # The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
 # gigabytes, and on a processor minutes.
@@ -23,10 +25,6 @@ MAX_WINDOW_ON_GPU = 32_768
 # llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, but never uses them.
 # This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
-# A small model is an eighth faster with two passages of 160 tokens in a step. A large one is not, and would often be
-# stopped within a step, whose documents are then lost.
-_SMALL_WEIGHTS = 40_000_000
-_LARGE_STEP_TOKENS, _LARGE_STEP_LOGITS = 384, 1 << 25
 _HEADS = ("cls.weight", "cls.output.weight")
 
 
@@ -56,21 +54,15 @@ class RankingEngine(PairRanker):
         llama_cpp.llama_model_free(self._model)
 
     def _encoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
-        if not library.has_tensor(spec, *_HEADS):
-            raise ModelRejected(
-                "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
-                "Qwen3-Reranker"
-            )
+        if not _has_head(spec):
+            raise ModelRejected(NO_HEAD)
         if (classes := llama_cpp.llama_model_n_cls_out(self._model)) != 1:
             raise ModelRejected(f"the model sorts texts into {classes} classes; a reranker has one score")
         vocabulary = llama_cpp.llama_model_get_vocab(self._model)
         words = llama_cpp.llama_vocab_n_tokens(vocabulary)
         self.window = min(self.window, _MAX_LOGITS // words)
         prompts = CrossEncoderPrompts(tokenization(self._model), window=self.window)
-        weights = 12 * llama_cpp.llama_model_n_layer(self._model) * llama_cpp.llama_model_n_embd(self._model) ** 2
-        is_small = weights <= _SMALL_WEIGHTS and words * _LARGE_STEP_TOKENS <= _LARGE_STEP_LOGITS
-        step = _LARGE_STEP_TOKENS if is_small else STEP_TOKENS
-        return prompts, EncoderReading(self._model, window=self.window, step=step, threads=spec.threads)
+        return prompts, EncoderReading(self._model, window=self.window, threads=spec.threads)
 
     def _decoder(self, spec: ModelSpec) -> tuple[Prompts, PairReading]:
         if library.metadata(self._model, "general.architecture") != "qwen3":
@@ -82,7 +74,7 @@ class RankingEngine(PairRanker):
         prompts = TemplatePrompts(
             self._model, template.decode("utf-8", "replace") if template else QWEN3_TEMPLATE, window=self.window
         )
-        has_head = library.has_tensor(spec, *_HEADS)
+        has_head = _has_head(spec)
         answers = self._classes() if has_head else [prompts.word("yes"), prompts.word("no")]
         reading = DecoderReading(self._model, answers, has_head=has_head, window=self.window, threads=spec.threads)
         return prompts, reading
@@ -94,3 +86,8 @@ class RankingEngine(PairRanker):
         if sorted(label or b"" for label in labels) != [b"no", b"yes"]:
             raise ModelRejected("the model's classification head has other classes than yes and no")
         return [labels.index(b"yes"), labels.index(b"no")]
+
+
+def _has_head(spec: ModelSpec) -> bool:
+    """Tell whether the file has the weights of a classification head, which llama.cpp does not report."""
+    return not read_header(Path(spec.path)).tensors.isdisjoint(_HEADS)

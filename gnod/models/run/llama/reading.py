@@ -20,20 +20,19 @@ from gnod.models.run.stop import Stop
 
 
 class EncoderReading:
-    """A cross-encoder, whose head gives one logit. It reads documents that follow each other in one step, of at most
-    `step` tokens. Raises ModelRejected."""
+    """A cross-encoder, whose head gives one logit. It reads short documents that follow each other in one step. Raises
+    ModelRejected."""
 
     at_once = 1
 
-    def __init__(self, model: llama_cpp.llama_model_p, *, window: int, step: int, threads: int) -> None:
-        self._step = step
-        self._lane = Lane(model, tokens=max(window, step), threads=threads, ranks=True)
+    def __init__(self, model: llama_cpp.llama_model_p, *, window: int, threads: int) -> None:
+        self._lane = Lane(model, tokens=max(window, STEP_TOKENS), threads=threads, ranks=True)
 
     def close(self) -> None:
         self._lane.close()
 
     def scores(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:
-        for pack in packed(([*opening, *rest] for rest in rests), len, tokens=self._step):
+        for pack in packed(([*opening, *rest] for rest in rests), len):
             try:
                 logits = self._lane.submit(partial(self._lane.run, pack, stop)).result()
             except Stopped:

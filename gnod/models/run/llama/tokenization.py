@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
@@ -41,12 +40,6 @@ class _Native:
         self._composes = _composes(model)
         self.specials = specials
 
-    @cached_property
-    def unknown(self) -> frozenset[int]:
-        numbers = range(llama_cpp.llama_vocab_n_tokens(self._vocabulary))
-        mark = llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN
-        return frozenset(n for n in numbers if llama_cpp.llama_vocab_get_attr(self._vocabulary, n) & mark)
-
     def tokens(self, text: str) -> Sequence[int]:
         composed = unicodedata.normalize("NFC", text) if self._composes else text
         return _native_tokens(self._vocabulary, composed, with_specials=False)
@@ -64,7 +57,7 @@ class _WordPieces(HuggingFace):
         tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        super().__init__(tokenizer, specials, frozenset({pieces[unknown]}))
+        super().__init__(tokenizer, specials)
 
 
 class MarkedText:

@@ -12,7 +12,7 @@ from gnod.models.encoder import unit
 from gnod.models.run.embedding import KNOWN_PAIRS, Matrix, TextEmbedder
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.onnx.session import EncoderSession, threads
-from gnod.models.run.ranking import CrossEncoderPrompts, PairRanker, sigmoid
+from gnod.models.run.ranking import NO_HEAD, CrossEncoderPrompts, PairRanker, sigmoid
 from gnod.models.run.stop import Stop
 
 # The distance of a right answer's logit from a wrong one's: scores of .98 and .02.
@@ -55,10 +55,7 @@ class OnnxRanking(PairRanker):
     def __init__(self, spec: ModelSpec) -> None:
         session = EncoderSession(spec)
         if not session.settings.ranks:
-            raise ModelRejected(
-                "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or "
-                "Qwen3-Reranker"
-            )
+            raise ModelRejected(NO_HEAD)
         prompts = CrossEncoderPrompts(session.tokenization, window=session.window)
         self._pairs = _Pairs(session, spec.threads)
         super().__init__(prompts, self._pairs, session.window)

