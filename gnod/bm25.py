@@ -38,7 +38,7 @@ def saturated(frequency: Number, length: Number | float = 1.0, *, b: float = B) 
     `length`: that of the text, as a share of the mean length. `b`: how much the length counts.
 
     >>> saturated(1.0), round(saturated(1.0, 4.0), 2), round(saturated(1000.0), 2)
-    (1.0, 0.46, 2.2)
+    (1.0, 0.45, 2.2)
     """
     return frequency * (K1 + 1) / (frequency + K1 * (1 - b + b * length))
 

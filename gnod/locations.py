@@ -33,7 +33,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         """Return the location of a line; None before the first start.
 
         >>> Locations("sheet", [Start(1, "Costs"), Start(3, "Costs", 2)]).at(5)
-        Location(kind='sheet', value='Costs', row=4)
+        SourceLocation(kind='sheet', value='Costs', row=4)
         """
         found = bisect_right(self.starts, line, key=lambda start: start.line) - 1
         if found < 0:
@@ -92,7 +92,7 @@ class SourceLocation(NamedTuple):
     def label(self) -> str:
         """Return the label that people read after the path.
 
-        >>> Location("page", 12).label, Location("sheet", "Costs", 4).label
+        >>> SourceLocation("page", 12).label, SourceLocation("sheet", "Costs", 4).label
         ('p12', 'sheet Costs, row 4')
         """
         name = f"p{self.value}" if self.kind == "page" else f"{self.kind} {self.value}"
@@ -102,7 +102,7 @@ class SourceLocation(NamedTuple):
     def fragment(self) -> str:
         """The part of a URI after `#`, as in RFC 8118 for pages.
 
-        >>> Location("page", 12).fragment, Location("sheet", "Costs 2025", 4).fragment
+        >>> SourceLocation("page", 12).fragment, SourceLocation("sheet", "Costs 2025", 4).fragment
         ('page=12', 'sheet=Costs%202025&row=4')
         """
         row = f"&row={self.row}" if self.row else ""

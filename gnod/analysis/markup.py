@@ -20,6 +20,7 @@ _OBJECT = re.compile(r'(?P<mark>\{)(?:[ \t]*"[^\n]*|\s*".*?\n)\}[ \t]*\n(?!\s*(?
 _NOTHING = "\u200b"
 _KANJI, _KANA = "[\u3400-\u9fff々]", "[\u3041-\u30ff]"
 _READING = re.compile(rf"<rt\b[^<>\n]{{0,200}}>([^<>\n]{{1,200}})|(?<={_KANJI})《({_KANA}{{1,30}})》", re.IGNORECASE)
+_SAME_RUBY = re.compile(rf"</rt>(?:<rb>|{_KANJI}|<rp>\W</rp>|</rb>)*", re.IGNORECASE)
 _TAGS = "b|bdi|big|code|del|em|font|i|ins|kbd|mark|q|rb|rtc|ruby|s|small|span|strong|sub|tt|u|wbr"
 _LETTER = r"[^\W\d_]"
 
@@ -77,7 +78,12 @@ def readings(text: str) -> str:
     """
     if "<rt" not in text.lower() and "《" not in text:
         return ""
-    return " ".join(one or other for one, other in _READING.findall(text))
+    found, last = "", 0
+    for match in _READING.finditer(text):
+        is_same_word = _SAME_RUBY.fullmatch(text, last, match.start())
+        found += ("" if is_same_word or not found else " ") + (match[1] or match[2])
+        last = match.end()
+    return found
 
 
 def _replaced(found: re.Match[str]) -> str:

@@ -36,7 +36,7 @@ def too_small(name: str, parameters: int) -> str:
     """Return why a model is not called, and what to do.
 
     >>> too_small("gemma3-270m", 268_098_176)[:76]
-    'gemma3-270m has 0.27 billion parameters; answers are written only by models '
+    'gemma3-270m has 0.27 billion parameters; only models with at least 1 billion'
     """
     return (
         f"{name} has {parameters / 1e9:.2f} billion parameters; only models with at least "

@@ -63,7 +63,7 @@ async def place_of(address: SharedAddress, addresses: Addresses) -> EndpointAddr
 def variable(address: SharedAddress) -> str:
     """Return the environment variable for the token of a host.
 
-    >>> variable(Address("milvus.example.com", 19530, "team", "handbook", True))
+    >>> variable(SharedAddress("milvus.example.com", 19530, "team", "handbook", True))
     'GNO_TOKEN_MILVUS_EXAMPLE_COM'
     """
     return "GNO_TOKEN_" + re.sub(r"[^A-Z0-9]+", "_", address.host.upper()).strip("_")

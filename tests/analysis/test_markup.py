@@ -42,7 +42,7 @@ def test_words_have_no_marks_in_them(text: str, words: str) -> None:
 
 
 def test_readings_are_kept_beside_the_text() -> None:
-    assert readings("<ruby>東<rt>とう</rt>京<RT>きょう</rt></ruby> 大阪《おおさか》") == "とう きょう おおさか"
+    assert readings("<ruby>東<rt>とう</rt>京<RT>きょう</rt></ruby> 大阪《おおさか》") == "とうきょう おおさか"
     assert readings("no <b>ruby</b>") == ""
 
 

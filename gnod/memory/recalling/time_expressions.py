@@ -95,7 +95,7 @@ def states_time(text: str) -> bool:
 def days_in(text: str) -> list[int]:
     """Return the days in a text, of months and years the middle, as days since 1970, in their order.
 
-    >>> [str(_EPOCH + timedelta(day)) for day in days_in("On 8 May, 2023 and since 2021-03")]
+    >>> [str(_EPOCH + timedelta(day)) for day in days_in("On 8 May, 2023 and since March 2021")]
     ['2023-05-08', '2021-03-15']
     """
     found = []

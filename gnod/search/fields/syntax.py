@@ -84,7 +84,7 @@ def values(text: str) -> list[FieldValue]:
     """Split at the commas outside of quotes.
 
     >>> values('a,"b, c"')
-    [Value(text='a', is_quoted=False), Value(text='b, c', is_quoted=True)]
+    [FieldValue(text='a', is_quoted=False), FieldValue(text='b, c', is_quoted=True)]
     """
     parts = (part.strip() for part in _VALUE.findall(text))
     found = (FieldValue(part.replace('"', "").strip(), part.startswith('"') and part.endswith('"')) for part in parts)
@@ -94,7 +94,7 @@ def values(text: str) -> list[FieldValue]:
 def bounds(value: FieldValue) -> Bounds | None:
     """Return the comparison or the range that a value is; None: it is a plain value.
 
-    >>> bounds(Value(">=7")), bounds(Value("1..")), bounds(Value("wait...")), bounds(Value(".."))
+    >>> bounds(FieldValue(">=7")), bounds(FieldValue("1..")), bounds(FieldValue("wait...")), bounds(FieldValue(".."))
     (Bounds(low='7', high=None, includes_low=True, includes_high=True), \
 Bounds(low='1', high=None, includes_low=True, includes_high=True), None, \
 Bounds(low=None, high=None, includes_low=True, includes_high=True))

@@ -42,8 +42,8 @@ def cut(text: str, most: int) -> str:
 def quoted(text: str) -> str:
     r"""Return a string literal of an expression.
 
-    >>> quoted('a "b" \')
-    '"a \"b\" \\"'
+    >>> print(quoted('a "b" \\'))
+    "a \"b\" \\"
     """
     return f'"{text.encode(errors="replace").decode().translate(_ESCAPES)}"'
 
