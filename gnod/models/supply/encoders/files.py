@@ -111,11 +111,11 @@ def pooling(path: Path) -> Pooling:
     """Return the pooling. `pooling_mode` is the name of one, or a list; older files have a field for each."""
     settings = read_json(path, dict[str, Any])
     named = settings.get("pooling_mode")
-    modes = named if isinstance(named, list) else [named]
+    modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
     if named is None:
         modes = [_mode(name) for name, is_set in settings.items() if name.startswith(_MODE) and is_set]
-    if len(modes) != 1 or str(modes[0]) not in _POOLINGS or not settings.get("include_prompt", True):
-        text = ", ".join(map(str, modes)) or "none"
+    if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.get("include_prompt", True):
+        text = ", ".join(modes) or "none"
         raise ModelRejected(
             f"its pooling is {text}; gnod supports the mean, the first and the last token, with prompts"
         )
