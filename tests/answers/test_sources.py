@@ -117,9 +117,7 @@ async def embedded(index: SmallIndex, uri: str, queries: Sequence[str], folder: 
         # All of them would take a minute; those without vectors have their words.
         some = [chunk for n, chunk in enumerate(pending) if ANSWER in chunk.text or n % 10 == 0]
         documents = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in some])
-        made = {
-            c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(some, documents, strict=True)
-        }
+        made = {c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(some, documents, strict=True)}
         index.write(lambda c: vectors.put(c, uri, made))
         return np.asarray(await embedder.texts(queries))
     finally:

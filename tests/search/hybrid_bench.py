@@ -50,9 +50,7 @@ async def embed_all(index: SmallIndex, model: Path) -> None:
         embedder = made(Embedder, model, inference)
         pending = index.database.submit_read(lambda c: vectors.pending(c, embedder.uri, ["notes"], 1000)).result()
         found = await embedder.documents([EmbeddingText(c.title, c.heading, c.text) for c in pending])
-        rows = {
-            c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(pending, found, strict=True)
-        }
+        rows = {c.embed_hash: [StoredPiece(*p) for p in pieces] for c, pieces in zip(pending, found, strict=True)}
         index.database.submit_write(lambda c: vectors.put(c, embedder.uri, rows)).result()
     finally:
         await inference.close()
