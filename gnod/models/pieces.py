@@ -27,7 +27,7 @@ def cut(text: str, limit: int | None) -> list[PieceSpan]:
     """Return the pieces in order: the whole text, in parts of nearly equal length, none over `limit` characters.
 
     >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
-    (['One. Two.'], [Span(start=0, end=10), Span(start=10, end=16)])
+    (['One. Two.'], [PieceSpan(start=0, end=10), PieceSpan(start=10, end=16)])
     """
     if limit is None or len(text) <= limit:
         return [PieceSpan(0, len(text))]

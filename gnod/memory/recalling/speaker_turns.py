@@ -19,7 +19,7 @@ def turn(text: str) -> SpeakerTurn | None:
     """Return the speaker of a text; None: it names none.
 
     >>> turn("Ada (1:56 pm on 8 May, 2023): Yes, in May!")
-    Turn(speaker='Ada', about='1:56 pm on 8 May, 2023')
+    SpeakerTurn(speaker='Ada', about='1:56 pm on 8 May, 2023')
     >>> turn("See https://example.org for that") is None
     True
     """
