@@ -34,6 +34,7 @@ from benchmarks.milvus_lite import connect_to
 from benchmarks.nearest import DIMENSIONS, like_real
 from benchmarks.throwaway import percentile, require_shared
 from gnod.analysis.terms import VERSION
+from gnod.bm25 import idf
 from gnod.config.shared_addresses import parse
 from gnod.ingest.text.document_terms import terms_of
 from gnod.models.pieces import cut
@@ -48,7 +49,7 @@ from gnod.shared.engine import (
 )
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.payload import NO_TERMS, Payload, encode
-from gnod.shared.weights import counts_of, idf, weights_of
+from gnod.shared.weights import counts_of, weights_of
 from gnod.store.tables.records import Chunk, FileStat, PreparedDocument
 
 BY_WORDS, NEAREST, READ = 200, 100, 50
@@ -141,7 +142,7 @@ class Source:
     def query(self, question: str) -> dict[int, float]:
         """Return the weights of a question's words. As in keyword search, those that hardly count are left out."""
         ids = counts_of(terms_of("en", "", "", question, "text/markdown")).ids.tolist()
-        weights = {id_: idf(self._known, self.frequencies[id_]) for id_ in ids}
+        weights = {id_: idf(self._known, min(self.frequencies[id_], self._known)) for id_ in ids}
         return {id_: weight for id_, weight in weights.items() if weight >= _NEGLIGIBLE * max(weights.values())}
 
     def document(self, number: int, edit: str = "") -> SharedDocument:

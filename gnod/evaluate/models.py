@@ -58,11 +58,17 @@ class LoopThread:
             tasks.append(asyncio.ensure_future(work))
             return await tasks[0]
 
+        def cancel() -> None:
+            if tasks:
+                tasks[0].cancel()
+            else:  # it has not begun yet
+                self._loop.call_soon(cancel)
+
         done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
         try:
             return done.result()
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())
+            self._loop.call_soon_threadsafe(cancel)
             wait([done])  # what it uses may be closed only after it
             raise
 

@@ -61,13 +61,6 @@ class ModelFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path_for(self, uri: str) -> Path:
-        """Return the path of the model's file, which need not exist. Raises InvalidModelUri."""
-        parsed = uris.parse(uri)
-        if isinstance(parsed, LocalFile) and _local(parsed):
-            return Path(parsed.path)
-        return _model_in(self._folder(parsed))
-
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
         return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))

@@ -58,10 +58,5 @@ def weights_of(counts: TermCounts, average: float) -> dict[int, float]:
     return dict(zip(counts.ids.tolist(), weights.tolist(), strict=True)) or {NO_TERM: 1.0}
 
 
-def idf(documents: int, frequency: int) -> float:
-    """Return the weight of a query's term that occurs in this many of the documents."""
-    return bm25.idf(documents, min(frequency, documents))
-
-
 def _id(term: bytes) -> int:
     return crc32(term) % _IDS

@@ -38,7 +38,6 @@ def test_installed_found_and_removed(files: ModelFiles) -> None:
     installed = install(files)
     other = install(files, "hf:org/repo:Q4_0")
     assert files.find(URI) == installed
-    assert files.path_for(URI) == installed.path
     assert files.all() == [installed, other]
     assert files.remove(URI) > installed.bytes
     assert files.find(URI) is None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import BertWordPieceTokenizer
 
 HIDDEN, LAYERS, HEADS, FEED_FORWARD, POSITIONS, TOKEN_TYPES = 32, 2, 4, 64, 40, 2
 EPSILON = 1e-12
@@ -73,7 +74,7 @@ def write(
     """Write the model into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    BertWordPieceTokenizer({word: number for number, word in enumerate(words)}).save(str(folder / "tokenizer.json"))
     (folder / "model.safetensors").write_bytes(safetensors(model, kind))
     return folder
 

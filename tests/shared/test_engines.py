@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.local_engine import LocalEngine
+from gnod.bm25 import idf
 from gnod.errors import NotPublished, Unreachable
 from gnod.shared.engine import (
     CollectionHeader,
@@ -22,7 +23,7 @@ from gnod.shared.engine import (
 )
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.milvus.expressions import condition_of
-from gnod.shared.weights import idf, term_id
+from gnod.shared.weights import term_id
 from tests.shared.milvus_server import MilvusServer, connect_to, free_port
 from tests.small_index import SmallIndex, vector_of
 

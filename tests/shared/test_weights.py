@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.bm25 import COLUMN_WEIGHTS
-from gnod.shared.weights import NO_TERM, counts_of, idf, term_id, weights_of
+from gnod.bm25 import COLUMN_WEIGHTS, idf
+from gnod.shared.weights import NO_TERM, counts_of, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term

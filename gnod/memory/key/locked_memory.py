@@ -27,10 +27,6 @@ class LockedArray:
         self.is_locked = _call("mlock", self._bytes)
         self.values: NDArray[Any] = self._bytes[: length * kind.itemsize].view(kind)
 
-    @property
-    def nbytes(self) -> int:
-        return self._bytes.nbytes
-
     def wipe(self) -> None:
         """Overwrite the array with zeros and unlock its pages."""
         self._bytes[:] = 0

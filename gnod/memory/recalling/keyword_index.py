@@ -97,10 +97,6 @@ class KeywordIndex:
         return sorted(self._languages)
 
     @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays())
-
-    @property
     def is_locked(self) -> bool:
         """Tell whether no part of the index can be swapped."""
         return all(array.is_locked for array in self._arrays())

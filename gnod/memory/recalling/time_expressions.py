@@ -57,7 +57,7 @@ _CJK = re.compile(
 _DAY = re.compile(
     r"\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b"
     r"|\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th|\.)? (?:de )?)?(?P<month>[^\W\d_]{3,12})\.?"
-    r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,?(?: de)? (?P<year>(?:19|20)\d\d)\b"
+    r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,?(?: de)? (?P<year>(?:19|20)\d\d)\b(?!-\d\d\b)"
     r"|(?P<cjk>(?:19|20)\d\d)年(?:(?P<cjk_month>\d{1,2})月(?:(?P<cjk_day>\d{1,2})日)?)?"
 )
 # Words that say when something happens, relative to today. The months and days of `_DAY` do so as well.

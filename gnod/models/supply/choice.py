@@ -7,7 +7,7 @@ that fits is chosen. Of equally good ones, an installed one comes first, then on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from typing import Literal, NamedTuple
 
 from gnod.models.readability import samples, script_of_language
@@ -84,34 +84,20 @@ def choose(
 ) -> PresetChoice:
     """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
     `without_hub`: the model hub cannot be reached, so what is not installed can come only from the package index."""
-    rejected: list[tuple[str, Why]] = []
-    candidates: list[str] = []
+    verdicts: dict[str, Why | None] = {}
     for preset in catalogue.GRADES:
         embedder = catalogue.embedder(preset)
-        known = languages.get(embedder, catalogue.MODELS[embedder].languages)
-        if not reads(known, documents):
-            rejected.append((preset, "languages"))
-        elif why := _why_not(preset, documents, host):
-            rejected.append((preset, why))
-        else:
-            candidates.append(preset)
-    if not candidates:  # the machine has too little of everything: take the smallest model that reads the documents
-        readable = [preset for preset in reversed(list(catalogue.GRADES)) if (preset, "languages") not in rejected]
-        return (
-            PresetChoice(readable[0], False, _better(rejected, readable[0]))
-            if readable
-            else PresetChoice(None, False, rejected)
-        )
-    at_hand = [preset for preset in candidates if _at_hand(preset, installed, without_hub=without_hub)]
-    best = max(at_hand or candidates, key=lambda preset: _value(preset, installed))
-    rejected += [(preset, "download") for preset in candidates if preset not in at_hand]
-    return PresetChoice(best, _fits_gpu(best, host), _better(rejected, best))
-
-
-def _better(rejected: Iterable[tuple[str, Why]], chosen: str) -> list[tuple[str, Why]]:
-    grades, order = catalogue.GRADES, list(catalogue.GRADES)
-    found = [(preset, why) for preset, why in rejected if grades[preset] > grades[chosen]]
-    return sorted(found, key=lambda each: order.index(each[0]))
+        can_read = reads(languages.get(embedder, catalogue.MODELS[embedder].languages), documents)
+        verdicts[preset] = _why_not(preset, documents, host) if can_read else "languages"
+    fitting = [preset for preset, why in verdicts.items() if why is None]
+    at_hand = [preset for preset in fitting if _at_hand(preset, installed, without_hub=without_hub)]
+    verdicts |= {preset: "download" for preset in fitting if preset not in at_hand}
+    best = max(at_hand or fitting, key=lambda preset: _value(preset, installed), default=None)
+    # A machine that has too little of everything gets the smallest model that reads the documents.
+    chosen = best or next((preset for preset in reversed(verdicts) if verdicts[preset] != "languages"), None)
+    grade = catalogue.GRADES[chosen] if chosen else -1
+    rejected = [(preset, why) for preset, why in verdicts.items() if why and catalogue.GRADES[preset] > grade]
+    return PresetChoice(chosen, best is not None and _fits_gpu(best, host), rejected)
 
 
 def _at_hand(preset: str, installed: Collection[str], *, without_hub: bool) -> bool:

@@ -89,20 +89,9 @@ async def _launch(environment: Mapping[str, str]) -> ChildProcess:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_unwanted)
+        child = await starting
+        child.kill()
+        await child.ended()
         raise
     except OSError as error:
         raise DownloadFailed(f"the process that fetches models cannot be started: {error.strerror}") from error
-
-
-_ending: set[asyncio.Future[str]] = set()
-
-
-def _end_unwanted(starting: asyncio.Future[ChildProcess]) -> None:
-    if starting.cancelled() or starting.exception() is not None:
-        return
-    child = starting.result()
-    child.kill()
-    ended = asyncio.ensure_future(child.ended())
-    _ending.add(ended)
-    ended.add_done_callback(_ending.discard)

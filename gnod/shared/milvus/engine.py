@@ -312,7 +312,9 @@ class MilvusEngine:
         name = self._names[kind]
         schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
         indexes = client.prepare_index_params()
-        FIELDS[kind](RowSchema(schema, indexes, dimensions))
+        from pymilvus import DataType
+
+        FIELDS[kind](RowSchema(DataType, schema, indexes, dimensions))
         if kind == "pieces" and self._exists(kind) and self._dimensions() != dimensions:
             self._client.call("drop_collection", name)
         if not self._exists(kind):

@@ -28,39 +28,34 @@ Row = dict[str, Any]
 
 
 class RowSchema(NamedTuple):
+    """`types`: pymilvus's DataType."""
+
+    types: Any
     fields: Any
     indexes: Any
     dimensions: int | None
 
     def text(self, name: str, most: int, **more: Any) -> None:
-        from pymilvus import DataType
-
-        self.fields.add_field(name, DataType.VARCHAR, max_length=most, **more)
+        self.fields.add_field(name, self.types.VARCHAR, max_length=most, **more)
 
     def number(self, name: str, *, is_primary: bool = False) -> None:
-        from pymilvus import DataType
-
-        self.fields.add_field(name, DataType.INT64, is_primary=is_primary)
+        self.fields.add_field(name, self.types.INT64, is_primary=is_primary)
 
     def vector(self, dimensions: int, index: str, parameters: Mapping[str, int]) -> None:
-        from pymilvus import DataType
-
-        self.fields.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
+        self.fields.add_field("vector", self.types.FLOAT_VECTOR, dim=dimensions)
         self.indexes.add_index("vector", index_type=index, metric_type="IP", params=dict(parameters))
 
     def no_vector(self) -> None:
         self.vector(len(NO_VECTOR), "FLAT", {})
 
     def filters(self) -> None:
-        from pymilvus import DataType
-
         self.text("path", PATH)
         for name in ("language", "doc_type", "author"):
             self.text(name, WORD)
         self.fields.add_field(
-            "tags", DataType.ARRAY, element_type=DataType.VARCHAR, max_capacity=_MOST_TAGS, max_length=WORD
+            "tags", self.types.ARRAY, element_type=self.types.VARCHAR, max_capacity=_MOST_TAGS, max_length=WORD
         )
-        self.fields.add_field("dated", DataType.DOUBLE)
+        self.fields.add_field("dated", self.types.DOUBLE)
 
     def part(self) -> None:
         """Make the fields of the rows of a document."""
@@ -72,15 +67,13 @@ class RowSchema(NamedTuple):
 
 
 def _documents(schema: RowSchema) -> None:
-    from pymilvus import DataType
-
     schema.text("key", _KEY, is_primary=True)
     schema.text("version", _KEY)
     schema.text("title", TITLE)
     schema.number("texts")
     schema.number("pieces")
     schema.filters()
-    schema.fields.add_field("terms", DataType.SPARSE_FLOAT_VECTOR)
+    schema.fields.add_field("terms", schema.types.SPARSE_FLOAT_VECTOR)
     schema.indexes.add_index("terms", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,15 +19,14 @@ SMALL_FILES = frozenset(
         "sentence_bert_config.json",
         "config_sentence_transformers.json",
         "tokenizer_config.json",
-        "special_tokens_map.json",
         "tokenizer.json",
-        "vocab.txt",
     }
 )
 """What decides whether gnod can use the repository. They are downloaded first."""
 
 _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
 _T = TypeVar("_T")
+_MODE = "pooling_mode_"
 _POOLINGS: dict[str, Pooling] = {"mean": "mean", "cls": "first", "lasttoken": "last"}
 
 
@@ -54,23 +54,6 @@ class Module(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> str:
         return self.type.rpartition(".")[2]
-
-
-class _Pooling(msgspec.Struct, frozen=True):
-    pooling_mode: str | list[str] | None = None
-    pooling_mode_cls_token: bool = False
-    pooling_mode_mean_tokens: bool = False
-    pooling_mode_max_tokens: bool = False
-    pooling_mode_mean_sqrt_len_tokens: bool = False
-    pooling_mode_weightedmean_tokens: bool = False
-    pooling_mode_lasttoken: bool = False
-    include_prompt: bool = True
-
-    def modes(self) -> list[str]:
-        if self.pooling_mode is not None:
-            return [self.pooling_mode] if isinstance(self.pooling_mode, str) else self.pooling_mode
-        names = [name for name in self.__struct_fields__ if name.startswith("pooling_mode_") and getattr(self, name)]
-        return [name.removeprefix("pooling_mode_").removesuffix("_token").removesuffix("_tokens") for name in names]
 
 
 class DenseFile(msgspec.Struct, frozen=True):
@@ -125,11 +108,24 @@ def read_modules(folder: Path) -> list[Module]:
 
 
 def pooling(path: Path) -> Pooling:
-    settings = read_json(path, _Pooling)
-    modes = settings.modes()
-    if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.include_prompt:
+    """Return the pooling. `pooling_mode` is the name of one, or a list; older files have a field for each."""
+    settings = read_json(path, dict[str, Any])
+    named = settings.get("pooling_mode")
+    modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
+    if named is None:
+        modes = [_mode(name) for name, is_set in settings.items() if name.startswith(_MODE) and is_set]
+    if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.get("include_prompt", True):
         text = ", ".join(modes) or "none"
         raise ModelRejected(
             f"its pooling is {text}; gnod supports the mean, the first and the last token, with prompts"
         )
     return _POOLINGS[modes[0]]
+
+
+def _mode(field: str) -> str:
+    """Return what a field of an older file stands for.
+
+    >>> _mode("pooling_mode_mean_tokens")
+    'mean'
+    """
+    return re.sub("_tokens?$", "", field.removeprefix(_MODE))

@@ -159,7 +159,7 @@ class EncoderPlan:
             positions = read_json(root / "config.json", Bert).positions
         limits = (
             optional(root / "sentence_bert_config.json", TransformerFile).max_seq_length,
-            tokenizer.settings(root).model_max_length,
+            tokenizer.longest(root),
             positions,
             embedding_profiles.LONGEST,
         )
