@@ -149,7 +149,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.query.parsing:MAX_LINES", "lines of a structured query"),
         Constant("search.query.parsing:MAX_CHARACTERS", "characters of a structured query"),
         Constant("search.hybrid.retrieval:POOL", "candidates of each list"),
-        Constant("search.hybrid.retrieval:LARGE_POOL", "the same for a limit that needs more documents"),
         Constant(
             "search.hybrid.retrieval:LEXICAL_DEPTH",
             "documents with an exact keyword score; others get the mean of the rest",

@@ -26,10 +26,12 @@ from gnod.caches import Computed
 from gnod.models.files import Installed
 
 # Increase it when the samples or the measures change: models are then measured again.
-VERSION = 1
+VERSION = 2
 # Measured: 1.00 for English and at most .73 for other languages (all-MiniLM-L6-v2); above .8 for 75 of 86 languages and
 # .45 for the two scripts that it cannot read (multilingual-e5-small).
 READS = 0.8
+# A model that gives all texts the same vector has no deviation.
+_LEAST_DEVIATION = 0.001
 # This many letters of a text decide its script.
 _SAMPLE_CHARACTERS = 500
 
@@ -53,11 +55,13 @@ class SampleVectors(NamedTuple):
 
 
 class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured for one language. `separation` in [0, 1]. `spread`: 1 - mean cosine between different
-    statements. `unknown`: share of tokens that stand for text that the vocabulary lacks."""
+    """What was measured for one language. `separation` in [0, 1]. `unrelated`, `deviation`: mean and standard deviation
+    of the cosines of questions with the statements that they do not ask for. `unknown`: share of tokens that stand for
+    text that the vocabulary lacks."""
 
     separation: float
-    spread: float
+    unrelated: float
+    deviation: float
     tokens_per_character: float
     unknown: float
 
@@ -83,6 +87,15 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
     def can_read_script(self, script: str) -> bool:
         """Tell whether a script can be read; yes for one that was not measured."""
         return self.scripts.get(script, 1.0) >= READS
+
+    def nearness(self, cosine: float, language: str | None) -> float | None:
+        """Return by how many standard deviations a query and a text in a language are nearer than unrelated ones; None
+        if the model was not trained on the language. A language that was not measured counts as English."""
+        code = language if language in self.languages else "en"
+        if not self.reads(code):
+            return None
+        reading = self.languages[code]
+        return (cosine - reading.unrelated) / max(reading.deviation, _LEAST_DEVIATION)
 
     def can_read(self, text: str) -> bool:
         """Tell whether the script of most letters of a text can be read."""
@@ -165,18 +178,15 @@ def _reading(sample: LanguageSample, vectors: SampleVectors) -> LanguageReading:
     cosines = vectors.questions @ vectors.statements.T
     right, count = np.diag(cosines), len(cosines)
     wins = int(np.count_nonzero(cosines < right[:, None]) + np.count_nonzero(cosines < right[None, :]))
-    among = vectors.statements @ vectors.statements.T
+    others = cosines[~np.eye(count, dtype=bool)]
     characters = sum(map(len, (*sample.statements, *sample.questions)))
     return LanguageReading(
         separation=round(wins / (2 * count * (count - 1)), 3),
-        spread=round(1 - _mean_beside_diagonal(among), 3),
+        unrelated=round(float(others.mean()), 4),
+        deviation=round(float(others.std()), 4),
         tokens_per_character=round(vectors.tokens / characters, 3),
         unknown=round(vectors.unknown / max(vectors.tokens, 1), 3),
     )
-
-
-def _mean_beside_diagonal(square: Vectors) -> float:
-    return float((square.sum() - np.trace(square)) / (len(square) * (len(square) - 1)))
 
 
 def is_read_by_every_model(language: str | None, script: str | None) -> bool:

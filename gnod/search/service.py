@@ -141,7 +141,7 @@ class SearchService:
                 here = (connection, self._nearest, vectors, asked.filters)
                 found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
                 stages.append(stage("knn", begun, {}))
-                return vector_results(connection, asked, found, corrected, vectors, stages, shared)
+                return vector_results(connection, asked, found, corrected, vectors, stages, shared, self._models.readability)
 
             return await shared.read(present)
 
@@ -168,6 +168,7 @@ class SearchService:
                     vectors=result.vectors,
                     notes=[note for note in result.left_out if note != reason],
                     lexical_only_reason=reason,
+                    loose=result.loose,
                 )
                 return results_of(connection, asked, found, shared)
 

@@ -6,13 +6,14 @@ Runs on one connection, in one snapshot. Must not depend on models, reranking or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import script_of
+from gnod.models.readability import Readability, script_of
 from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import vector_search
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
@@ -21,6 +22,7 @@ from gnod.search.query.parsing import QueryLine
 from gnod.search.ranking import fusion, trust
 from gnod.search.ranking.distinct import Representatives, representatives
 from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
+from gnod.search.ranking.loose import is_loose
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.ranking.trust import Facts, QueryFacts, Reader
 from gnod.store.connection import Connection
@@ -28,13 +30,14 @@ from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
 from gnod.types import FusionMethod
 
-# The convex combination uses this many candidates of each retriever, whatever the limit, so a score does not depend on
-# the limit. If that is too few for the limit, further documents come from the larger pool.
+# Each retriever gives this many candidates, whatever the limit, so neither a score nor the end of the list depends on
+# the limit.
 POOL = 100
-LARGE_POOL = 1000
 # The keyword score of a document behind this depth is estimated by the mean of all behind it.
 LEXICAL_DEPTH = 2000
 
+ReadabilityOf = Callable[[str], Readability | None]
+"""Returns what a model can read, by its address; None: not measured. Called in a thread."""
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
 Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 
@@ -42,7 +45,7 @@ Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 class Retrieved(NamedTuple):
     """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector,
     which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
-    `named`: as in `fusion.fuse`."""
+    `named`: as in `fusion.fuse`. `loose`: those that are only loosely similar to the query."""
 
     evidence: list[RetrieverResults]
     documents: dict[int, Facts]
@@ -51,6 +54,7 @@ class Retrieved(NamedTuple):
     bm25: dict[int, float]
     similarity: dict[int, float]
     named: Mapping[int, float]
+    loose: set[int]
 
     def described(self, fused: RankedDocument, rank: int) -> RankedDocument:
         """Return a document of the fusion with its best part by vector, and with all that its score is made of."""
@@ -58,7 +62,9 @@ class Retrieved(NamedTuple):
         raw = {name: values[fused.id] for name, values in known.items() if fused.id in values}
         components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank)}
         near = self.near.get(fused.id)
-        return RankedDocument(fused.id, fused.score, near and near.span, components, near.unplaced if near else ())
+        return fused._replace(
+            span=near and near.span, components=components, unplaced=near.unplaced if near else fused.unplaced
+        )
 
 
 class RetrievalFacts(NamedTuple):
@@ -145,11 +151,7 @@ def gather(
     tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
-    known = documents.facts(connection, near.keys() | tops)
-    facts = {
-        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
-        for id_, (docid, collection, language, sample) in known.items()
-    }
+    facts = facts_of(connection, near.keys() | tops)
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
     trusted = trust.of_documents(
         facts, QueryFacts(knowledge.language, coverage), knowledge.reader, learned_factors.odds(connection)
@@ -165,20 +167,56 @@ def gather(
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
         named=named,
+        loose=_loose(connection, words, surveys, facts, knowledge.reader),
     )
 
 
-def fuse(found: Retrieved, method: FusionMethod, first: int | None = None) -> Fusion:
-    """Return one ranking, of which the `first` documents, or all, have their best part by vector and all that their
-    score is made of; ties by docid."""
+def reader_of(vectors: QueryVectors | None, readability: ReadabilityOf) -> Reader:
+    """Return what the model that answers for a collection can read."""
+    served = vectors.served if vectors else {}
+    return lambda collection: readability(served[collection]) if collection in served else None
+
+
+def facts_of(connection: Connection, ids: Collection[int]) -> dict[int, Facts]:
+    return {
+        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
+        for id_, (docid, collection, language, sample) in documents.facts(connection, ids).items()
+    }
+
+
+def loose_documents(
+    connection: Connection,
+    queries: Sequence[Expression],
+    similarity: Mapping[int, float],
+    facts: Mapping[int, Facts],
+    reader: Reader,
+) -> set[int]:
+    """Return those of the documents in `facts` that are only loosely similar to all the queries. Nothing is said of
+    collections whose model was not measured."""
+    measured = {name: known for name in {each.collection for each in facts.values()} if (known := reader(name))}
+    ids = [id_ for id_, each in facts.items() if each.collection in measured]
+    shares = [lexical.shares(connection, wanted, ids) for wanted in queries]
+
+    def nearness(id_: int) -> float | None:
+        _, collection, language, _ = facts[id_]
+        return measured[collection].nearness(2 * similarity[id_] - 1, language) if id_ in similarity else None
+
+    return {id_ for id_ in ids if is_loose(max((share[id_] for share in shares), default=0.0), nearness(id_))}
+
+
+def fuse(found: Retrieved, method: FusionMethod, first: int, *, loose: bool = True) -> Fusion:
+    """Return one ranking, of which the `first` documents have their best part by vector and all that their score is
+    made of; ties by docid. `loose`: with those that are only loosely similar."""
     facts = found.documents
 
     def order(id_: int) -> tuple[str, int]:
         return (facts[id_].docid if id_ in facts else "", id_)
 
     fused = fusion.fuse(method, found.evidence, order, found.trust, found.named)
-    described = [found.described(each, rank) for rank, each in enumerate(fused.ranked[:first], 1)]
-    return fused._replace(ranked=[*described, *fused.ranked[len(described) :]])
+    ranked = [each._replace(is_loose=each.id in found.loose) for each in fused.ranked]
+    kept = ranked if loose else [each for each in ranked if not each.is_loose]
+    described = [found.described(each, rank) for rank, each in enumerate(kept[:first], 1)]
+    return fused._replace(ranked=[*described, *kept[first:]], loose=sum(each.is_loose for each in ranked))
 
 
 def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
@@ -226,6 +264,17 @@ def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> t
         [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
         [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in surveys],
     )
+
+
+def _loose(
+    connection: Connection, words: Surveys, surveys: Meanings, facts: Mapping[int, Facts], reader: Reader
+) -> set[int]:
+    """Draw no line for keywords alone."""
+    near: dict[int, float] = {}
+    for each in (each for line, found in surveys if line.is_original for each in found.ranked):
+        near[each.id] = max(near.get(each.id, 0.0), each.score)
+    queries = [survey.expression for line, survey in words if line.is_original]
+    return loose_documents(connection, queries, near, facts, reader) if near else set()
 
 
 def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:

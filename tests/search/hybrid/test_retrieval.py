@@ -25,7 +25,7 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
-READING = LanguageReading(separation=0.5, spread=0.1, tokens_per_character=0.5, unknown=0.5)
+READING = LanguageReading(separation=0.5, unrelated=0.1, deviation=0.1, tokens_per_character=0.5, unknown=0.5)
 
 
 @pytest.fixture
