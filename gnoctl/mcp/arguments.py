@@ -54,6 +54,7 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
         Meta(description="hybrid: by keyword and by meaning. lexical: by keyword, fastest. vector: by meaning."),
     ] = "hybrid"
     passages: Annotated[int, Meta(ge=1, le=10, description="Return up to this many passages of each document.")] = 1
+    loose: Annotated[bool, Meta(description="Also return documents that are only loosely similar.")] = False
 
 
 class SimilarArguments(FilterArguments, frozen=True, kw_only=True):

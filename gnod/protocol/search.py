@@ -196,8 +196,8 @@ class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
     - `score`: in [0, 1]. It does not depend on the limit. Scores of different queries cannot be compared.
-    - `loose`: the document has too little of the query's words and of its meaning to be about it. Only `search.query` and
-      `search.vector` say so, and only if it was measured which languages the embedding model can read.
+    - `loose`: only loosely similar. The document has few of the query's words, and its meaning is hardly nearer than
+      that of unrelated texts. Only `search.query` and `search.vector` say so, once the embedding model was measured.
     - `source`: the absolute path of the file.
     - `line`, `end_line`: the lines that contain the matches, from 1. They count lines of the file if it is text,
       otherwise lines of its Markdown. In vector search, the matches are in the nearest passage; if it contains no word

@@ -57,8 +57,8 @@ class SearchRequest(NamedTuple):
 
 class Results(NamedTuple):
     """`mode`: lexical, vector, query, similar or list. `query`: as it was asked; the document's address for similar.
-    `total`, `loose`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords alone, if it did.
-    `explain`: what is known besides the stages."""
+    `total`, `loose`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords alone, if
+    it did. `explain`: what is known besides the stages."""
 
     mode: str
     query: str
@@ -95,8 +95,8 @@ class AskedQuery(NamedTuple):
 
 class Found(NamedTuple):
     """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: what to
-    mark. `matches` returns the documents that facets count, at most the number that it is called with. `loose`: how many
-    documents are only loosely similar, with or without those that were left out."""
+    mark. `matches` returns the documents that facets count, at most the number that it is called with. `loose`: how
+    many documents are only loosely similar, returned or left out."""
 
     mode: str
     ranked: Sequence[RankedDocument]

@@ -141,7 +141,9 @@ class SearchService:
                 here = (connection, self._nearest, vectors, asked.filters)
                 found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
                 stages.append(stage("knn", begun, {}))
-                return vector_results(connection, asked, found, corrected, vectors, stages, shared, self._models.readability)
+                return vector_results(
+                    connection, asked, found, corrected, vectors, stages, shared, self._models.readability
+                )
 
             return await shared.read(present)
 

@@ -66,6 +66,24 @@ def test_a_script_can_be_read_if_a_language_in_it_can() -> None:
     assert "DEVANAGARI" in readability.unread_scripts(found)
 
 
+def test_nearness_counts_from_unrelated_texts_of_the_language() -> None:
+    found = measured({"en", "ru"})
+    english = found.languages["en"]
+    assert abs(english.unrelated) < 0.1, "random vectors"
+    assert english.deviation == pytest.approx(0.125, abs=0.05)
+    assert found.nearness(english.unrelated, "en") == 0.0
+    assert found.nearness(english.unrelated + 2 * english.deviation, "en") == pytest.approx(2.0)
+    assert found.nearness(0.9, "hi") is None, "it cannot tell texts of this language apart"
+    assert found.nearness(0.9, "tlh") == found.nearness(0.9, None) == found.nearness(0.9, "en")
+
+
+def test_a_model_with_one_vector_for_all_texts_is_near_nothing() -> None:
+    async def embed(_: LanguageSample) -> SampleVectors:
+        return SampleVectors(np.ones((12, 4), np.float32) / 2, np.ones((12, 4), np.float32) / 2, 240, 0)
+
+    assert asyncio.run(readability.measure(INSTALLED, embed)).nearness(1.0, "en") is None
+
+
 def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:
     path, found = tmp_path / "model" / "readability.json", measured({"en"})
     assert readability.load(path, INSTALLED) is None

@@ -166,7 +166,9 @@ class _HybridSearch:
             embedding.cancel()
         searched = await self._searched(words, variants)
         if not (self._dependencies.sources or self._reranks):
-            return await read(lambda connection: present(connection, self._result(self._retrieved(connection, searched))))
+            return await read(
+                lambda connection: present(connection, self._result(self._retrieved(connection, searched)))
+            )
         fused = await self._rerank(await self._retrieve(searched))
         return await read(lambda connection: present(connection, self._result(fused)))
 

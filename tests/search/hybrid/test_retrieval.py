@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
 from gnod.search.ranking.fusion import RetrieverResults, Trust
+from gnod.search.ranking.loose import NEAR
 from gnod.search.ranking.trust import Reader
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
@@ -25,6 +27,14 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
+READABLE = Readability(
+    version=1,
+    model="",
+    languages={
+        "en": LanguageReading(separation=1.0, unrelated=0.0, deviation=0.4, tokens_per_character=0.3, unknown=0.0)
+    },
+    scripts={"LATIN": 1.0},
+)
 READING = LanguageReading(separation=0.5, unrelated=0.1, deviation=0.1, tokens_per_character=0.5, unknown=0.5)
 
 
@@ -225,3 +235,44 @@ def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) ->
     assert hindi not in of(found, "vector").scores
     assert hindi not in found.near
     assert hindi in of(retrieved(cars, "car"), "vector").scores
+
+
+def test_documents_without_a_word_that_are_hardly_nearer_than_unrelated_texts_are_loose(cars: SmallIndex) -> None:
+    """The vectors are made of hashes, so all documents are unrelated to the query."""
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar", reader=lambda _: READABLE)
+    with_the_word = {id_ for id_ in found.documents if id_ in found.bm25}
+    assert len(with_the_word) == 10
+    assert found.loose == found.documents.keys() - with_the_word
+
+    every, kept = (retrieval.fuse(found, "convex", 1000, loose=loose) for loose in (True, False))
+    assert {each.id for each in every.ranked if each.is_loose} == found.loose
+    assert [each[:2] for each in kept.ranked] == [each[:2] for each in every.ranked if not each.is_loose]
+    assert every.loose == kept.loose == len(found.loose)
+
+
+def test_a_document_that_is_near_is_not_loose_although_it_has_no_word(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar")
+    nearest = max(found.similarity.keys() - found.bm25.keys(), key=lambda id_: found.similarity[id_])
+    cosine = 2 * found.similarity[nearest] - 1
+    english = msgspec.structs.replace(READABLE.languages["en"], deviation=cosine / (NEAR + 0.01))
+    reader = msgspec.structs.replace(READABLE, languages={"en": english})
+    assert nearest not in retrieved(cars, "jaguar", reader=lambda _: reader).loose
+
+
+@pytest.mark.parametrize(
+    ("query", "above"),
+    [('"big cat"', 5), ("jaguar", 10), ("jaguar -car", 5), ("lex: cat\nlex: fast car\nvec: a beast", 10)],
+)
+def test_documents_with_the_words_are_above_the_line(cars: SmallIndex, query: str, above: int) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, query, reader=lambda _: READABLE)
+    fused = retrieval.fuse(found, "convex", 1000, loose=False)
+    assert [path[:2] for path in paths(cars, {each.id: 1.0 for each in fused.ranked})] == ["ca"] * above
+
+
+def test_nothing_is_loose_where_the_model_was_not_measured_or_nothing_was_searched_by_vector(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    assert not retrieved(cars, "jaguar").loose
+    assert not retrieved(cars, "jaguar", with_vectors=False, reader=lambda _: READABLE).loose
