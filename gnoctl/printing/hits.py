@@ -73,7 +73,10 @@ def _counted(result: SearchResult) -> str:
         found = f"the best {len(result.hits):,} of {found}"
     elif result.mode in ("lexical", "list"):
         found = f"{len(result.hits):,} of {found}"
-    return f"{found}; {loosely(result.loose)} (--loose)" if result.loose else found
+    if not result.loose:
+        return found
+    how = "" if any(hit.loose for hit in result.hits) else " (--loose)"
+    return f"{found}; {loosely(result.loose)}{how}"
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:

@@ -55,15 +55,31 @@ class SampleVectors(NamedTuple):
 
 
 class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured for one language. `separation` in [0, 1]. `unrelated`, `deviation`: mean and standard deviation
-    of the cosines of questions with the statements that they do not ask for. `unknown`: share of tokens that stand for
-    text that the vocabulary lacks."""
+    """What was measured for one language. `separation` in [0, 1]. `centre`: the mean vector of the statements, as
+    float32. `deviation`: the standard deviation of the cosines of a question with the statements that it does not ask
+    for. `unknown`: share of tokens that stand for text that the vocabulary lacks."""
 
     separation: float
-    unrelated: float
+    centre: bytes
     deviation: float
     tokens_per_character: float
     unknown: float
+
+
+class Unrelated(NamedTuple):
+    """Mean and standard deviation of the cosines of unrelated texts with a query."""
+
+    mean: float
+    deviation: float
+
+    def within(self, mean: float) -> Unrelated:
+        """Return the same for an index whose texts have this mean. Texts of a field are nearer to each of its queries,
+        but not all are about it: the mean lies halfway."""
+        return self._replace(mean=max(self.mean, (self.mean + mean) / 2))
+
+    def nearness(self, cosine: float) -> float:
+        """Return how much nearer a text is, in standard deviations."""
+        return (cosine - self.mean) / max(self.deviation, _LEAST_DEVIATION)
 
 
 class Readability(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,14 +104,14 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether a script can be read; yes for one that was not measured."""
         return self.scripts.get(script, 1.0) >= READS
 
-    def nearness(self, cosine: float, language: str | None) -> float | None:
-        """Return by how many standard deviations a query and a text in a language are nearer than unrelated ones; None
-        if the model was not trained on the language. A language that was not measured counts as English."""
+    def unrelated(self, query: Vectors, language: str | None) -> Unrelated | None:
+        """Return how near a query is to texts in a language that have nothing to do with it; None if the model was not
+        trained on the language. A language that was not measured counts as English."""
         code = language if language in self.languages else "en"
         if not self.reads(code):
             return None
         reading = self.languages[code]
-        return (cosine - reading.unrelated) / max(reading.deviation, _LEAST_DEVIATION)
+        return Unrelated(float(query @ np.frombuffer(reading.centre, np.float32)), reading.deviation)
 
     def can_read(self, text: str) -> bool:
         """Tell whether the script of most letters of a text can be read."""
@@ -178,15 +194,22 @@ def _reading(sample: LanguageSample, vectors: SampleVectors) -> LanguageReading:
     cosines = vectors.questions @ vectors.statements.T
     right, count = np.diag(cosines), len(cosines)
     wins = int(np.count_nonzero(cosines < right[:, None]) + np.count_nonzero(cosines < right[None, :]))
-    others = cosines[~np.eye(count, dtype=bool)]
     characters = sum(map(len, (*sample.statements, *sample.questions)))
     return LanguageReading(
         separation=round(wins / (2 * count * (count - 1)), 3),
-        unrelated=round(float(others.mean()), 4),
-        deviation=round(float(others.std()), 4),
+        centre=vectors.statements.mean(axis=0, dtype=np.float32).tobytes(),
+        deviation=_deviation(cosines),
         tokens_per_character=round(vectors.tokens / characters, 3),
         unknown=round(vectors.unknown / max(vectors.tokens, 1), 3),
     )
+
+
+def _deviation(cosines: Vectors) -> float:
+    """Return the standard deviation of the cosines of a question with the other statements. It does not count that some
+    questions are nearer to all statements than others are."""
+    count = len(cosines)
+    others = cosines[~np.eye(count, dtype=bool)].reshape(count, count - 1)
+    return round(float(np.sqrt(others.var(axis=1, ddof=1).mean())), 4)
 
 
 def is_read_by_every_model(language: str | None, script: str | None) -> bool:

@@ -22,6 +22,7 @@ from gnod.search.hybrid.retrieval import ReadabilityOf
 from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
+from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
@@ -168,12 +169,13 @@ def vector_results(
     stages: list[Stage],
     shared: Joined,
     readability: ReadabilityOf,
+    spreads: Mapping[str, Spread],
 ) -> Results:
     words = marked(connection, parse_text(corrected.text))
     facts = retrieval.facts_of(connection, [each.id for each in ranked])
-    near = {each.id: each.score for each in ranked}
+    meant = retrieval.Meant.of(ranked, vectors.row(0), spreads)
     reader = retrieval.reader_of(vectors, readability)
-    loose = retrieval.loose_documents(connection, [words.expression], near, facts, reader)
+    loose = retrieval.loose_documents(connection, [words.expression], [meant], facts, vectors.served, reader)
     shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
     ranked = definitions_first(asked, connection, shown)
     found = Found(

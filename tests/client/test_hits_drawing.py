@@ -90,7 +90,7 @@ def test_hits_that_are_only_loosely_similar_stand_below_a_line() -> None:
     lines = list(render(replace(found(*hits, mode="query"), loose=40), PIPE))
     near, line, far = (lines.index(each) for each in ("near", "only loosely similar:", "far"))
     assert near < line < far
-    assert lines[-1].startswith("the best 2 of 2 documents; 40 documents are only loosely similar (--loose) · ")
+    assert lines[-1].startswith("the best 2 of 2 documents; 40 documents are only loosely similar · ")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.readability import LanguageSample, Readability, SampleVectors, samples, script_of
+from gnod.models.readability import LanguageSample, Readability, SampleVectors, Unrelated, samples, script_of
 
 INSTALLED = Installed("file:/m.gguf", Path("/m.gguf"), 7, "", 1.0)
 
@@ -68,20 +68,26 @@ def test_a_script_can_be_read_if_a_language_in_it_can() -> None:
 
 def test_nearness_counts_from_unrelated_texts_of_the_language() -> None:
     found = measured({"en", "ru"})
-    english = found.languages["en"]
-    assert abs(english.unrelated) < 0.1, "random vectors"
-    assert english.deviation == pytest.approx(0.125, abs=0.05)
-    assert found.nearness(english.unrelated, "en") == 0.0
-    assert found.nearness(english.unrelated + 2 * english.deviation, "en") == pytest.approx(2.0)
-    assert found.nearness(0.9, "hi") is None, "it cannot tell texts of this language apart"
-    assert found.nearness(0.9, "tlh") == found.nearness(0.9, None) == found.nearness(0.9, "en")
+    query = np.eye(64, dtype=np.float32)[0]
+    english = found.unrelated(query, "en")
+    assert english
+    assert english.mean == pytest.approx(query @ np.frombuffer(found.languages["en"].centre, np.float32))
+    assert english.deviation == pytest.approx(0.125, abs=0.05), "of random vectors with 64 dimensions"
+    assert english.nearness(english.mean) == 0.0
+    assert english.nearness(english.mean + 2 * english.deviation) == pytest.approx(2.0)
+    assert found.unrelated(query, "ru") != english
+    assert found.unrelated(query, "hi") is None, "it cannot tell texts of this language apart"
+    assert found.unrelated(query, "tlh") == found.unrelated(query, None) == english
 
 
-def test_a_model_with_one_vector_for_all_texts_is_near_nothing() -> None:
-    async def embed(_: LanguageSample) -> SampleVectors:
-        return SampleVectors(np.ones((12, 4), np.float32) / 2, np.ones((12, 4), np.float32) / 2, 240, 0)
+def test_in_an_index_of_one_field_unrelated_texts_are_nearer() -> None:
+    unrelated = Unrelated(0.1, 0.05)
+    assert unrelated.within(0.3).mean == pytest.approx(0.2)
+    assert unrelated.within(-0.1) == unrelated, "texts in another language are farther, and no more related"
 
-    assert asyncio.run(readability.measure(INSTALLED, embed)).nearness(1.0, "en") is None
+
+def test_a_model_that_gives_all_texts_nearly_one_vector_has_a_finite_nearness() -> None:
+    assert np.isfinite(Unrelated(0.9, 0.0).nearness(1.0))
 
 
 def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:

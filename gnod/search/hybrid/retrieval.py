@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import Readability, script_of
+from gnod.models.readability import Readability, Unrelated, script_of
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import vector_search
+from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import QueryVectors, Rows
 from gnod.search.query.parsing import QueryLine
 from gnod.search.ranking import fusion, trust
 from gnod.search.ranking.distinct import Representatives, representatives
@@ -67,12 +69,31 @@ class Retrieved(NamedTuple):
         )
 
 
+class Meant(NamedTuple):
+    """What one vector of the query says: the `similarity` of documents, and by model the vector and the `spreads` of
+    its cosines."""
+
+    similarity: Mapping[int, float]
+    query: Mapping[str, Rows]
+    spreads: Mapping[str, Spread]
+
+    @classmethod
+    def of(cls, ranked: Sequence[RankedDocument], query: Mapping[str, Rows], spreads: Mapping[str, Spread]) -> Meant:
+        return cls({each.id: each.score for each in ranked}, query, spreads)
+
+    def unrelated(self, model: str, readability: Readability, language: str | None) -> Unrelated | None:
+        """Return how near unrelated texts in a language are; None: not known."""
+        found, spread = readability.unrelated(self.query[model], language), self.spreads.get(model)
+        return found.within(spread.mean) if found and spread else found
+
+
 class RetrievalFacts(NamedTuple):
     """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
-    `reader` of the model that serves a collection."""
+    `reader` of the model that serves a collection. `vectors`: of the lines; None: there is no vector search."""
 
     language: str | None = None
     reader: Reader = lambda _: None
+    vectors: QueryVectors | None = None
 
 
 _NOTHING_KNOWN = RetrievalFacts()
@@ -167,7 +188,7 @@ def gather(
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
         named=named,
-        loose=_loose(connection, words, surveys, facts, knowledge.reader),
+        loose=_loose(connection, words, surveys, facts, knowledge),
     )
 
 
@@ -187,19 +208,26 @@ def facts_of(connection: Connection, ids: Collection[int]) -> dict[int, Facts]:
 def loose_documents(
     connection: Connection,
     queries: Sequence[Expression],
-    similarity: Mapping[int, float],
+    meant: Sequence[Meant],
     facts: Mapping[int, Facts],
+    served: Mapping[str, str],
     reader: Reader,
 ) -> set[int]:
     """Return those of the documents in `facts` that are only loosely similar to all the queries. Nothing is said of
-    collections whose model was not measured."""
+    collections whose model was not measured. `served`: as in QueryVectors."""
     measured = {name: known for name in {each.collection for each in facts.values()} if (known := reader(name))}
     ids = [id_ for id_, each in facts.items() if each.collection in measured]
     shares = [lexical.shares(connection, wanted, ids) for wanted in queries]
 
+    @cache
+    def unrelated(number: int, collection: str, language: str | None) -> Unrelated | None:
+        return meant[number].unrelated(served[collection], measured[collection], language)
+
     def nearness(id_: int) -> float | None:
         _, collection, language, _ = facts[id_]
-        return measured[collection].nearness(2 * similarity[id_] - 1, language) if id_ in similarity else None
+        cosines = [(n, 2 * each.similarity[id_] - 1) for n, each in enumerate(meant) if id_ in each.similarity]
+        scales = [(scale, cosine) for n, cosine in cosines if (scale := unrelated(n, collection, language))]
+        return max((scale.nearness(cosine) for scale, cosine in scales), default=None)
 
     return {id_ for id_ in ids if is_loose(max((share[id_] for share in shares), default=0.0), nearness(id_))}
 
@@ -267,14 +295,18 @@ def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> t
 
 
 def _loose(
-    connection: Connection, words: Surveys, surveys: Meanings, facts: Mapping[int, Facts], reader: Reader
+    connection: Connection, words: Surveys, surveys: Meanings, facts: Mapping[int, Facts], knowledge: RetrievalFacts
 ) -> set[int]:
     """Draw no line for keywords alone."""
-    near: dict[int, float] = {}
-    for each in (each for line, found in surveys if line.is_original for each in found.ranked):
-        near[each.id] = max(near.get(each.id, 0.0), each.score)
+    if (vectors := knowledge.vectors) is None:
+        return set()
     queries = [survey.expression for line, survey in words if line.is_original]
-    return loose_documents(connection, queries, near, facts, reader) if near else set()
+    meant = [
+        Meant.of(found.ranked, vectors.row(number), found.spreads)
+        for number, (line, found) in enumerate(surveys)
+        if line.is_original
+    ]
+    return loose_documents(connection, queries, meant, facts, vectors.served, knowledge.reader) if meant else set()
 
 
 def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:

@@ -261,7 +261,8 @@ class _HybridSearch:
         return self._fused(connection, found, started)
 
     def _knowledge(self, searched: _Searched) -> RetrievalFacts:
-        return RetrievalFacts(self._language, retrieval.reader_of(searched.vectors, self._dependencies.readability))
+        reader = retrieval.reader_of(searched.vectors, self._dependencies.readability)
+        return RetrievalFacts(self._language, reader, searched.vectors)
 
     def _fused(self, connection: Connection, found: Retrieved, started: float) -> Fusion:
         """Fuse. Only what may be shown or reranked is described."""

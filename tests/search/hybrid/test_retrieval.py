@@ -27,15 +27,17 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
+# The mean of unrelated texts, from which all queries are equally far.
+ORIGIN = np.zeros_like(vector_of(URI, "")).tobytes()
 READABLE = Readability(
     version=1,
     model="",
     languages={
-        "en": LanguageReading(separation=1.0, unrelated=0.0, deviation=0.4, tokens_per_character=0.3, unknown=0.0)
+        "en": LanguageReading(separation=1.0, centre=ORIGIN, deviation=0.4, tokens_per_character=0.3, unknown=0.0)
     },
     scripts={"LATIN": 1.0},
 )
-READING = LanguageReading(separation=0.5, unrelated=0.1, deviation=0.1, tokens_per_character=0.5, unknown=0.5)
+READING = LanguageReading(separation=0.5, centre=b"", deviation=0.1, tokens_per_character=0.5, unknown=0.5)
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def retrieved(
     return retrieval.retrieve(
         *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted),
         pool=pool,
-        knowledge=RetrievalFacts(reader=reader),
+        knowledge=RetrievalFacts(None, reader, given if with_vectors else None),
     )
 
 
@@ -256,7 +258,7 @@ def test_a_document_that_is_near_is_not_loose_although_it_has_no_word(cars: Smal
     found = retrieved(cars, "jaguar")
     nearest = max(found.similarity.keys() - found.bm25.keys(), key=lambda id_: found.similarity[id_])
     cosine = 2 * found.similarity[nearest] - 1
-    english = msgspec.structs.replace(READABLE.languages["en"], deviation=cosine / (NEAR + 0.01))
+    english = msgspec.structs.replace(READABLE.languages["en"], deviation=cosine / (NEAR + 1))
     reader = msgspec.structs.replace(READABLE, languages={"en": english})
     assert nearest not in retrieved(cars, "jaguar", reader=lambda _: reader).loose
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ def at(degrees: float) -> Vector:
     return np.asarray([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], np.float32)
 
 
-def order(relevance: list[float], vectors: list[Vector | None], limit: int) -> list[int]:
+def order(relevance: list[float], vectors: Sequence[Vector | None], limit: int) -> list[int]:
     return [number for number, _ in diversity.order(relevance, vectors, limit)]
 
 

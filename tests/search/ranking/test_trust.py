@@ -13,7 +13,7 @@ from gnod.search.ranking.trust import Facts, QueryFacts
 def reads(**separations: float) -> Readability:
     """Return a model with these separations; the script of each language is that of its samples."""
     languages = {
-        language: LanguageReading(separation=value, unrelated=0.1, deviation=0.1, tokens_per_character=0.3, unknown=0.0)
+        language: LanguageReading(separation=value, centre=b"", deviation=0.1, tokens_per_character=0.3, unknown=0.0)
         for language, value in separations.items()
     }
     scripts = {"LATIN": 1.0, "DEVANAGARI": separations.get("hi", 1.0)}
