@@ -40,6 +40,7 @@ def main(words: list[str]) -> int:
         for name in options.names:
             dataset = read(options.folder / name)
             with temporary_index(dataset, progress, models) as index:
+                progress.clear()
                 _print(dataset, index, others)
     return 0
 

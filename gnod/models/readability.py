@@ -32,6 +32,8 @@ VERSION = 2
 READS = 0.8
 # A model that gives all texts the same vector has no deviation.
 _LEAST_DEVIATION = 0.001
+# With this many documents, the mean of an index counts half as much as with very many.
+_FEW_DOCUMENTS = 50
 # This many letters of a text decide its script.
 _SAMPLE_CHARACTERS = 500
 
@@ -72,10 +74,11 @@ class Unrelated(NamedTuple):
     mean: float
     deviation: float
 
-    def within(self, mean: float) -> Unrelated:
-        """Return the same for an index whose texts have this mean. Texts of a field are nearer to each of its queries,
-        but not all are about it: the mean lies halfway."""
-        return self._replace(mean=max(self.mean, (self.mean + mean) / 2))
+    def within(self, mean: float, documents: int) -> Unrelated:
+        """Return the same for an index whose documents have this mean. Texts of a field are nearer to each of its
+        queries, but not all are about it: of many documents, the mean lies halfway. Few documents tell little."""
+        known = documents / (documents + _FEW_DOCUMENTS)
+        return self._replace(mean=self.mean + known * max(mean - self.mean, 0.0) / 2)
 
     def nearness(self, cosine: float) -> float:
         """Return how much nearer a text is, in standard deviations."""

@@ -82,8 +82,10 @@ def test_nearness_counts_from_unrelated_texts_of_the_language() -> None:
 
 def test_in_an_index_of_one_field_unrelated_texts_are_nearer() -> None:
     unrelated = Unrelated(0.1, 0.05)
-    assert unrelated.within(0.3).mean == pytest.approx(0.2)
-    assert unrelated.within(-0.1) == unrelated, "texts in another language are farther, and no more related"
+    assert unrelated.within(0.3, 1_000_000).mean == pytest.approx(0.2, abs=0.001)
+    assert unrelated.within(0.3, 50).mean == pytest.approx(0.15)
+    assert unrelated.within(0.3, 0) == unrelated
+    assert unrelated.within(-0.1, 1000) == unrelated, "texts in another language are farther, and no more related"
 
 
 def test_a_model_that_gives_all_texts_nearly_one_vector_has_a_finite_nearness() -> None:

@@ -84,7 +84,7 @@ class Meant(NamedTuple):
     def unrelated(self, model: str, readability: Readability, language: str | None) -> Unrelated | None:
         """Return how near unrelated texts in a language are; None: not known."""
         found, spread = readability.unrelated(self.query[model], language), self.spreads.get(model)
-        return found.within(spread.mean) if found and spread else found
+        return found.within(spread.mean, spread.documents) if found and spread else found
 
 
 class RetrievalFacts(NamedTuple):
