@@ -87,6 +87,8 @@ def parse(words: list[str]) -> Plain | None:
         return None
     limit = given.get("limit", PROGRAM_LIMIT if is_json else PEOPLE_LIMIT)
     params = {"query": " ".join(given["query"]), "limit": limit}
+    if words[0] == "vsearch":
+        params["loose"] = is_json
     if names := split_commas(given.get("collections", [])):
         params["collections"] = names
     return Plain(_METHODS[words[0]], params, is_json)

@@ -149,7 +149,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.query.parsing:MAX_LINES", "lines of a structured query"),
         Constant("search.query.parsing:MAX_CHARACTERS", "characters of a structured query"),
         Constant("search.hybrid.retrieval:POOL", "candidates of each list"),
-        Constant("search.hybrid.retrieval:LARGE_POOL", "the same for a limit that needs more documents"),
         Constant(
             "search.hybrid.retrieval:LEXICAL_DEPTH",
             "documents with an exact keyword score; others get the mean of the rest",
@@ -169,6 +168,9 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "search.ranking.fusion:NAME_BONUS", "bonus of a document that the query names, as a share of the best score"
         ),
         Constant("search.keyword.lexical:MOST_NAMED", "named documents that become candidates"),
+        Constant("search.ranking.loose:NEAR", "nearness from which on a document is not loosely similar"),
+        Constant("search.ranking.loose:WORDS", "nearness that all words of the query count as"),
+        Constant("search.ranking.loose:FEW_WORDS", "share of the words that is enough without a nearness"),
         Constant("search.ranking.fusion:UNRELATED", "similarity of texts that have nothing in common"),
         Constant("search.ranking.fusion:_RRF_K", "k of `rrf`"),
         Constant("search.ranking.fusion:_RRF_BONUS", "bonus of the first three documents, `rrf` only"),
@@ -234,9 +236,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.passages.anchors:_MAX_PLACES", "most places of that word"),
     ),
     "Related documents": (
-        Constant(
-            "search.ranking.diversity:LAMBDA", "weight of relevance against repetition (maximal marginal relevance)"
-        ),
         Constant("search.related.related_documents:_SPARE", "candidates of each kind beyond those asked for"),
     ),
     "Quotes": (

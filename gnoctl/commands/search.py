@@ -23,7 +23,7 @@ from gnoctl.arguments.shared_options import (
 from gnoctl.command import command
 from gnoctl.printing.hits import render
 from gnoctl.printing.output import NOTHING_INDEXED, note
-from gnoctl.printing.wording import corrected, missed_by
+from gnoctl.printing.wording import corrected, loosely, missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
@@ -78,7 +78,17 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
         return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
 
 
-class HybridOptions(ExactOptions, frozen=True, kw_only=True):
+class LooseOptions(ExactOptions, frozen=True, kw_only=True):
+    loose: Annotated[
+        bool, option("--loose", "Also print documents that are only loosely similar; --json marks them", group="Output")
+    ] = False
+
+    @property
+    def shown(self) -> dict[str, object]:
+        return {**super().shown, "loose": self.loose or self.format == "json"}
+
+
+class HybridOptions(LooseOptions, frozen=True, kw_only=True):
     no_expand: Annotated[bool, option("--no-expand", "Do not let a model add query variants")] = False
     no_rerank: Annotated[bool, option("--no-rerank", "Do not let a model rerank the best documents")] = False
     no_floor: Annotated[bool, option("--no-floor", "Let reranking bury documents that contain the query's words")] = (
@@ -124,8 +134,8 @@ def search(options: ExactOptions) -> None:
     _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
-@command("vsearch", ExactOptions)
-def vsearch(options: ExactOptions) -> None:
+@command("vsearch", LooseOptions)
+def vsearch(options: LooseOptions) -> None:
     """Search by meaning (vector search).
 
     Finds passages that mean the same as the query, even if they share no word with it; with a multilingual model, also
@@ -215,7 +225,7 @@ def _find(
         else:
             result = daemon.call(method, params, wire.SearchResult)
         if people and not result.hits:
-            note(nothing)
+            note(f"{nothing}: {loosely(result.loose)} (--loose)" if result.loose else nothing)
             for line in corrected(result.corrections):
                 note(line)
             for hint in result.hints:
@@ -224,9 +234,10 @@ def _find(
             return
     lines = render(result, options.terminal, line_numbers=options.line_numbers)
     print_documents(options.format, result, result.hits, lines)
-    missed = missed_by(result.freshness)
-    if missed and options.format not in ("people", "json"):
-        options.note(missed)
+    if options.format not in ("people", "json"):
+        for remark in (missed_by(result.freshness), result.loose and f"{loosely(result.loose)} (--loose)"):
+            if remark:
+                options.note(remark)
 
 
 def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:

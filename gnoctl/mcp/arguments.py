@@ -35,7 +35,7 @@ class FilterArguments(Arguments, frozen=True, kw_only=True):
     tags_any: Annotated[list[str], Meta(description="Only with one of these tags.")] = []
     languages: Annotated[list[str], Meta(description="Only in these languages: en, de.")] = []
     types: Annotated[list[str], Meta(description="Only with this `type` in the frontmatter.")] = []
-    path_prefix: Annotated[str, Meta(description="Only paths in the collection that begin so.")] | UnsetType = UNSET
+    path_prefix: Annotated[str, Meta(description="Only paths that begin so.")] | UnsetType = UNSET
     author: Annotated[str, Meta(description="Only authors that contain this.")] | UnsetType = UNSET
     since: Annotated[str, Meta(description="Modified since: a date (2026-11-21) or an age (7d, 12h).")] | UnsetType = (
         UNSET
@@ -51,9 +51,10 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
     ]
     mode: Annotated[
         Literal["hybrid", "lexical", "vector"],
-        Meta(description="hybrid: by keyword and by meaning. lexical: by keyword, fastest. vector: by meaning."),
+        Meta(description="lexical: by keyword, fastest. vector: by meaning. hybrid: both."),
     ] = "hybrid"
-    passages: Annotated[int, Meta(ge=1, le=10, description="Return up to this many passages of each document.")] = 1
+    passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each document, at most.")] = 1
+    loose: Annotated[bool, Meta(description="Also only loosely similar documents.")] = False
 
 
 class SimilarArguments(FilterArguments, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence, text
-from gnoctl.printing.wording import corrected, missed_by, reason, skipped_by_reason
+from gnoctl.printing.wording import corrected, loosely, missed_by, reason, skipped_by_reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference
@@ -58,6 +58,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
     ] = None
     definition: Annotated[str | None, Meta(description="Function, class or method that the match is in.")] = None
     score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
+    loose: Annotated[bool, Meta(description="Only loosely similar: probably not about the query.")] = False
     snippet: str
     modified: str
     tags: list[str] = []
@@ -281,6 +282,7 @@ def search_output(result: SearchResult) -> SearchOutput:
     ]
     notes = (
         *corrected(result.corrections),
+        loosely(result.loose) + ": `loose` returns them" if result.loose else None,
         missed_by(result.freshness),
         result.lexical_only_reason,
         *result.notes,

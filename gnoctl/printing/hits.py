@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.printing.wording import also, at_lines, corrected, count, missed_by, reason
+from gnoctl.printing.wording import also, at_lines, corrected, count, loosely, missed_by, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,9 +20,13 @@ INDENT = "  "
 def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
     """Yield the lines of all results. Every character of a document in them is checked."""
     yield from corrections(result, terminal)
-    for hit in result.hits:
-        yield from render_hit(hit, terminal, line_numbers=line_numbers)
-        yield ""
+    for are_loose in (False, True):
+        hits = [hit for hit in result.hits if bool(hit.loose) is are_loose]
+        if hits and are_loose:
+            yield from (terminal.paint("only loosely similar:", YELLOW), "")
+        for hit in hits:
+            yield from render_hit(hit, terminal, line_numbers=line_numbers)
+            yield ""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     for name, counts in result.facets.items():
         yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
@@ -63,11 +67,16 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 def _counted(result: SearchResult) -> str:
     """Count the documents. In vector search every document matches a little, so count the hits, or the documents
-    compared."""
+    that were compared."""
     found = count(result.total, "document")
     if result.mode == "query":
-        return f"the best {len(result.hits):,} of {found} compared"
-    return f"{len(result.hits):,} of {found}" if result.mode in ("lexical", "list") else found
+        found = f"the best {len(result.hits):,} of {found}"
+    elif result.mode in ("lexical", "list"):
+        found = f"{len(result.hits):,} of {found}"
+    if not result.loose:
+        return found
+    how = "" if any(hit.loose for hit in result.hits) else " (--loose)"
+    return f"{found}; {loosely(result.loose)}{how}"
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:

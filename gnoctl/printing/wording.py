@@ -150,6 +150,15 @@ def also(copies: Sequence[Copy], left_out: int = 0) -> str | None:
     return f"also: {listed}{f' and {left_out:,} more' if left_out else ''}" if listed else None
 
 
+def loosely(number: int) -> str:
+    """Say how many documents of a result are only loosely similar to the query.
+
+    >>> loosely(1)
+    '1 document is only loosely similar'
+    """
+    return f"{count(number, 'document')} {'is' if number == 1 else 'are'} only loosely similar"
+
+
 def corrected(corrections: Sequence[Correction]) -> list[str]:
     """Return lines that say which words were corrected.
 

@@ -195,6 +195,9 @@ class UserInterface(App[str]):
         self._show_top()
         self._show_state()
 
+    def action_loose(self) -> None:
+        self.session.toggle_loose()
+
     def action_similar(self) -> None:
         if hit := self.results.selected:
             self.session.find_similar(hit)

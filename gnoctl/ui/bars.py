@@ -6,7 +6,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from gnoctl.printing import text
-from gnoctl.printing.wording import corrected, count, unreadable
+from gnoctl.printing.wording import corrected, count, loosely, unreadable
 from gnoctl.ui import styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import key_line
@@ -24,7 +24,7 @@ def found(session: UiSession, note: str = "") -> Text:
         return Text()
     shown = f"{len(result.hits):,} of {count(result.total, 'document')}"
     if result.mode in ("query", "vector", "similar"):
-        shown = f"the best {len(result.hits):,}"
+        shown = f"the best {len(result.hits):,}" + (f"; {loosely(result.loose)} (F3)" if result.loose else "")
     similar = f"similar to {session.similar_to.title}" if session.similar_to else ""
     line = Text(text.line(SEPARATOR.join(filter(None, (similar, shown, f"{result.took_ms:.0f} ms")))), styles.DIM)
     for remark in [*corrected(result.corrections), *result.hints, *result.notes, result.lexical_only_reason]:
@@ -71,6 +71,8 @@ def empty(watched: Watched, session: UiSession) -> list[str]:
         return []
     asked = session.similar_to.title if session.similar_to else session.query
     lines = [f"No results for {text.line(asked)}" if asked else "No document passes the filters.", ""]
+    if session.result.loose:
+        lines.append(f"F3 shows them: {loosely(session.result.loose)}.")
     if any(session.narrowing):
         lines.append(f"F2 changes the filters: {text.line(str(session.narrowing))}")
     if session.mode == "keyword" and watched.has_models:

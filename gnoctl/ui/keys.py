@@ -26,6 +26,7 @@ KEYS = (
     KeyBinding("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
     KeyBinding("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
     KeyBinding("ctrl+l", "Ctrl-L", "links", "links", "Show the links of the document, and what links to it"),
+    KeyBinding("f3", "F3", "loose", "", "Show documents that are only loosely similar, too; again: hide them"),
     KeyBinding("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
     KeyBinding("f1", "F1", "help", "help", "Show all keys"),
     KeyBinding("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),

@@ -129,7 +129,7 @@ class ResultList(Scrolling, can_focus=False):
         """Yield the title, and the place at the right."""
         place = text.clip_start(place_of(hit), max(8, width // 2))
         title = text.clip(text.line(hit.title), max(1, width - text.cells(place) - 2))
-        yield Segment(title, styles.SELECTED if is_selected else styles.BOLD)
+        yield Segment(title, styles.SELECTED if is_selected else styles.DIM if hit.loose else styles.BOLD)
         yield Segment(" " * max(1, width - text.cells(title) - text.cells(place)))
         yield Segment(place, styles.DIM)
 

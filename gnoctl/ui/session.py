@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from gnoctl.ui.narrowing import Narrowing
 from gnod.errors import GnoError
 from gnod.protocol import search as wire
@@ -47,6 +49,7 @@ class UiSession:
         self.mode = next(iter(MODES))
         self.narrowing = Narrowing()
         self.similar_to: wire.Hit | None = None
+        self.shows_loose = False
         self.result: wire.SearchResult | None = None
         self.problem: str | None = None
         self.has_models = False
@@ -75,6 +78,11 @@ class UiSession:
 
     def use(self, mode: str) -> None:
         self.mode = mode
+        self._ask()
+
+    def toggle_loose(self) -> None:
+        """Show or hide documents that are only loosely similar."""
+        self.shows_loose = not self.shows_loose
         self._ask()
 
     def narrow(self, narrowing: Narrowing) -> None:
@@ -166,7 +174,7 @@ class UiSession:
     async def _with_models(self) -> None:
         found = await self._by_models()
         # The last word may be unfinished. Then hybrid search may find less than the search for its beginning.
-        if found.hits or self.result is None or found.mode != "query":
+        if found.hits or not (self.result and self.result.hits) or found.mode != "query":
             self._show(found)
 
     async def _by_models(self) -> wire.SearchResult:
@@ -174,7 +182,9 @@ class UiSession:
             similar = self._params(wire.SearchSimilarParams, ref=self.similar_to.uri)
             return await self._daemon.call("search.similar", similar, wire.SearchResult)
         method, kind = MODES[self.mode]
-        return await self._daemon.call(method, self._params(kind, query=self.query), wire.SearchResult)
+        params = self._params(kind, query=self.query, loose=self.shows_loose)
+        found = await self._daemon.call(method, params, wire.SearchResult)
+        return replace(found, hits=sorted(found.hits, key=lambda hit: hit.loose))
 
     def _params(self, kind: type[P], **more: object) -> P:
         return kind(limit=self._limit, **self.narrowing.params(), **more)  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ from gnod.configured.readability import ReadabilityService
 from gnod.errors import GnoError
 from gnod.models import uris
 from gnod.models.embedding_profiles import EmbeddingText
+from gnod.models.readability import Readability
 from gnod.models.run.generator import Generator
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
@@ -79,6 +80,9 @@ class ConfiguredModels:
     def are_wanted(self) -> bool:
         return any(self._embedding.wanted().values()) or bool(self._embedding.served())
 
+    def readability(self, uri: str) -> Readability | None:
+        return self._readability.of(uri)
+
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
@@ -105,7 +109,7 @@ class ConfiguredModels:
             reranker=reranker,
             throughput=self._throughputs["" if isinstance(reranker, UnavailableModel) else reranker.uri],
             backoff=backoff,
-            readability=self._readability.of,
+            readability=self.readability,
             sources=sources,
         )
 

@@ -13,6 +13,7 @@ from gnod.errors import NotEmbedded
 from gnod.evaluate.index import COLLECTION, Index
 from gnod.evaluate.models import EvaluationModels
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
+from gnod.models.readability import Readability
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
@@ -54,6 +55,9 @@ class MeasuredModels:
     def are_wanted(self) -> bool:
         return self._models is not None
 
+    def readability(self, uri: str) -> Readability | None:
+        return self._models.readability(uri) if self._models else None
+
     def ahead(
         self,
         queries: Sequence[str],
@@ -76,7 +80,7 @@ class MeasuredModels:
             reranker=(self._models and self._models.reranker) or _NO_MODEL,
             throughput=self._throughput,
             backoff=self._backoff,
-            readability=self._models.readability if self._models else lambda _: None,
+            readability=self.readability,
             sources=sources,
         )
 

@@ -244,7 +244,7 @@ def _reading(found: Readability) -> wire.ModelReading:
     return wire.ModelReading(
         languages=[language for language in found.languages if found.reads(language)],
         unread_scripts=list(unread_scripts(found)),
-        figures={language: {"separation": separation} for language, separation in found.languages.items()},
+        figures={language: {"separation": each.separation} for language, each in found.languages.items()},
     )
 
 

@@ -30,7 +30,8 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
         return await searches.lexical(request, encode, prefix_last_term=params.prefix_last_term)
 
     async def search_vector(params: wire.SearchVectorParams, _: Call) -> wire.SearchResult:
-        return result_of(await searches.vector(_request(params, exact=params.exact)), params)
+        request = _request(params, exact=params.exact)._replace(loose=params.loose)
+        return result_of(await searches.vector(request), params)
 
     async def search_similar(params: wire.SearchSimilarParams, _: Call) -> wire.SearchResult:
         request = request_of(params, params.where)
@@ -44,6 +45,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
             expand=params.expand,
             rerank=params.rerank,
             floor=params.floor,
+            loose=params.loose,
             fusion=params.fusion,
             budget_s=params.budget_s,
         )

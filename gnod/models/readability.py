@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,11 +25,15 @@ from numpy.typing import NDArray
 from gnod.caches import Computed
 from gnod.models.files import Installed
 
-# Increase it when the samples or the measure change: models are then measured again.
-VERSION = 2
+# Increase it when the samples or the measures change: models are then measured again.
+VERSION = 3
 # Measured: 1.00 for English and at most .73 for other languages (all-MiniLM-L6-v2); above .8 for 75 of 86 languages and
 # .45 for the two scripts that it cannot read (multilingual-e5-small).
 READS = 0.8
+# A model that gives all texts the same vector has no deviation.
+_LEAST_DEVIATION = 0.001
+# With this many documents, the mean of an index counts half as much as with very many.
+_FEW_DOCUMENTS = 50
 # This many letters of a text decide its script.
 _SAMPLE_CHARACTERS = 500
 
@@ -42,18 +47,45 @@ class LanguageSample(msgspec.Struct, frozen=True):
     questions: list[str]
 
 
+class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured for one language. `separation` in [0, 1]. `centre`: the mean vector of the statements, as
+    float32. `deviation`: the standard deviation of the cosines of a question with the statements that it does not ask
+    for."""
+
+    separation: float
+    centre: bytes
+    deviation: float
+
+
+class Unrelated(NamedTuple):
+    """Mean and standard deviation of the cosines of unrelated texts with a query."""
+
+    mean: float
+    deviation: float
+
+    def within(self, mean: float, documents: int) -> Unrelated:
+        """Return the same for an index whose documents have this mean. Texts of a field are nearer to each of its
+        queries, but not all are about it: of many documents, the mean lies halfway. Few documents tell little."""
+        known = documents / (documents + _FEW_DOCUMENTS)
+        return self._replace(mean=self.mean + known * max(mean - self.mean, 0.0) / 2)
+
+    def nearness(self, cosine: float) -> float:
+        """Return how much nearer a text is, in standard deviations."""
+        return (cosine - self.mean) / max(self.deviation, _LEAST_DEVIATION)
+
+
 class Readability(msgspec.Struct, frozen=True, kw_only=True):
-    """`languages`: the separation by ISO 639-1 code, in [0, 1]. `scripts`: the best one of a language in each script.
-    `model`: which file was measured (`stamp`)."""
+    """`languages`: by ISO 639-1 code. `scripts`: the best separation of a language in each script. `model`: which file
+    was measured (`stamp`)."""
 
     version: int
     model: str
-    languages: dict[str, float]
+    languages: dict[str, LanguageReading]
     scripts: dict[str, float]
 
     def reads(self, language: str) -> bool:
         """Tell whether the model was trained on a language. A language that was not measured: no."""
-        return self.languages.get(language, 0.0) >= READS
+        return language in self.languages and self.languages[language].separation >= READS
 
     def can_read_language(self, language: str | None) -> bool:
         """Tell whether a text in a language can be compared at all: its script can be read. Unknown: yes."""
@@ -62,6 +94,15 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
     def can_read_script(self, script: str) -> bool:
         """Tell whether a script can be read; yes for one that was not measured."""
         return self.scripts.get(script, 1.0) >= READS
+
+    def unrelated(self, query: Vectors, language: str | None) -> Unrelated | None:
+        """Return how near a query is to texts in a language that have nothing to do with it; None if the model was not
+        trained on the language. A language that was not measured counts as English."""
+        code = language if language in self.languages else "en"
+        if not self.reads(code):
+            return None
+        reading = self.languages[code]
+        return Unrelated(float(query @ np.frombuffer(reading.centre, np.float32)), reading.deviation)
 
     def can_read(self, text: str) -> bool:
         """Tell whether the script of most letters of a text can be read."""
@@ -97,11 +138,11 @@ def save(path: Path, readability: Readability) -> None:
 
 async def measure(installed: Installed, embed: Embed) -> Readability:
     """Measure a model. Raises what `embed` raises."""
-    found = {language: _separation(*await embed(sample)) for language, sample in samples().items()}
+    found = {language: _reading(*await embed(sample)) for language, sample in samples().items()}
     scripts: dict[str, float] = {}
-    for language, separation in found.items():
+    for language, reading in found.items():
         script = script_of_language(language)
-        scripts[script] = max(scripts.get(script, 0.0), separation)
+        scripts[script] = max(scripts.get(script, 0.0), reading.separation)
     return Readability(version=VERSION, model=stamp(installed), languages=found, scripts=scripts)
 
 
@@ -137,11 +178,23 @@ def _script_of_letter(letter: str) -> str:
 _scripts = Computed(_script_of_letter)
 
 
-def _separation(questions: Vectors, statements: Vectors) -> float:
+def _reading(questions: Vectors, statements: Vectors) -> LanguageReading:
     cosines = questions @ statements.T
     right, count = np.diag(cosines), len(cosines)
     wins = int(np.count_nonzero(cosines < right[:, None]) + np.count_nonzero(cosines < right[None, :]))
-    return round(wins / (2 * count * (count - 1)), 3)
+    return LanguageReading(
+        separation=round(wins / (2 * count * (count - 1)), 3),
+        centre=statements.mean(axis=0, dtype=np.float32).tobytes(),
+        deviation=_deviation(cosines),
+    )
+
+
+def _deviation(cosines: Vectors) -> float:
+    """Return the standard deviation of the cosines of a question with the other statements. It does not count that some
+    questions are nearer to all statements than others are."""
+    count = len(cosines)
+    others = cosines[~np.eye(count, dtype=bool)].reshape(count, count - 1)
+    return round(float(np.sqrt(others.var(axis=1, ddof=1).mean())), 4)
 
 
 def is_read_by_every_model(language: str | None, script: str | None) -> bool:

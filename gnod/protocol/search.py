@@ -80,9 +80,12 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
     """The query is plain text: quotation marks and minus signs are not operators. `fresh` also waits for the vectors of
     the collections that are searched. `exact`: as in `search.lexical`.
+
+    - `loose`: also return the documents that are only loosely similar to the query, marked. False leaves them out.
     """
 
     exact: bool = False
+    loose: bool = True
 
 
 class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
@@ -96,6 +99,7 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     - `budget_s`: the time for all stages that run a model. A stage without time left is skipped, and `explain` says so.
     - `fresh`: also waits for vectors.
     - `exact`: as in `search.lexical`.
+    - `loose`: as in `search.vector`. A reranker does not read the documents that are left out.
     """
 
     expand: bool = True
@@ -105,6 +109,7 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     candidates: Annotated[int, Meta(ge=2, le=100)] = 20
     budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
     exact: bool = False
+    loose: bool = True
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
@@ -191,6 +196,8 @@ class Hit(Result, frozen=True, kw_only=True):
     """A document in the results.
 
     - `score`: in [0, 1]. It does not depend on the limit. Scores of different queries cannot be compared.
+    - `loose`: only loosely similar. The document has few of the query's words, and its meaning is hardly nearer than
+      that of unrelated texts. Only `search.query` and `search.vector` say so, once the embedding model was measured.
     - `source`: the absolute path of the file.
     - `line`, `end_line`: the lines that contain the matches, from 1. They count lines of the file if it is text,
       otherwise lines of its Markdown. In vector search, the matches are in the nearest passage; if it contains no word
@@ -210,6 +217,7 @@ class Hit(Result, frozen=True, kw_only=True):
 
     rank: int
     score: float
+    loose: bool = False
     docid: str
     uri: str
     collection: str
@@ -250,7 +258,9 @@ class SearchResult(Result, frozen=True, kw_only=True):
     - `mode`: lexical, vector, query or similar; list for a query that consists of fields only, which returns the newest
       first.
     - `total`: the number of matching documents before `limit` and `min_score`, where copies of a file count once. For
-      vector and similar it is the number of hits, for query the number of documents compared.
+      vector and similar it is the number of hits, for query the number of documents compared that are not left out: a
+      higher `limit` returns all of them.
+    - `loose`: how many documents are only loosely similar to the query: among `total`, or left out (`loose: false`).
     - `lexical_only_reason`: why `search.query` used keyword search alone, if it did.
     - `notes`: what model servers were not asked for, or failed to do, and why.
     - `hints`: which parts of the query may have another meaning than intended.
@@ -263,6 +273,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     mode: str
     hits: list[Hit]
     total: int
+    loose: int = 0
     took_ms: float
     freshness: Freshness
     lexical_only_reason: str | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from gnod.freshness.read_your_writes import FreshnessReport
+from gnod.models.readability import Readability
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.query_correction import Corrected
 from gnod.search.hits import Copies, copies_of
@@ -31,6 +32,9 @@ class QueryModels(Protocol):
 
     def are_wanted(self) -> bool:
         """Tell whether any collection is to have vectors, or has some."""
+
+    def readability(self, uri: str) -> Readability | None:
+        """Return what a model can read, in any thread; None: not measured yet."""
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]

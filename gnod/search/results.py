@@ -16,10 +16,13 @@ from gnod.search.fields import facets, ordering
 from gnod.search.fields.facets import Count
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
+from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
+from gnod.search.hybrid.retrieval import ReadabilityOf
 from gnod.search.hybrid.sources import Joined
 from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
+from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
@@ -32,7 +35,8 @@ T = TypeVar("T")
 class SearchRequest(NamedTuple):
     """`text`: the query as written, with its fields. `exact`: do not correct words that no document has. `fresh`: sync
     the collections first. `sort`: a field, with a minus before it for descending. `passages`: at most this many of each
-    document; 0 returns the documents alone. `full`: return the whole texts, too."""
+    document; 0 returns the documents alone. `full`: return the whole texts, too. `loose`: return the documents that are
+    only loosely similar, too."""
 
     text: str
     filters: Filters = Filters()
@@ -44,6 +48,7 @@ class SearchRequest(NamedTuple):
     facets: tuple[str, ...] = ()
     passages: int = 1
     full: bool = False
+    loose: bool = True
 
     @property
     def collections(self) -> list[str]:
@@ -53,8 +58,8 @@ class SearchRequest(NamedTuple):
 
 class Results(NamedTuple):
     """`mode`: lexical, vector, query, similar or list. `query`: as it was asked; the document's address for similar.
-    `total`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords alone, if it did.
-    `explain`: what is known besides the stages."""
+    `total`, `loose`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords alone, if
+    it did. `explain`: what is known besides the stages."""
 
     mode: str
     query: str
@@ -69,6 +74,7 @@ class Results(NamedTuple):
     facets: Mapping[str, Sequence[Count]] = {}
     lexical_only_reason: str | None = None
     explain: Mapping[str, object] = {}
+    loose: int = 0
 
 
 class AskedQuery(NamedTuple):
@@ -90,7 +96,8 @@ class AskedQuery(NamedTuple):
 
 class Found(NamedTuple):
     """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: what to
-    mark. `matches` returns the documents that facets count, at most the number that it is called with."""
+    mark. `matches` returns the documents that facets count, at most the number that it is called with. `loose`: how
+    many documents are only loosely similar, returned or left out."""
 
     mode: str
     ranked: Sequence[RankedDocument]
@@ -103,6 +110,7 @@ class Found(NamedTuple):
     notes: Sequence[str] = ()
     lexical_only_reason: str | None = None
     explain: Mapping[str, object] = {}
+    loose: int = 0
 
 
 class KeywordSearch(NamedTuple):
@@ -160,17 +168,26 @@ def vector_results(
     vectors: QueryVectors,
     stages: list[Stage],
     shared: Joined,
+    readability: ReadabilityOf,
+    spreads: Mapping[str, Spread],
 ) -> Results:
-    ranked = definitions_first(asked, connection, ranked)
+    words = marked(connection, parse_text(corrected.text))
+    facts = retrieval.facts_of(connection, [each.id for each in ranked])
+    meant = retrieval.Meant.of(ranked, vectors.row(0), spreads)
+    reader = retrieval.reader_of(vectors, readability)
+    loose = retrieval.loose_documents(connection, [words.expression], [meant], facts, vectors.served, reader)
+    shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
+    ranked = definitions_first(asked, connection, shown)
     found = Found(
         mode="vector",
         ranked=ranked,
-        words=marked(connection, parse_text(corrected.text)),
+        words=words,
         stages=stages,
         matches=lambda _: [each.id for each in ranked],
         corrected=corrected,
         vectors=vectors,
         notes=vectors.left_out,
+        loose=len(loose),
     )
     return results_of(connection, asked, found, shared)
 
@@ -221,6 +238,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         facets=facets.count(connection, request.facets, counted) if request.facets else {},
         lexical_only_reason=found.lexical_only_reason,
         explain={**fields, **found.explain},
+        loose=found.loose,
     )
 
 

@@ -139,8 +139,10 @@ class SearchService:
             def present(connection: Connection) -> Results:
                 here = (connection, self._nearest, vectors, asked.filters)
                 found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
+                spreads = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=1).spreads
                 stages.append(stage("knn", begun, {}))
-                return vector_results(connection, asked, found, corrected, vectors, stages, shared)
+                given = (connection, asked, found, corrected, vectors, stages, shared)
+                return vector_results(*given, self._models.readability, spreads)
 
             return await shared.read(present)
 
@@ -167,6 +169,7 @@ class SearchService:
                     vectors=result.vectors,
                     notes=[note for note in result.left_out if note != reason],
                     lexical_only_reason=reason,
+                    loose=result.loose,
                 )
                 return results_of(connection, asked, found, shared)
 

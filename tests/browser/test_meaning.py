@@ -54,3 +54,18 @@ def test_other_words_find_a_document_and_what_is_related(visit: Any) -> None:
     page.click("#links .of-related summary")
     page.wait_for_selector("#links .of-related li >> nth=0 >> text=Storks")
     assert "similarity 0." in page.inner_text("#links .of-related li >> nth=0")
+
+
+def test_documents_that_are_only_loosely_similar_are_folded(visit: Any) -> None:
+    page = visit()
+    page.type("#query", "flour")
+    page.wait_for_selector(f"{HITS} >> nth=0 >> text=Bread")
+    page.wait_for_selector("#hits >> text=Show 3 documents that are only loosely similar")
+    assert page.locator(HITS).count() == 1
+    page.click("#hits >> text=Show 3 documents")
+    page.wait_for_selector(f"{HITS} >> nth=3")
+    assert "Bread" in page.inner_text(f"{HITS} >> nth=0")
+    assert "only loosely similar" in page.inner_text(f"{HITS} >> nth=1")
+    page.fill("#query", "parliamentary elections in Uruguay")
+    page.wait_for_selector("#nothing >> text=No document is clearly about")
+    page.wait_for_selector("#nothing >> text=Show 4 documents that are only loosely similar")

@@ -86,6 +86,9 @@ def test_what_was_missed_is_noted() -> None:
     assert render(answer).endswith("note: syncing: 3 files are not indexed yet; no model")
     assert o.document_output(text_of("a\n", stale=True)).note
     assert o.search_output(found(hit())).note is None
+    few = structs.replace(found(hit(loose=True)), loose=3)
+    assert o.search_output(few).note == "3 documents are only loosely similar: `loose` returns them"
+    assert "score 1.0, only loosely similar" in render(o.search_output(few))
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:

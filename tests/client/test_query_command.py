@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gnoctl.printing.hits import render
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.text import is_safe
-from gnod.protocol.search import SearchQueryParams, SearchResult
+from gnod.protocol.search import SearchQueryParams, SearchResult, SearchVectorParams
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
@@ -40,9 +40,32 @@ def explained(stages: object, **more: object) -> SearchResult:
 def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gnoctl("query", "blue", "green")
     asked = daemon.asked(SearchQueryParams)
-    assert asked == SearchQueryParams(query="blue green", limit=5, progress_token=1)
+    assert asked == SearchQueryParams(query="blue green", limit=5, progress_token=1, loose=False)
     assert (asked.expand, asked.rerank, asked.floor, asked.fusion) == (True, True, True, "convex")
     assert (asked.candidates, asked.budget_s) == (20, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "kind"),
+    [("query", "search.query", SearchQueryParams), ("vsearch", "search.vector", SearchVectorParams)],
+)
+def test_documents_that_are_only_loosely_similar_are_counted_and_shown_on_request(
+    command: str,
+    method: str,
+    kind: type[SearchQueryParams | SearchVectorParams],
+    daemon: FakeDaemon,
+    gnoctl: Gnoctl,
+) -> None:
+    daemon.answers[method] = msgspec.structs.replace(samples.found(samples.hit()), loose=29)
+    assert "29 documents are only loosely similar (--loose)" in gnoctl(command, "wombat").out
+    assert "29 documents are only loosely similar (--loose)" in gnoctl(command, "wombat", "--paths").err
+    daemon.answers[method] = msgspec.structs.replace(samples.found(), loose=1)
+    assert "No results for wombat: 1 document is only loosely similar (--loose)" in gnoctl(command, "wombat").err
+    gnoctl(command, "wombat", "--loose")
+    gnoctl(command, "wombat", "--json")
+    asked = [params.loose for _, params in daemon.calls if isinstance(params, kind)]
+    assert asked[-2:] == [True, True]
+    assert not any(asked[:-2])
 
 
 def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -54,7 +77,7 @@ def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl)
 def test_every_option_reaches_the_daemon(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     options = "--no-expand --no-rerank --no-floor --candidates 40 --fusion rrf --budget 0.5 -n 7 --min-score 0.5 --full"
     gnoctl("query", "x", *options.split(), *samples.FILTERS)
-    switches: dict[str, Any] = {"full": True, **dict.fromkeys(("expand", "rerank", "floor"), False)}
+    switches: dict[str, Any] = {"full": True, **dict.fromkeys(("expand", "rerank", "floor", "loose"), False)}
     values: dict[str, Any] = {"candidates": 40, "fusion": "rrf", "budget_s": 0.5, "limit": 7, "min_score": 0.5}
     expected = SearchQueryParams(query="x", progress_token=1, **switches, **values, **samples.FILTERED)
     assert daemon.asked(SearchQueryParams) == expected

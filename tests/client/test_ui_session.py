@@ -95,6 +95,18 @@ async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_resul
     assert shown == [("words",)]
 
 
+async def test_loosely_similar_documents_come_on_request_and_last(shown: Shown) -> None:
+    shown.session.has_models = True
+    far, near = hit(title="far", docid="#far", loose=True), _hit("near")
+    shown.daemon.answers = {"search.lexical": titled(), "search.query": found(far, near, mode="query")}
+    shown.session.search_for("boat")
+    await until(lambda: len(shown) == 2)
+    shown.session.toggle_loose()
+    await until(lambda: len(shown) == 4)
+    assert shown[-1] == ("near", "far")
+    assert [params.loose for method, params in shown.daemon.asked if method == "search.query"] == [False, True]
+
+
 async def test_without_models_only_keywords_are_searched(shown: Shown) -> None:
     shown.session.search_for("boat")
     await until(lambda: not shown.session.is_searching)

@@ -32,7 +32,7 @@ def answering(daemon: FakeDaemon) -> None:
     ("command", "asked"),
     [
         ("search", partial(SearchLexicalParams, "blue green")),
-        ("vsearch", partial(SearchVectorParams, "blue green")),
+        ("vsearch", partial(SearchVectorParams, "blue green", loose=False)),
         ("similar", partial(SearchSimilarParams, "blue green")),
     ],
 )

@@ -96,7 +96,23 @@ def test_by_word_and_by_meaning(mini: Machine) -> None:
     assert found(mini, "making a loaf of sourdough", "--no-expand", "--no-rerank")[0] == "bread.md"
     shown = mini.ok("query", "pets", "that", "rest", "-n", "2")
     assert "notes/cat.md:" in shown
-    assert re.search(r"the best 2 of \d+ documents compared", shown)
+    assert re.search(r"the best 2 of \d+ documents; \d+ documents are only loosely similar", shown)
+
+
+@pytest.mark.parametrize("command", ["query", "vsearch"])
+def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, command: str) -> None:
+    hits = mini.json(command, "sofa")["hits"]
+    assert [hit["path"] for hit in hits if not hit["loose"]] == ["cat.md"]
+    assert len(hits) > 4, "programs get the others, too, marked"
+    shown = mini.ok(command, "sofa")
+    assert "notes/cat.md" in shown
+    assert "notes/bread.md" not in shown
+    assert re.search(r"[1-9] documents are only loosely similar", shown)
+    assert "notes/bread.md" in mini.ok(command, "sofa", "--loose", "-n", "20").partition("only loosely similar:")[2]
+    assert mini.ok(command, "sofa", "--paths").splitlines() == [str(mini.notes / "cat.md")]
+    nothing = mini.run(command, "parliamentary elections in Uruguay")
+    assert (nothing.stdout, nothing.returncode) == ("", 0)
+    assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
 
 def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.readability import LanguageSample, Readability, Vectors, samples, script_of
+from gnod.models.readability import LanguageSample, Readability, Unrelated, Vectors, samples, script_of
 
 INSTALLED = Installed("file:/m.gguf", Path("/m.gguf"), 7, "", 1.0)
 
@@ -54,7 +54,7 @@ def measured(reads: set[str]) -> Readability:
 def test_a_script_can_be_read_if_a_language_in_it_can() -> None:
     found = measured({"en", "ru"})
     assert [language for language in found.languages if found.reads(language)] == ["en", "ru"]
-    assert found.languages["en"] == 1.0
+    assert found.languages["en"].separation == 1.0
     assert found.can_read("Bitte nicht stören"), "a language of a script that can be read"
     assert found.can_read_language("uk")
     assert not found.can_read("नमस्ते दुनिया")
@@ -63,6 +63,32 @@ def test_a_script_can_be_read_if_a_language_in_it_can() -> None:
     assert found.can_read_language(None)
     assert found.can_read_language("tlh")
     assert "DEVANAGARI" in readability.unread_scripts(found)
+
+
+def test_nearness_counts_from_unrelated_texts_of_the_language() -> None:
+    found = measured({"en", "ru"})
+    query = np.eye(64, dtype=np.float32)[0]
+    english = found.unrelated(query, "en")
+    assert english
+    assert english.mean == pytest.approx(query @ np.frombuffer(found.languages["en"].centre, np.float32))
+    assert english.deviation == pytest.approx(0.125, abs=0.05), "of random vectors with 64 dimensions"
+    assert english.nearness(english.mean) == 0.0
+    assert english.nearness(english.mean + 2 * english.deviation) == pytest.approx(2.0)
+    assert found.unrelated(query, "ru") != english
+    assert found.unrelated(query, "hi") is None, "it cannot tell texts of this language apart"
+    assert found.unrelated(query, "tlh") == found.unrelated(query, None) == english
+
+
+def test_in_an_index_of_one_field_unrelated_texts_are_nearer() -> None:
+    unrelated = Unrelated(0.1, 0.05)
+    assert unrelated.within(0.3, 1_000_000).mean == pytest.approx(0.2, abs=0.001)
+    assert unrelated.within(0.3, 50).mean == pytest.approx(0.15)
+    assert unrelated.within(0.3, 0) == unrelated
+    assert unrelated.within(-0.1, 1000) == unrelated, "texts in another language are farther, and no more related"
+
+
+def test_a_model_that_gives_all_texts_nearly_one_vector_has_a_finite_nearness() -> None:
+    assert np.isfinite(Unrelated(0.9, 0.0).nearness(1.0))
 
 
 def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gnod.client import Client
 from gnod.errors import DocumentNotFound, GnoError, InferenceFailed, NotEmbedded
-from gnod.protocol.search import Hit
+from gnod.protocol.search import Hit, SearchResult
 
 QUERIES = ["harbour", "storm pilot", '"cargo anchor"', "crane -winter", "letter from the captain", "weath", "tunnel 17"]
 # The model generates about ten words per second.
@@ -61,7 +61,11 @@ class Clients:
         """Use one connection for every kind of search, some with `fresh`."""
         with Client.connect(socket=self._socket, start=False) as client:
             hits: list[Hit] = []
-            searches = {"search": client.search, "vsearch": client.vsearch, "query": client.query}
+            searches: dict[str, Callable[..., SearchResult]] = {
+                "search": client.search,
+                "vsearch": client.vsearch,
+                "query": client.query,
+            }
             kinds = [*searches, *searches, "similar", "get", "list", "status"]
             while not self._ended.wait(chance.uniform(0, 2 * _PAUSE_S)):
                 kind, query, is_fresh = chance.choice(kinds), chance.choice(QUERIES), chance.random() < 0.03

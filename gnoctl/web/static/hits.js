@@ -55,6 +55,11 @@ export class HitList {
     this.#watchEnd();
   }
 
+  /** Show something below the last hit. */
+  endWith(node) {
+    fill(this.end, node);
+  }
+
   /** Observe the end anew: it is reported again, also if it is as near as before. */
   #watchEnd() {
     this.observer.unobserve(this.end);
@@ -124,10 +129,11 @@ export class HitList {
 function option(hit, index, hasScore) {
   const { texts, titleMarks } = textsOf(hit);
   return h(
-    "li.hit",
+    hit.loose ? "li.hit.loose" : "li.hit",
     { role: "option", id: `hit-${index}`, "aria-selected": "false" },
     h("div.hit-head", {}, h("span.hit-title", { dir: "auto" }, marked(hit.title || hit.path, titleMarks)), hasScore ? h("span.score", { title: "Score" }, hit.score.toFixed(2)) : null),
     h("div.hit-place", {}, placeOf(hit), about(hit)),
+    hit.loose ? h("div.hit-also", {}, "only loosely similar") : null,
     texts.map((each) => h(isCode(hit) ? "div.snippet.code" : "div.snippet", { dir: "auto" }, marked(...clipped(...each)))),
     hit.also.length ? h("div.hit-also", {}, also(hit)) : null,
     hit.context ? h("div.hit-also", {}, hit.context) : null,

@@ -20,6 +20,7 @@ export class Search {
     Object.assign(this, { input, list, filters, status, notices, empty, onSettled });
     this.route = null;
     this.limit = FIRST;
+    this.showsLoose = false;
     this.request = null;
     this.shown = null;
     this.saved = [];
@@ -33,6 +34,7 @@ export class Search {
     if (document.activeElement !== this.input || this.input.value.trim() !== route.q) this.input.value = route.q;
     if (isSame && this.shown) return this.filters.render(route, this.shown.facets);
     this.limit = FIRST;
+    this.showsLoose = false;
     this.list.hasMoved = false;
     this.#run({ isFinal: true });
   }
@@ -74,6 +76,7 @@ export class Search {
   #typed() {
     this.route = { ...this.route, q: this.input.value.trim(), similar: "" };
     this.limit = FIRST;
+    this.showsLoose = false;
     this.list.hasMoved = false;
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.#settle(), PAUSE_MS);
@@ -95,6 +98,7 @@ export class Search {
     try {
       const result = await this.#ask(route, { isFinal, signal: request.signal });
       if (this.request !== request) return;
+      result.hits.sort((one, other) => one.loose - other.loose);
       this.shown = result;
       this.#draw(route, result, { isFinal, keep: keep || (isTyped && this.list.hasMoved) });
       if (isFinal) this.onSettled(this.list.current, { isTyped, keep });
@@ -104,12 +108,13 @@ export class Search {
   }
 
   #ask(route, { isFinal, signal }) {
-    const { method, params } = requestFor(route, isFinal);
+    const { method, params } = requestFor(route, isFinal, this.showsLoose);
     return rpc(method, { ...params, limit: isFinal ? this.limit : WHILE_TYPING, explain: isFinal && route.explain }, { signal });
   }
 
   #draw(route, result, { isFinal, keep }) {
     this.list.render(result.hits, { keep, hasScore: result.mode !== "list" });
+    this.list.endWith(result.hits.length ? this.#fold(result) : null);
     if (isFinal) this.filters.render(route, result.facets);
     this.#note(route, result);
     if (isFinal) fill(this.status, statusOf(route, result));
@@ -117,6 +122,17 @@ export class Search {
     this.empty.hidden = !isEmpty;
     if (isEmpty) fill(this.empty, this.#nothing(route, result));
     this.input.setAttribute("aria-expanded", String(result.hits.length > 0));
+  }
+
+  /** The button that also shows what is only loosely similar. */
+  #fold({ loose }) {
+    if (!loose || this.showsLoose) return null;
+    const show = async () => {
+      this.showsLoose = true;
+      this.list.endWith(null);
+      await this.#run({ isFinal: true, keep: true });
+    };
+    return button(`Show ${count(loose, "document")} that ${loose === 1 ? "is" : "are"} only loosely similar`, show, { class: "link" });
   }
 
   #note(route, result) {
@@ -147,13 +163,14 @@ export class Search {
   #nothing(route, result) {
     if (!route.q && !route.similar && !countFilters(route.filters)) return noCollections(result);
     return [
-      h("p.empty-title", {}, route.q ? `No document matches “${route.q}”.` : "No document matches."),
+      h("p.empty-title", {}, route.q ? `No document ${result.loose ? "is clearly about" : "matches"} “${route.q}”.` : "No document matches."),
       h("ul", {}, this.#advice(route, result).map((each) => h("li", {}, each))),
     ];
   }
 
   #advice(route, result) {
     const advice = [];
+    if (result.loose) advice.push(this.#fold(result));
     const without = () => this.filters.onChange({ filters: Object.fromEntries(FACETS.map((name) => [name, []])) });
     if (countFilters(route.filters)) advice.push(button("Remove the filters", without, { class: "link" }));
     if (route.mode === "lexical") advice.push(button("Search by meaning, too", () => this.filters.onChange({ mode: "query" }), { class: "link" }));
@@ -181,7 +198,7 @@ export class Search {
 }
 
 /** The request of a route. Before typing pauses, it is always a keyword search, whose last word is not finished. */
-function requestFor(route, isFinal) {
+function requestFor(route, isFinal, loose) {
   const filters = filterParams(route.filters);
   const sort = route.sort ? { sort: route.sort } : {};
   if (route.similar) return { method: "search.similar", params: { ref: route.similar, ...filters } };
@@ -189,14 +206,14 @@ function requestFor(route, isFinal) {
   const params = { query: route.q, ...filters, ...sort };
   if (!isFinal) return { method: "search.lexical", params: { ...params, prefix_last_term: true } };
   if (route.mode === "lexical") return { method: "search.lexical", params: { ...params, facets: FACETS, prefix_last_term: true } };
-  return { method: `search.${route.mode}`, params: { ...params, facets: FACETS } };
+  return { method: `search.${route.mode}`, params: { ...params, facets: FACETS, loose } };
 }
 
 function statusOf(route, result) {
   const time = `${Math.round(result.took_ms)} ms`;
   if (!result.hits.length) return `No document · ${time}`;
   if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
-  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${number(result.total)} compared · ${time}`;
+  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${number(result.total)} · ${time}`;
   return `${count(result.total, "document")} · ${time}`;
 }
 

@@ -187,15 +187,15 @@ def _together(surveys: Sequence[SurveyedVectors]) -> SurveyedVectors:
     """Return what all indexes found for one row, with the prominence of the best among the documents of all."""
     ranked = [each for survey in surveys for each in survey.ranked]
     ranked = vector_search.best(ranked, len(ranked), 0.0)
-    prominences = []
+    prominences, spreads = [], {}
     for uri in {uri for survey in surveys for uri in survey.spreads}:
         first, *others = [survey.spreads[uri] for survey in surveys if uri in survey.spreads]
         for other in others:
             first = first.plus(other)
+        spreads[uri] = first
         prominences.append(nearest_documents.prominence(first, ranked))
-    return SurveyedVectors(
-        ranked, max((prominence for prominence in prominences if prominence is not None), default=None)
-    )
+    known = [prominence for prominence in prominences if prominence is not None]
+    return SurveyedVectors(ranked, max(known, default=None), spreads)
 
 
 def _with_scores(survey: LexicalSurvey, more: Mapping[int, float]) -> LexicalSurvey:

@@ -6,21 +6,25 @@ Runs on one connection, in one snapshot. Must not depend on models, reranking or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import script_of
+from gnod.models.readability import Readability, Unrelated, script_of
 from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import vector_search
+from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import QueryVectors, Rows
 from gnod.search.query.parsing import QueryLine
 from gnod.search.ranking import fusion, trust
 from gnod.search.ranking.distinct import Representatives, representatives
 from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
+from gnod.search.ranking.loose import is_loose
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.ranking.trust import Facts, QueryFacts, Reader
 from gnod.store.connection import Connection
@@ -28,13 +32,14 @@ from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
 from gnod.types import FusionMethod
 
-# The convex combination uses this many candidates of each retriever, whatever the limit, so a score does not depend on
-# the limit. If that is too few for the limit, further documents come from the larger pool.
+# Each retriever gives this many candidates, whatever the limit, so neither a score nor the end of the list depends on
+# the limit.
 POOL = 100
-LARGE_POOL = 1000
 # The keyword score of a document behind this depth is estimated by the mean of all behind it.
 LEXICAL_DEPTH = 2000
 
+ReadabilityOf = Callable[[str], Readability | None]
+"""Returns what a model can read, by its address; None: not measured. Called in a thread."""
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
 Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 
@@ -42,7 +47,7 @@ Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 class Retrieved(NamedTuple):
     """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector,
     which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
-    `named`: as in `fusion.fuse`."""
+    `named`: as in `fusion.fuse`. `loose`: those that are only loosely similar to the query."""
 
     evidence: list[RetrieverResults]
     documents: dict[int, Facts]
@@ -51,6 +56,7 @@ class Retrieved(NamedTuple):
     bm25: dict[int, float]
     similarity: dict[int, float]
     named: Mapping[int, float]
+    loose: set[int]
 
     def described(self, fused: RankedDocument, rank: int) -> RankedDocument:
         """Return a document of the fusion with its best part by vector, and with all that its score is made of."""
@@ -58,15 +64,36 @@ class Retrieved(NamedTuple):
         raw = {name: values[fused.id] for name, values in known.items() if fused.id in values}
         components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank)}
         near = self.near.get(fused.id)
-        return RankedDocument(fused.id, fused.score, near and near.span, components, near.unplaced if near else ())
+        return fused._replace(
+            span=near and near.span, components=components, unplaced=near.unplaced if near else fused.unplaced
+        )
+
+
+class Meant(NamedTuple):
+    """What one vector of the query says: the `similarity` of documents, and by model the vector and the `spreads` of
+    its cosines."""
+
+    similarity: Mapping[int, float]
+    query: Mapping[str, Rows]
+    spreads: Mapping[str, Spread]
+
+    @classmethod
+    def of(cls, ranked: Sequence[RankedDocument], query: Mapping[str, Rows], spreads: Mapping[str, Spread]) -> Meant:
+        return cls({each.id: each.score for each in ranked}, query, spreads)
+
+    def unrelated(self, model: str, readability: Readability, language: str | None) -> Unrelated | None:
+        """Return how near unrelated texts in a language are; None: not known."""
+        found, spread = readability.unrelated(self.query[model], language), self.spreads.get(model)
+        return found.within(spread.mean, spread.documents) if found and spread else found
 
 
 class RetrievalFacts(NamedTuple):
     """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
-    `reader` of the model that serves a collection."""
+    `reader` of the model that serves a collection. `vectors`: of the lines; None: there is no vector search."""
 
     language: str | None = None
     reader: Reader = lambda _: None
+    vectors: QueryVectors | None = None
 
 
 _NOTHING_KNOWN = RetrievalFacts()
@@ -145,11 +172,7 @@ def gather(
     tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
     allowed = _allowed(connection, words, near.keys() | tops)
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
-    known = documents.facts(connection, near.keys() | tops)
-    facts = {
-        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
-        for id_, (docid, collection, language, sample) in known.items()
-    }
+    facts = facts_of(connection, near.keys() | tops)
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
     trusted = trust.of_documents(
         facts, QueryFacts(knowledge.language, coverage), knowledge.reader, learned_factors.odds(connection)
@@ -165,20 +188,63 @@ def gather(
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
         similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
         named=named,
+        loose=_loose(connection, words, surveys, facts, knowledge),
     )
 
 
-def fuse(found: Retrieved, method: FusionMethod, first: int | None = None) -> Fusion:
-    """Return one ranking, of which the `first` documents, or all, have their best part by vector and all that their
-    score is made of; ties by docid."""
+def reader_of(vectors: QueryVectors | None, readability: ReadabilityOf) -> Reader:
+    """Return what the model that answers for a collection can read."""
+    served = vectors.served if vectors else {}
+    return lambda collection: readability(served[collection]) if collection in served else None
+
+
+def facts_of(connection: Connection, ids: Collection[int]) -> dict[int, Facts]:
+    return {
+        id_: Facts(docid, collection, language, script_of(sample) if sample else None)
+        for id_, (docid, collection, language, sample) in documents.facts(connection, ids).items()
+    }
+
+
+def loose_documents(
+    connection: Connection,
+    queries: Sequence[Expression],
+    meant: Sequence[Meant],
+    facts: Mapping[int, Facts],
+    served: Mapping[str, str],
+    reader: Reader,
+) -> set[int]:
+    """Return those of the documents in `facts` that are only loosely similar to all the queries. Nothing is said of
+    collections whose model was not measured. `served`: as in QueryVectors."""
+    measured = {name: known for name in {each.collection for each in facts.values()} if (known := reader(name))}
+    ids = [id_ for id_, each in facts.items() if each.collection in measured]
+    shares = [lexical.shares(connection, wanted, ids) for wanted in queries]
+
+    @cache
+    def unrelated(number: int, collection: str, language: str | None) -> Unrelated | None:
+        return meant[number].unrelated(served[collection], measured[collection], language)
+
+    def nearness(id_: int) -> float | None:
+        _, collection, language, _ = facts[id_]
+        cosines = [(n, 2 * each.similarity[id_] - 1) for n, each in enumerate(meant) if id_ in each.similarity]
+        scales = [(scale, cosine) for n, cosine in cosines if (scale := unrelated(n, collection, language))]
+        return max((scale.nearness(cosine) for scale, cosine in scales), default=None)
+
+    return {id_ for id_ in ids if is_loose(max((share[id_] for share in shares), default=0.0), nearness(id_))}
+
+
+def fuse(found: Retrieved, method: FusionMethod, first: int, *, loose: bool = True) -> Fusion:
+    """Return one ranking, of which the `first` documents have their best part by vector and all that their score is
+    made of; ties by docid. `loose`: with those that are only loosely similar."""
     facts = found.documents
 
     def order(id_: int) -> tuple[str, int]:
         return (facts[id_].docid if id_ in facts else "", id_)
 
     fused = fusion.fuse(method, found.evidence, order, found.trust, found.named)
-    described = [found.described(each, rank) for rank, each in enumerate(fused.ranked[:first], 1)]
-    return fused._replace(ranked=[*described, *fused.ranked[len(described) :]])
+    ranked = [each._replace(is_loose=each.id in found.loose) for each in fused.ranked]
+    kept = ranked if loose else [each for each in ranked if not each.is_loose]
+    described = [found.described(each, rank) for rank, each in enumerate(kept[:first], 1)]
+    return fused._replace(ranked=[*described, *kept[first:]], loose=sum(each.is_loose for each in ranked))
 
 
 def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
@@ -226,6 +292,21 @@ def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> t
         [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
         [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in surveys],
     )
+
+
+def _loose(
+    connection: Connection, words: Surveys, surveys: Meanings, facts: Mapping[int, Facts], knowledge: RetrievalFacts
+) -> set[int]:
+    """Draw no line for keywords alone."""
+    if (vectors := knowledge.vectors) is None:
+        return set()
+    queries = [survey.expression for line, survey in words if line.is_original]
+    meant = [
+        Meant.of(found.ranked, vectors.row(number), found.spreads)
+        for number, (line, found) in enumerate(surveys)
+        if line.is_original
+    ]
+    return loose_documents(connection, queries, meant, facts, vectors.served, knowledge.reader) if meant else set()
 
 
 def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:

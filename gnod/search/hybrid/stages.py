@@ -15,20 +15,19 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from gnod.analysis.short_texts import detect_query
-from gnod.models.readability import Readability, script_of
+from gnod.models.readability import script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import across_indexes, expanding, reranking, retrieval
 from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.embedding import Embed, embed_lines, vector_lines
-from gnod.search.hybrid.retrieval import LARGE_POOL, POOL, RetrievalFacts, Retrieved, Surveys
+from gnod.search.hybrid.retrieval import POOL, ReadabilityOf, RetrievalFacts, Retrieved, Surveys
 from gnod.search.hybrid.sources import Source
 from gnod.search.meaning import candidate_documents as candidates
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import ParsedQuery, QueryLine
 from gnod.search.ranking import fusion
-from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.fusion import Fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
@@ -46,8 +45,7 @@ T = TypeVar("T")
 
 class SearchDependencies(NamedTuple):
     """What a query runs with. `read`: all reads must see one snapshot. `throughput` of the reranker, `backoff` of the
-    expander: what is known of how fast they are. `readability` of a model, by its address; called in a thread.
-    `sources`: other indexes; `read` is joined to them."""
+    expander: what is known of how fast they are. `sources`: other indexes; `read` is joined to them."""
 
     read: Read
     nearest: Nearest
@@ -56,13 +54,14 @@ class SearchDependencies(NamedTuple):
     reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     backoff: Backoff
-    readability: Callable[[str], Readability | None] = lambda _: None
+    readability: ReadabilityOf = lambda _: None
     sources: Sequence[Source] = ()
 
 
 class HybridSettings(NamedTuple):
     """`candidates`: how many documents the reranker may read. `budget_s` bounds the stages that need a model. `floor`:
-    a text with the query's own words keeps a minimum score in reranking."""
+    a text with the query's own words keeps a minimum score in reranking. `loose`: return the documents that are only
+    loosely similar, too."""
 
     limit: int = 10
     min_score: float = 0.0
@@ -70,6 +69,7 @@ class HybridSettings(NamedTuple):
     expand: bool = True
     rerank: bool = True
     floor: bool = True
+    loose: bool = True
     fusion: FusionMethod = "convex"
     budget_s: float = BUDGET_S
 
@@ -77,8 +77,8 @@ class HybridSettings(NamedTuple):
 class HybridResult(NamedTuple):
     """`query`: as it was searched. `total`: documents that were compared, `compared`: which. `vectors`: of the query;
     None: there was no vector search. `left_out`: what model servers were not asked to do, or failed to do, and why.
-    Neither order nor scores depend on the limit. `least`: as in `fusion.Fusion`; it is in the scores already where the
-    documents were reranked."""
+    Neither order nor scores depend on the limit. `least`, `loose`: as in `fusion.Fusion`; `least` is in the scores
+    already where the documents were reranked."""
 
     query: ParsedQuery
     ranked: list[RankedDocument]
@@ -88,6 +88,7 @@ class HybridResult(NamedTuple):
     left_out: Sequence[str] = ()
     compared: Sequence[int] = ()
     least: float = 0.0
+    loose: int = 0
 
     def shown(self) -> list[RankedDocument]:
         """Return the documents with the scores that a user sees: 0 is nothing in common with the query."""
@@ -164,13 +165,12 @@ class _HybridSearch:
         finally:
             embedding.cancel()
         searched = await self._searched(words, variants)
-        if not (self._dependencies.sources or self._reranks or self._options.limit > POOL):
-            return await read(lambda c: present(c, self._result(c, self._retrieved(c, searched))))
-        fused = await self._retrieve(searched)
-        is_short = self._options.limit > len(fused.ranked) >= POOL
-        fused = await self._rerank(fused)
-        behind = await self._retrieve(searched, LARGE_POOL) if is_short else None
-        return await read(lambda connection: present(connection, self._result(connection, fused, behind)))
+        if not (self._dependencies.sources or self._reranks):
+            return await read(
+                lambda connection: present(connection, self._result(self._retrieved(connection, searched)))
+            )
+        fused = await self._rerank(await self._retrieve(searched))
+        return await read(lambda connection: present(connection, self._result(fused)))
 
     @property
     def _reranks(self) -> bool:
@@ -244,37 +244,33 @@ class _HybridSearch:
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
 
-    async def _retrieve(self, searched: _Searched, pool: int = POOL) -> Fusion:
+    async def _retrieve(self, searched: _Searched) -> Fusion:
         """Return what both retrievers find, as one ranking."""
         read, sources = self._dependencies.read, self._dependencies.sources
         if not sources:
-            return await read(lambda connection: self._retrieved(connection, searched, pool))
+            return await read(lambda connection: self._retrieved(connection, searched))
         started = time.monotonic()
         given = (self._dependencies.nearest, sources, *searched, self._filters)
-        found = await across_indexes.retrieve(read, *given, pool=pool, knowledge=self._knowledge(searched))
-        return await read(lambda connection: self._fused(connection, found, started, pool))
+        found = await across_indexes.retrieve(read, *given, pool=POOL, knowledge=self._knowledge(searched))
+        return await read(lambda connection: self._fused(connection, found, started))
 
-    def _retrieved(self, connection: Connection, searched: _Searched, pool: int = POOL) -> Fusion:
+    def _retrieved(self, connection: Connection, searched: _Searched) -> Fusion:
         started = time.monotonic()
         given = (self._dependencies.nearest, *searched, self._filters)
-        found = retrieval.retrieve(connection, *given, pool=pool, knowledge=self._knowledge(searched))
-        return self._fused(connection, found, started, pool)
+        found = retrieval.retrieve(connection, *given, knowledge=self._knowledge(searched))
+        return self._fused(connection, found, started)
 
     def _knowledge(self, searched: _Searched) -> RetrievalFacts:
-        readability, served = self._dependencies.readability, searched.vectors.served if searched.vectors else {}
+        reader = retrieval.reader_of(searched.vectors, self._dependencies.readability)
+        return RetrievalFacts(self._language, reader, searched.vectors)
 
-        def reader(collection: str) -> Readability | None:
-            return readability(served[collection]) if collection in served else None
-
-        return RetrievalFacts(self._language, reader)
-
-    def _fused(self, connection: Connection, found: Retrieved, started: float, pool: int) -> Fusion:
-        """Fuse. Of the smaller pool, only what may be shown or reranked is described."""
+    def _fused(self, connection: Connection, found: Retrieved, started: float) -> Fusion:
+        """Fuse. Only what may be shown or reranked is described."""
         has_vectors = self._vectors is not None
         self._budget.note("knn", started, {}, why=None if has_vectors else "no vectors", ran=has_vectors)
         started = time.monotonic()
         first = max(self._options.limit, self._options.candidates if self._reranks else 0)
-        fused = retrieval.fuse(found, self._options.fusion, first if pool == POOL else None)
+        fused = retrieval.fuse(found, self._options.fusion, first, loose=self._options.loose)
         details = {"method": self._options.fusion, "documents": len(fused.ranked), "language": self._language}
         known = {name: detail for name, detail in details.items() if detail is not None}
         self._budget.note("fuse", started, known | retrieval.explained(found, fused))
@@ -295,14 +291,11 @@ class _HybridSearch:
             floor=self._options.floor,
         )
 
-    def _result(self, connection: Connection, fused: Fusion, behind: Fusion | None = None) -> HybridResult:
-        """Return the best documents. `behind`: the larger pool, whose documents follow in their order and with lower
-        scores."""
+    def _result(self, fused: Fusion) -> HybridResult:
+        """Return the best documents."""
         if isinstance(self._reranker, UnavailableModel):
             self._leave_out("rerank", self._reranker)
         ranked = fused.ranked
-        if behind:
-            ranked = without_copies(connection, [*ranked, *_behind(ranked, behind.ranked)])
         vectors = self._vectors
         result = HybridResult(
             self._query,
@@ -313,6 +306,7 @@ class _HybridSearch:
             left_out=list(dict.fromkeys((*(vectors.left_out if vectors else ()), *self._budget.left_out))),
             compared=[each.id for each in ranked],
             least=fused.least,
+            loose=fused.loose,
         )
         least = self._options.min_score
         enough = [each for each, shown in zip(result.ranked, result.shown(), strict=True) if shown.score >= least]
@@ -322,13 +316,3 @@ class _HybridSearch:
 def _language_of(query: str) -> str | None:
     """Return the language of a query; None if it is not known, or the query mixes scripts."""
     return detect_query(query) if len({script_of(word) for word in query.split()} - {None}) == 1 else None
-
-
-def _behind(ranked: Sequence[RankedDocument], pool: Sequence[RankedDocument]) -> list[RankedDocument]:
-    """Return the documents of the larger pool that are not ranked yet."""
-    known, last = {each.id for each in ranked}, ranked[-1].score
-    more = [each for each in pool if each.id not in known]
-    return [
-        each._replace(score=last * each.score, components={**each.components, "fused_rank": float(rank)})
-        for rank, each in enumerate(more, len(ranked) + 1)
-    ]

@@ -197,6 +197,18 @@ def _matching(connection: Connection, ids: Collection[int], groups: Sequence[tup
     return fulltext.matching(connection, groups, ids)
 
 
+def shares(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> dict[int, float]:
+    """Return which share of the words, by weight, each of the documents has."""
+    words = wanted.every_word()
+    weights = [term.weight for term in fulltext.weigh(connection, [fulltext.Term(phrases) for phrases in words])]
+    whole = sum(weights)
+    found = dict.fromkeys(document_ids, 0.0)
+    for phrases, weight in zip(words, weights, strict=True):
+        for id_ in _matching(connection, document_ids, [phrases]):
+            found[id_] += weight / whole
+    return found
+
+
 def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
     """Return the greatest score that a query allows. `documents`: how many there are."""
     bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0

@@ -58,11 +58,13 @@ _UNNAMED: Mapping[int, float] = {}
 class Fusion(NamedTuple):
     """`ranked`: best first; the best has the score 1. Their components are the parts of the score, by retriever.
     `vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has none.
-    `least`: what even the document with the least of everything has, as a share of what the best one has."""
+    `least`: what even the document with the least of everything has, as a share of what the best one has. `loose`: how
+    many documents are only loosely similar, ranked or left out."""
 
     ranked: list[RankedDocument]
     vector_shares: Mapping[Trust, float] | None
     least: float = 0.0
+    loose: int = 0
 
     @property
     def vector_share(self) -> float | None:
@@ -87,12 +89,12 @@ def fuse(
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
-    unnamed, shares, least = METHODS[method](lists, order, trust)
-    fused = _with_names(unnamed, named)
+    unnamed = METHODS[method](lists, order, trust)
+    fused, least = _with_names(unnamed.ranked, named), unnamed.least
     best = max(each.score for each in fused)
     scaled = [each._replace(score=each.score / best if best > 0 else 1.0) for each in fused]
     floor = least / (least + (1 - least) * best) if best > 0 else 0.0
-    return Fusion(sorted(scaled, key=lambda each: (-each.score, order(each.id))), shares, floor)
+    return Fusion(sorted(scaled, key=lambda each: (-each.score, order(each.id))), unnamed.vector_shares, floor)
 
 
 def _with_names(fused: Sequence[RankedDocument], named: Mapping[int, float]) -> Sequence[RankedDocument]:

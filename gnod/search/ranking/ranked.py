@@ -25,10 +25,12 @@ class Held(NamedTuple):
 class RankedDocument(NamedTuple):
     """`score`: larger is better; in [0, 1] in results. `span`: the best part by vector; None: not known, as of a
     document that only keywords found. `components`: what the score is made of, by name. `unplaced`: the best vectors,
-    if their span was not looked up yet (`gnod.search.meaning.candidate_documents.placed`)."""
+    if their span was not looked up yet (`gnod.search.meaning.candidate_documents.placed`). `is_loose`: as in
+    `gnod.search.ranking.loose`."""
 
     id: int
     score: float
     span: Span | None
     components: Mapping[str, float]
     unplaced: tuple[Held, ...] = ()
+    is_loose: bool = False

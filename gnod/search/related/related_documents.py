@@ -67,7 +67,8 @@ def related(
     limit: int,
     min_score: float = 0.0,
 ) -> list[RankedDocument]:
-    """Return the documents related to `document`, without itself and its copies; near-copies of one come later.
+    """Return the documents related to `document`, without itself and its copies; near-copies of one come later. The
+    score is the relevance that a document adds to those before it.
     Components: KINDS. Raises NotEmbedded if it has no vectors and no links."""
     depth = limit + _SPARE
     only = filters._replace(excluded=filters.excluded | neighbours.with_same_text(connection, document.id))
@@ -78,12 +79,14 @@ def related(
     if missing and not others:
         raise missing
     found = [_ranked(id_, near.get(id_), linked) for id_ in [*near, *sorted(others)]]
-    kept = [each for each in found if each.score >= min_score and each.components]
+    kept = [each for each in found if each.components]
     pool = without_copies(connection, sorted(kept, key=lambda each: (-each.score, each.id)))[: depth + _SPARE]
     uri = served.get(document.collection)
-    rows = vectors.document_vectors(connection, [each.id for each in pool], uri) if uri else {}
-    order = diversity.order([each.score for each in pool], [rows.get(each.id) for each in pool], limit)
-    return candidate_documents.placed(connection, [pool[number] for number in order])
+    rows = vectors.document_vectors(connection, [document.id, *(each.id for each in pool)], uri) if uri else {}
+    known = [rows.get(each.id) for each in pool]
+    order = diversity.order([each.score for each in pool], known, limit, rows.get(document.id))
+    scored = [pool[number]._replace(score=score) for number, score in order if score >= min_score]
+    return candidate_documents.placed(connection, scored)
 
 
 def _linked(connection: Connection, document_id: int) -> _Links:

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import Readability
+from gnod.models.readability import LanguageReading, Readability
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
 from gnod.search.ranking.fusion import RetrieverResults, Trust
+from gnod.search.ranking.loose import NEAR
 from gnod.search.ranking.trust import Reader
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
@@ -25,6 +27,15 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
+# The mean of unrelated texts, from which all queries are equally far.
+ORIGIN = np.zeros_like(vector_of(URI, "")).tobytes()
+READABLE = Readability(
+    version=1,
+    model="",
+    languages={"en": LanguageReading(separation=1.0, centre=ORIGIN, deviation=0.4)},
+    scripts={"LATIN": 1.0},
+)
+READING = LanguageReading(separation=0.5, centre=b"", deviation=0.1)
 
 
 @pytest.fixture
@@ -60,7 +71,7 @@ def retrieved(
     return retrieval.retrieve(
         *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted),
         pool=pool,
-        knowledge=RetrievalFacts(reader=reader),
+        knowledge=RetrievalFacts(None, reader, given if with_vectors else None),
     )
 
 
@@ -216,7 +227,7 @@ def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallInde
 def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) -> None:
     cars.add({"hindi.md": "car क्रेन " * 20}, language="hi")
     cars.embed(URI)
-    unread = Readability(version=1, model="", languages={"hi": 0.5}, scripts={"DEVANAGARI": 0.5})
+    unread = Readability(version=1, model="", languages={"hi": READING}, scripts={"DEVANAGARI": 0.5})
     found = retrieved(cars, "car", reader=lambda _: unread)
     hindi = next(id_ for id_, facts in found.documents.items() if facts.language == "hi")
     assert found.trust == {hindi: Trust(vector=0.0)}
@@ -224,3 +235,44 @@ def test_what_the_model_cannot_read_is_found_by_words_alone(cars: SmallIndex) ->
     assert hindi not in of(found, "vector").scores
     assert hindi not in found.near
     assert hindi in of(retrieved(cars, "car"), "vector").scores
+
+
+def test_documents_without_a_word_that_are_hardly_nearer_than_unrelated_texts_are_loose(cars: SmallIndex) -> None:
+    """The vectors are made of hashes, so all documents are unrelated to the query."""
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar", reader=lambda _: READABLE)
+    with_the_word = {id_ for id_ in found.documents if id_ in found.bm25}
+    assert len(with_the_word) == 10
+    assert found.loose == found.documents.keys() - with_the_word
+
+    every, kept = (retrieval.fuse(found, "convex", 1000, loose=loose) for loose in (True, False))
+    assert {each.id for each in every.ranked if each.is_loose} == found.loose
+    assert [each[:2] for each in kept.ranked] == [each[:2] for each in every.ranked if not each.is_loose]
+    assert every.loose == kept.loose == len(found.loose)
+
+
+def test_a_document_that_is_near_is_not_loose_although_it_has_no_word(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, "jaguar")
+    nearest = max(found.similarity.keys() - found.bm25.keys(), key=lambda id_: found.similarity[id_])
+    cosine = 2 * found.similarity[nearest] - 1
+    english = msgspec.structs.replace(READABLE.languages["en"], deviation=cosine / (NEAR + 1))
+    reader = msgspec.structs.replace(READABLE, languages={"en": english})
+    assert nearest not in retrieved(cars, "jaguar", reader=lambda _: reader).loose
+
+
+@pytest.mark.parametrize(
+    ("query", "above"),
+    [('"big cat"', 5), ("jaguar", 10), ("jaguar -car", 5), ("lex: cat\nlex: fast car\nvec: a beast", 10)],
+)
+def test_documents_with_the_words_are_above_the_line(cars: SmallIndex, query: str, above: int) -> None:
+    cars.embed(URI)
+    found = retrieved(cars, query, reader=lambda _: READABLE)
+    fused = retrieval.fuse(found, "convex", 1000, loose=False)
+    assert [path[:2] for path in paths(cars, {each.id: 1.0 for each in fused.ranked})] == ["ca"] * above
+
+
+def test_nothing_is_loose_where_the_model_was_not_measured_or_nothing_was_searched_by_vector(cars: SmallIndex) -> None:
+    cars.embed(URI)
+    assert not retrieved(cars, "jaguar").loose
+    assert not retrieved(cars, "jaguar", with_vectors=False, reader=lambda _: READABLE).loose

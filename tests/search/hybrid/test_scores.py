@@ -11,7 +11,7 @@ import pytest
 
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
-from gnod.search.hybrid.stages import HybridSettings, SearchDependencies
+from gnod.search.hybrid.stages import HybridResult, HybridSettings, SearchDependencies
 from gnod.search.keyword import lexical
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
@@ -58,6 +58,11 @@ def by_both(
     *,
     embeds: bool = True,
 ) -> list[RankedDocument]:
+    options = HybridSettings(limit=limit, min_score=min_score, fusion=fusion)
+    return search_both(index, query, options, embeds=embeds).shown()
+
+
+def search_both(index: SmallIndex, query: str, options: HybridSettings, *, embeds: bool = True) -> HybridResult:
     async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         rows = [vector_of(URI, text) for text in (*queries, *passages)]
         return QueryVectors({URI: np.stack([row / np.linalg.norm(row) for row in rows])}, {"notes": URI})
@@ -72,8 +77,7 @@ def by_both(
         throughput=ThroughputEstimate(),
         backoff=Backoff(),
     )
-    options = HybridSettings(limit=limit, min_score=min_score, fusion=fusion)
-    return asyncio.run(stages.search(dependencies, parse_query(query), Filters(), options)).shown()
+    return asyncio.run(stages.search(dependencies, parse_query(query), Filters(), options))
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -102,6 +106,15 @@ def test_a_limit_only_cuts_by_keyword_alone_and_by_ranks(harbour: SmallIndex, qu
         for limit in LIMITS:
             found = by_both(harbour, query, limit, **options)
             assert [each[:2] for each in found] == [each[:2] for each in most[:limit]]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_documents_that_are_counted_are_those_that_the_highest_limit_returns(
+    harbour: SmallIndex, query: str
+) -> None:
+    for limit in LIMITS:
+        found = search_both(harbour, query, HybridSettings(limit=limit))
+        assert found.total == len(found.compared) == len(by_both(harbour, query, LIMITS[-1]))
 
 
 def test_a_keyword_score_says_how_much_of_the_query_a_document_has(small_index: SmallIndex) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnod.models.readability import VERSION, Readability
+from gnod.models.readability import VERSION, LanguageReading, Readability
 from gnod.search.ranking import trust
 from gnod.search.ranking.fusion import RetrieverResults, Trust, fuse
 from gnod.search.ranking.trust import Facts, QueryFacts
@@ -12,8 +12,12 @@ from gnod.search.ranking.trust import Facts, QueryFacts
 
 def reads(**separations: float) -> Readability:
     """Return a model with these separations; the script of each language is that of its samples."""
+    languages = {
+        language: LanguageReading(separation=value, centre=b"", deviation=0.1)
+        for language, value in separations.items()
+    }
     scripts = {"LATIN": 1.0, "DEVANAGARI": separations.get("hi", 1.0)}
-    return Readability(version=VERSION, model="", languages=separations, scripts=scripts)
+    return Readability(version=VERSION, model="", languages=languages, scripts=scripts)
 
 
 ENGLISH_ONLY = reads(en=1.0, de=0.56, hi=0.66)
