@@ -59,7 +59,8 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
         yield from _passage(hit, terminal, line_numbers=line_numbers)
     if hit.explain:
         parts = [f"{text.line(name)} {value:.4g}" for name, value in hit.explain.items()]
-        parts += [f"date {hit.date[:10]} by its {text.line(hit.dated_by)}"] if hit.dated_by else []
+        by = f"`{hit.dated_by}`" if hit.dated_by else "the time of the file"
+        parts += [text.line(f"date {hit.date[:10]} by {by}")] if hit.date else []
         yield terminal.paint(INDENT + " · ".join(parts), DIM)
 
 
