@@ -120,11 +120,13 @@ def _tags(converted: Mapping[str, object], head: Mapping[str, object], inline: I
 
 
 def _title_heading(converted: Converted, markdown: str, body_start: int, structure: Outline) -> str:
-    """Return the heading that is the title, "" if there is none. Of presentations and the like, it is the first of
-    several."""
+    """Return the heading that is the title, "" if there is none. In other formats than texts, the parts may all have
+    the highest level: then the first is the title, unless the format states one and that is not a title's level."""
     if converted.keeps_lines:
         return plain(title_heading(markdown, structure.headings, body_start) or "")
-    return plain(next((each.text for each in structure.headings if each.level == 1 and each.text), ""))
+    named = [each for each in structure.headings if each.text]
+    first = min(named, key=lambda each: each.level, default=None)
+    return plain(first.text) if first and (first.level == 1 or not converted.title) else ""
 
 
 def _language(given: str | None, metadata: dict[str, object], prose: str) -> str | None:

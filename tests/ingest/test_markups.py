@@ -244,6 +244,27 @@ def test_metadata() -> None:
     assert stated("\\author{Mara \\and Jo}x", "a.tex") == {"author": "Mara Jo"}
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("#+TITLE: Stated\n* One\n", "file.org", "Stated"),
+        ("* One\ntext\n", "file.org", "file"),
+        ("Lone\n====\n\nPart\n----\n\ntext\n", "file.rst", "Lone"),
+        (".. comment\n\nLone\n====\n", "file.rst", "Lone"),
+        ("One\n===\n\ntext\n\nTwo\n===\n", "file.rst", "file"),
+        ("= Stated\n:toc:\n\n== Part\n", "file.adoc", "Stated"),
+        ("== Part\n\ntext\n", "file.adoc", "file"),
+        ("title:: Stated\n- block\n", "file.md", "Stated"),
+        ("---\nTitle: Stated\n---\n# Other\n", "file.md", "Stated"),
+        ("intro\n\n## Part\n", "file.md", "file"),
+    ],
+)
+def test_the_title_is_the_stated_one_the_only_first_heading_or_the_name(text: str, name: str, title: str) -> None:
+    converted = convert(text.encode(), name, max_characters=999)
+    document: PreparedDocument = prepare(converted, relative_path=name, source_hash="", stat=None)
+    assert document.title == title
+
+
 @every_markup
 @given(choice=st.randoms(use_true_random=False))
 def test_no_line_is_lost_however_the_markup_is_broken(name: str, choice: random.Random) -> None:
