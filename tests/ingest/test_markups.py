@@ -248,7 +248,8 @@ def test_metadata() -> None:
     ("text", "name", "title"),
     [
         ("#+TITLE: Stated\n* One\n", "file.org", "Stated"),
-        ("* One\ntext\n", "file.org", "file"),
+        ("* Lone\n** Part\n", "file.org", "Lone"),
+        ("* One\ntext\n* Two\n", "file.org", "file"),
         ("Lone\n====\n\nPart\n----\n\ntext\n", "file.rst", "Lone"),
         (".. comment\n\nLone\n====\n", "file.rst", "Lone"),
         ("One\n===\n\ntext\n\nTwo\n===\n", "file.rst", "file"),

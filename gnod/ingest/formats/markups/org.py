@@ -108,7 +108,7 @@ class _OrgReader:
             self._tags += last.split(":")
         state, _, rest = text.partition(" ")
         text = rest if state in self._states or state == "COMMENT" else text
-        return f"{'#' * min(level + 1, 6)} {_PRIORITY.sub('', text, count=1).strip()}"
+        return f"{'#' * min(level + self._has_title, 6)} {_PRIORITY.sub('', text, count=1).strip()}"
 
     def _block(self, at: int, kind: str, language: str) -> int:
         """Read a block to its end. Of quotes, verses and others, the lines are prose."""
@@ -125,10 +125,12 @@ class _OrgReader:
         if name not in _HIDDEN_DRAWERS:
             return at + 1
         end = self._find(at, r"\s*:end:\s*$|\*+\s")
+        if end is None:
+            return at + 1
         if name == "properties":
             for found in filter(None, map(_PROPERTY.match, self._source[at + 1 : end])):
                 self._property(found[1], found[2])
-        return at + 1 if end is None else end + (self._source[end][:1] != "*")
+        return end + (self._source[end][:1] != "*")
 
     def _find(self, at: int, pattern: str) -> int | None:
         """Return the next line of this kind. It is not searched twice in vain."""
