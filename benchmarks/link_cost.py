@@ -55,7 +55,7 @@ def _links(is_with: bool) -> Iterator[None]:
     if is_with:
         yield
         return
-    nothing = Extracted([], [], [])
+    nothing = Extracted([], [])
     with (
         patch("gnod.ingest.prepare.extract", lambda *_, **__: nothing),
         patch("gnod.store.links.links.put", lambda *_: None),

@@ -154,7 +154,7 @@ def _remembered(each: o.MemoryHit | o.MemoryOutput, time: str, more: str, namesp
 
 def _hit(rank: int, hit: o.SearchHit) -> str:
     within = ", only loosely similar" if hit.loose else ""
-    within += f", in {text.line(hit.definition)}" if hit.definition else ""
+    within += f", in {text.line(hit.definition or hit.heading)}" if hit.definition or hit.heading else ""
     head = f"{rank}. {_place(hit)}, score {hit.score}{within}\n   title: {text.line(hit.title)}{_also(hit.also)}"
     head += f"\n   {', '.join(hit.why)}" if hit.why else ""
     more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]

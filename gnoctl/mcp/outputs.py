@@ -57,6 +57,7 @@ class SearchHit(Output, frozen=True, kw_only=True):
         str | None, Meta(description="Page, slide, sheet, … of the match; `get` reads it as `uri#location`.")
     ] = None
     definition: Annotated[str | None, Meta(description="Function, class or method that the match is in.")] = None
+    heading: Annotated[str, Meta(description="Headings above the match.")] = ""
     score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
     loose: Annotated[bool, Meta(description="Only loosely similar: probably not about the query.")] = False
     snippet: str

@@ -62,7 +62,10 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
     else:
         yield from _passage(hit, terminal, line_numbers=line_numbers)
     if hit.explain:
-        yield terminal.paint(INDENT + " · ".join(f"{text.line(k)} {v:.4g}" for k, v in hit.explain.items()), DIM)
+        parts = [f"{text.line(name)} {value:.4g}" for name, value in hit.explain.items()]
+        by = f"`{hit.dated_by}`" if hit.dated_by else "the time of the file"
+        parts += [text.line(f"date {hit.date[:10]} by {by}")] if hit.date else []
+        yield terminal.paint(INDENT + " · ".join(parts), DIM)
 
 
 def _counted(result: SearchResult) -> str:
@@ -80,10 +83,11 @@ def _counted(result: SearchResult) -> str:
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:
-    """Return `collection/path:line in definition`, or a page for the line; docid and score at the right edge."""
+    """Return `collection/path:line in definition or section`, or a page for the line; docid and score at the right
+    edge."""
     place = f"{hit.location.label if hit.location else hit.line}"
-    within = f" in {hit.definition.label}" if hit.definition else ""
-    where = text.line(f"{hit.collection}/{hit.path}:{place}{within}")
+    within = hit.definition.label if hit.definition else hit.heading.rpartition(" > ")[2]
+    where = text.line(f"{hit.collection}/{hit.path}:{place}{f' in {within}' if within else ''}")
     about = text.line(f"{hit.docid}  {hit.score:.2f}")
     if terminal.width is None:
         return f"{where}  {about}"

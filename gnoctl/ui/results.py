@@ -126,9 +126,11 @@ class ResultList(Scrolling, can_focus=False):
             self.show_line(bottom - self.size.height)
 
     def _head(self, hit: Hit, width: int, is_selected: bool) -> Iterator[Segment]:
-        """Yield the title, and the place at the right."""
+        """Yield the title, with the section that the passage is in, and the place at the right."""
         place = text.clip_start(place_of(hit), max(8, width // 2))
-        title = text.clip(text.line(hit.title), max(1, width - text.cells(place) - 2))
+        section = hit.heading.rpartition(" > ")[2]
+        title = text.line(f"{hit.title} › {section}" if section else hit.title)
+        title = text.clip(title, max(1, width - text.cells(place) - 2))
         yield Segment(title, styles.SELECTED if is_selected else styles.DIM if hit.loose else styles.BOLD)
         yield Segment(" " * max(1, width - text.cells(title) - text.cells(place)))
         yield Segment(place, styles.DIM)

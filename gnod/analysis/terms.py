@@ -25,7 +25,7 @@ from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_langua
 from gnod.caches import Computed
 
 # The version is a part of the index. Increase it when the same text gives other terms: indexes are then rebuilt.
-VERSION = 4
+VERSION = 5
 
 MAX_TERM_CHARACTERS = 64
 

@@ -49,6 +49,7 @@ def hit_of(rank: int, hit: DocumentHit, params: wire.FilterParams) -> wire.Hit:
         uri=document.uri,
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
+        date=iso(document.dated),
         rank=rank,
         score=hit.ranked.score,
         loose=hit.ranked.is_loose,
@@ -70,6 +71,7 @@ def _passage(passage: ShownPassage, document: DocumentRow) -> dict[str, object]:
         "snippet": passage.snippet,
         "snippet_line": source_line(document.line_map, passage.snippet_line),
         "marks": passage.marks,
+        "heading": passage.heading,
     }
 
 

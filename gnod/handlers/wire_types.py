@@ -22,6 +22,7 @@ from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage
 from gnod.search.query.filter_dates import moment
+from gnod.store.tables import tags
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.failures import FailedFile
@@ -141,5 +142,5 @@ def filters_of(params: DocumentFilters) -> Filters:
     )
 
 
-def _tags(tags: list[str]) -> tuple[str, ...]:
-    return tuple(tag.strip().lstrip("#").lower() for tag in tags)
+def _tags(written: list[str]) -> tuple[str, ...]:
+    return tuple(map(tags.key, written))

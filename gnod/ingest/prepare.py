@@ -6,6 +6,7 @@ Pure: no files, no storage. Runs in the converter workers, so that it does not d
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 import msgspec
@@ -13,23 +14,26 @@ import msgspec
 from gnod.analysis import languages
 from gnod.ingest.code import source
 from gnod.ingest.formats import Converted
+from gnod.ingest.links import markdown as links_of_markdown
+from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import extract
-from gnod.ingest.text import frontmatter
+from gnod.ingest.text import frontmatter, inline_fields
 from gnod.ingest.text.canonical import canonicalise, digest, embed_hash, with_line_map
 from gnod.ingest.text.chunking import cut
 from gnod.ingest.text.document_terms import terms_of
-from gnod.ingest.text.outline import Markup, Outline, outline, title_heading
+from gnod.ingest.text.frontmatter import Frontmatter
+from gnod.ingest.text.inline_fields import InlineFields
+from gnod.ingest.text.metadata import each_once, tags, text, without_links
+from gnod.ingest.text.outline import Markup, Outline, outline, plain, title_heading
 from gnod.locations import Locations
+from gnod.store.documents.described import titles
 from gnod.store.tables.records import Chunk, FileStat, PreparedDocument, Unread
 from gnod.types import LineMap, canonical_line
 
 MAX_TITLE_CHARACTERS = 300
 
+_NOTES = "text/markdown"
 _DATA_MIMES = {"text/csv", "text/tab-separated-values", "application/json", "application/yaml", "application/toml"}
-
-# Links and emphasis in a heading are not part of the title that people read.
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
-_MARKS = re.compile(r"(\*\*|__|`)(\S.*?)\1")
 
 
 def prepare(
@@ -46,11 +50,12 @@ def prepare(
     head = frontmatter.parse(markdown) if _is_prose(converted) else frontmatter.NONE
     structure = outline(markdown, converted.markup, head.body_start)
     code = source.read(markdown, converted.mime, relative_path)
-    metadata = {**converted.metadata, **head.metadata}
+    inline = _inline_fields(converted, markdown, head, structure)
+    metadata = {**converted.metadata, **inline.properties, **head.metadata}
+    metadata = {name: without_links(value) for name, value in metadata.items()}
     # Use the title from the text or the caller, without the file name, because documents with the same mirror share
     # chunks.
-    own_title = frontmatter.text(head.metadata, "title") or _plain_heading(title_heading(structure.headings))
-    own_title = title or own_title or ""
+    own_title = title or text(metadata, "title") or _title_heading(converted, markdown, head.body_start, structure)
     title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)
     prose = code.prose if code else markdown[head.body_start :] if _is_prose(converted) else ""
     if code:
@@ -77,7 +82,7 @@ def prepare(
         own_title=own_title,
         language=language,
         metadata=metadata,
-        tags=frontmatter.tags(metadata),
+        tags=_tags(converted.metadata, head.metadata, inline),
         line_map=lost if converted.keeps_lines else [],
         locations=_canonical(converted.locations, lost),
         markdown=markdown,
@@ -93,17 +98,39 @@ def prepare(
             )
             for p in passages
         ],
-        terms=terms_of(language, relative_path, title, markdown, converted.mime),
+        terms=terms_of(language, relative_path, titles(title, metadata), markdown, converted.mime),
         definitions=code.definitions if code else [],
         links=found.links,
-        aliases=found.aliases,
+        aliases=properties.names(metadata),
         labels=found.labels,
         unread=[Unread("", "bad_head", head.unread)] if head.unread else [],
     )
 
 
+def _inline_fields(converted: Converted, markdown: str, head: Frontmatter, structure: Outline) -> InlineFields:
+    if converted.mime != _NOTES or not inline_fields.may_be_in(markdown):
+        return inline_fields.NONE
+    hidden = [(0, head.body_start), *links_of_markdown.fenced(markdown, structure)]
+    return inline_fields.find(links_of_markdown.without_code(markdown, hidden))
+
+
+def _tags(converted: Mapping[str, object], head: Mapping[str, object], inline: InlineFields) -> list[str]:
+    stated = (tag for each in (head, inline.properties, converted) for tag in tags(each))
+    return each_once((*stated, *inline.tags))
+
+
+def _title_heading(converted: Converted, markdown: str, body_start: int, structure: Outline) -> str:
+    """Return the heading that is the title, "" if there is none. In other formats than texts, the parts may all have
+    the highest level: then the first is the title, unless the format states one and that is not a title's level."""
+    if converted.keeps_lines:
+        return plain(title_heading(markdown, structure.headings, body_start) or "")
+    named = [each for each in structure.headings if each.text]
+    first = min(named, key=lambda each: each.level, default=None)
+    return plain(first.text) if first and (first.level == 1 or not converted.title) else ""
+
+
 def _language(given: str | None, metadata: dict[str, object], prose: str) -> str | None:
-    stated = given or frontmatter.text(metadata, "language") or frontmatter.text(metadata, "lang")
+    stated = given or text(metadata, "language", "lang")
     if stated and re.match(r"[A-Za-z]{2,3}(-|_|\Z)", stated):
         return stated.replace("_", "-").lower().partition("-")[0]
     return languages.detect(prose) if prose else None
@@ -120,10 +147,6 @@ def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
 def _is_prose(converted: Converted) -> bool:
     """Tell whether a language can be detected: source code and data hold mostly names and numbers."""
     return not converted.converter.startswith("code/") and converted.mime not in _DATA_MIMES
-
-
-def _plain_heading(heading: str | None) -> str | None:
-    return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading)) if heading else None
 
 
 def _one_line(title: str) -> str:

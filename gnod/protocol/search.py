@@ -160,6 +160,7 @@ class HitPassage(Result, frozen=True, kw_only=True):
     snippet: str
     snippet_line: int
     marks: list[tuple[int, int]] = []
+    heading: str = ""
 
 
 class Definition(Result, frozen=True, kw_only=True):
@@ -204,6 +205,9 @@ class Hit(Result, frozen=True, kw_only=True):
       of the query, the lines are those of its beginning.
     - `snippet`: a text around the matches. `snippet_line` is its first line.
     - `marks`: the matched words in `snippet`, as half-open character ranges.
+    - `heading`: the headings above `line`, joined by ` > `; without the title, and not in texts over 1 MB.
+    - `date`: the date of the document, by which `date:` finds it. `dated_by`: the name in its metadata that has this
+      date; null for the time of the file, which is also `modified`.
     - `location`: where `line` is in a source that has no lines.
     - `definition`: the innermost definition of source code that contains `line`.
     - `text`: the whole document, if `full` was set.
@@ -229,9 +233,12 @@ class Hit(Result, frozen=True, kw_only=True):
     snippet: str
     snippet_line: int = 1
     marks: list[tuple[int, int]] = []
+    heading: str = ""
     language: str | None = None
     mime: str
     modified: str
+    date: str = ""
+    dated_by: str | None = None
     location: Location | None = None
     definition: Definition | None = None
     tags: list[str] = []

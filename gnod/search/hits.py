@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
+from gnod.ingest.text.outline import headings_above
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder
@@ -31,6 +32,9 @@ from gnod.store.tables.records import StoredDefinition
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
+_WITHOUT_HEADINGS = ("code/", "text/")
+# Headings are not looked for in longer texts.
+_MOST_BYTES_WITH_HEADINGS = 1_000_000
 
 
 class Copies(NamedTuple):
@@ -155,7 +159,7 @@ def _hits_of(
         hits[each.id] = DocumentHit(
             document,
             each,
-            [best, *more],
+            _with_headings(connection, document, [best, *more], of_document.text),
             of_document.columns,
             contexts_for(options.contexts, document.collection, document.path),
             also.get(each.id, NO_COPIES),
@@ -163,6 +167,19 @@ def _hits_of(
             text,
         )
     return hits
+
+
+def _with_headings(
+    connection: Connection, document: DocumentRow, passages: list[ShownPassage], text: str | None
+) -> list[ShownPassage]:
+    """Return the passages with the headings above them, but for the title. `text`: None if it is long."""
+    if document.converter.startswith(_WITHOUT_HEADINGS):
+        return passages
+    if text is None and documents.text_bytes(connection, document.mirror_hash) <= _MOST_BYTES_WITH_HEADINGS:
+        text = documents.markdown(connection, document.mirror_hash)
+    above = [headings_above(text or "", each.line) for each in passages]
+    paths = [path[1:] if path[:1] == [document.title] else path for path in above]
+    return [each._replace(heading=" > ".join(path)) for each, path in zip(passages, paths, strict=True)]
 
 
 def _passage(

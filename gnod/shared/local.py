@@ -17,8 +17,9 @@ from gnod.shared.engine import (
 )
 from gnod.shared.weights import TermCounts, counts_of, weights_of
 from gnod.store.connection import Connection
+from gnod.store.documents.described import titles
 from gnod.store.links.link_names import ALIAS, PATH, names_of
-from gnod.store.tables import documents
+from gnod.store.tables import documents, tags
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import Chunk, Link, PreparedDocument, StoredDefinition
 
@@ -33,6 +34,7 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
     if stat.mtime_ns < 0:  # the file must be read again
         stat = msgspec.structs.replace(stat, mtime_ns=int(document.dated * 1e9))
     aliases, labels = _names(connection, document)
+    metadata = msgspec.json.decode(document.metadata)
     return PreparedDocument(
         source_hash=document.source_hash,
         stat=stat,
@@ -41,8 +43,8 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
         title=document.title,
         own_title=title or "",
         language=document.language,
-        metadata=msgspec.json.decode(document.metadata),
-        tags=documents.tags_of(connection, document.id),
+        metadata=metadata,
+        tags=tags.of(connection, document.id),
         line_map=list(document.line_map),
         locations=document.locations,
         markdown=markdown,
@@ -54,7 +56,7 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
                 (mirror,),
             )
         ],
-        terms=terms_of(document.language, document.path, document.title, markdown, document.mime),
+        terms=terms_of(document.language, document.path, titles(document.title, metadata), markdown, document.mime),
         definitions=_rows(
             connection,
             StoredDefinition,
@@ -103,7 +105,7 @@ def shared_document(
         language=document.language,
         doc_type=doc_type,
         author=author,
-        tags=tuple(prepared.tags),
+        tags=tuple(tags.with_those_above(prepared.tags)),
         dated=document.dated,
         weights=weights_of(counts, average),
         payload=payload.encode(payload.Payload(path=document.path, prepared=prepared, container=document.container)),

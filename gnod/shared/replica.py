@@ -27,6 +27,7 @@ from gnod.shared.payload import Payload
 from gnod.store.connection import ID_BITS, Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
+from gnod.store.documents.described import titles
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.records import PreparedDocument, Terms
 from gnod.store.vectors import vectors
@@ -199,9 +200,8 @@ def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, 
     if not all(0 <= piece.seq < chunks and piece.start >= 0 for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: a piece is of no chunk")
     own = sent.prepared
-    return sent, msgspec.structs.replace(
-        own, terms=terms_of(own.language, sent.path, own.title, own.markdown, own.mime)
-    )
+    terms = terms_of(own.language, sent.path, titles(own.title, own.metadata), own.markdown, own.mime)
+    return sent, msgspec.structs.replace(own, terms=terms)
 
 
 def _is_sound(embedding: bytes, dimensions: int | None) -> bool:

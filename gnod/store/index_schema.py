@@ -95,10 +95,10 @@ _TEXTS = """
 _TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum()).replace("'", "''''")
 
 _DOCUMENTS = f"""
-    -- `dated`: the frontmatter's date, else the file's time; seconds since 1970. `ctime_ns`: when the kernel last noted
-    -- a change of the file. `container`: the path of the file that the document is in. `unread`: what of the file is
-    -- not indexed, and why (a list of records.Unread). `chunks`: how many its text has; an index of all that is counted
-    -- is read for the status.
+    -- `dated`: seconds since 1970; `dated_by`: the name in the metadata that has this date, NULL for the file's time.
+    -- `other_titles`: one a line. `ctime_ns`: when the kernel last noted a change of the file. `container`: the path of
+    -- the file that the document is in. `unread`: what of the file is not indexed, and why (a list of records.Unread).
+    -- `chunks`: how many its text has; an index of all that is counted is read for the status.
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
@@ -116,6 +116,8 @@ _DOCUMENTS = f"""
         doc_type TEXT,
         author TEXT,
         dated REAL NOT NULL,
+        dated_by TEXT,
+        other_titles TEXT,
         metadata TEXT NOT NULL,
         line_map TEXT NOT NULL,
         active INTEGER NOT NULL DEFAULT 1,
@@ -138,9 +140,12 @@ _DOCUMENTS = f"""
     CREATE INDEX documents_with_scans ON documents (source_hash) WHERE reader IS NOT NULL;
     CREATE INDEX documents_in_part ON documents (collection_id, path) WHERE active AND unread IS NOT NULL;
     CREATE INDEX documents_counted ON documents (collection_id, container, chunks, active) WHERE active;
+    -- `tag`: as tags are compared; `is_own`: 0 for a tag above one of the document's own (gnod/store/tables/tags.py).
     CREATE TABLE tags (
         document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
         tag TEXT NOT NULL,
+        written TEXT NOT NULL,
+        is_own INTEGER NOT NULL,
         PRIMARY KEY (document_id, tag)
     ) STRICT, WITHOUT ROWID;
     -- FTS5 writes two bytes more for each document of a word that is not in the first column: most are in the body.

@@ -29,6 +29,17 @@ def test_a_pipe_gets_plain_lines() -> None:
     ]
 
 
+def test_a_hit_names_its_section_and_its_date() -> None:
+    found_in = hit(
+        heading="Deploy > Without a gap", explain={"bm25": 0.5}, date="2026-05-04T00:00:00Z", dated_by="created"
+    )
+    shown = list(render_hit(found_in, PIPE))
+    assert shown[1] == "notes/deploy/blue.md:12 in Without a gap  #a1b2c3d4  1.00"
+    assert shown[-1] == "  bm25 0.5 · date 2026-05-04 by `created`"
+    by_file = hit(explain={"bm25": 0.5}, date="2026-05-04T00:00:00Z")
+    assert list(render_hit(by_file, PIPE))[-1] == "  bm25 0.5 · date 2026-05-04 by the time of the file"
+
+
 def test_a_terminal_gets_marks_and_a_right_edge() -> None:
     title, place, first, *_ = render_hit(hit(), SCREEN)
     assert title == "\x1b[1mBlue-green deployment\x1b[0m"

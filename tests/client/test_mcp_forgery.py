@@ -81,7 +81,7 @@ def document(w: str) -> o.DocumentOutput:
 
 def search(w: str) -> o.SearchOutput:
     more = [o.PassageOutput(line=1, end_line=2, snippet=w)]
-    said: dict[str, Any] = {"title": w, "snippet": w, "definition": w}
+    said: dict[str, Any] = {"title": w, "snippet": w, "definition": w, "heading": w}
     hit = o.SearchHit(uri=address(w), line=1, end_line=2, score=0.5, modified=AT, more=more, also=[address(w)], **said)
     return o.SearchOutput(total=1, hits=[hit], note=w)
 

@@ -21,8 +21,9 @@ from tests.machine import Machine, temporary_machine
 _OF = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 _QUERIES = {
     "documents": "SELECT c.name, d.path, docid, source_hash, size, mtime_ns, inode, ctime_ns, mirror_hash, title, mime,"
-    f" converter, d.language, doc_type, author, dated, metadata, line_map, container, unread {_OF} WHERE active",
-    "tags": f"SELECT c.name, d.path, tag {_OF} JOIN tags t ON t.document_id = d.id WHERE active",
+    f" converter, d.language, doc_type, author, dated, dated_by, other_titles, metadata, line_map,"
+    f" container, unread {_OF} WHERE active",
+    "tags": f"SELECT c.name, d.path, tag, written, is_own {_OF} JOIN tags t ON t.document_id = d.id WHERE active",
     "names": f"SELECT c.name, d.path, n.name, rank, depth {_OF} JOIN names n ON n.document_id = d.id",
     "links": "SELECT c.name, d.path, seq, kind, target, key, reach, fragment, line, start, end"
     f" {_OF} JOIN links l ON l.document_id = d.id",

@@ -187,7 +187,7 @@ async def test_copying_and_asking(shared: Machine) -> None:
 
 async def test_links_are_followed_there_and_back(shared: Machine) -> None:
     shared.write(
-        hub_md=f"# The hub\n\nTo [[Boats]], to [[gone]] and to [[spoke]].\n\n# {HOSTILE}\n",
+        hub_md=f"# The hub\n\nTo [[Boats]], to [[gone]] and to [[spoke]].\n\n## {HOSTILE}\n",
         spoke_md="# A spoke\n\nBack to the [[hub]].\n",
         nothing_md="# Nothing\n\nOf the hub, without a link.\n",
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.chunking import MAX_CHARACTERS, ChunkText, cut
 from gnod.ingest.text.outline import Markup, outline, title_heading
@@ -138,13 +139,23 @@ def test_headings_in_fences_and_after_an_open_fence_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("markup", "text", "title"),
     [
-        ("markdown", "## Two\n\n# One\n", "One"),
+        ("markdown", "# One\n\n## Two\n", "One"),
         ("markdown", "Title\n=====\n\ntext\n", "Title"),
+        ("markdown", "\n<!-- made by x -->\n[![Build](a.svg)](b) ![](c.png)\n<p>\n\n# One\n", "One"),
+        ("markdown", "(label)=\n# One\n", "One"),
+        ("markdown", "[[Home]] #tag/sub\nup:: [[Index]]\n# One\n", "One"),
+        ("markdown", "text\n\n# One\n", None),
+        ("markdown", "## Two\n\n# One\n", None),
+        ("markdown", "# One\n\n# Two\n", None),
+        ("markdown", "## Two\n\ntext\n", None),
+        ("markdown", "```\n# code\n```\n", None),
+        ("markdown", "<!--" * 4_000 + "\n\n# One\n", "One"),
         ("plain", "# only a comment\n", None),
     ],
 )
-def test_titles_of_both_markups(markup: Markup, text: str, title: str | None) -> None:
-    assert title_heading(outline(text, markup).headings) == title
+def test_the_title_is_the_only_first_heading(markup: Markup, text: str, title: str | None) -> None:
+    with limit_cpu_time(5):
+        assert title_heading(text, outline(text, markup).headings) == title
 
 
 @pytest.mark.slow

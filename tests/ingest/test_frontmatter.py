@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.text import frontmatter
+from gnod.ingest.text.metadata import tags, without_links
 
 
 def test_values_are_plain_data() -> None:
@@ -63,7 +64,7 @@ def test_bad_lines_cost_only_themselves(lines: list[str], place: int) -> None:
     text = "\n".join(["---", *lines[:place], *good, *lines[place:], "status2: open", "---", "body", ""])
     metadata, start, _ = frontmatter.parse(text)
     assert text[start:] == "body\n"
-    assert frontmatter.tags(metadata) == ["harbour"]
+    assert metadata["tags"] == ["harbour"]
     assert metadata["status2"] == "open"
     assert str(metadata["status"]).startswith("open")  # a line that is indented belongs to the one above
 
@@ -111,7 +112,7 @@ def test_below_an_invalid_value_each_line_counts() -> None:
 
 def test_tags_with_a_hash_are_not_comments() -> None:
     for lines in ("tags: #harbour #pier", "tags:\n  - #harbour\n  - #pier", "tags: [#harbour, #pier]"):
-        assert frontmatter.tags(frontmatter.parse(f"---\n{lines}\n---\n").metadata) == ["harbour", "pier"]
+        assert tags(frontmatter.parse(f"---\n{lines}\n---\n").metadata) == ["harbour", "pier"]
 
 
 @pytest.mark.parametrize(
@@ -157,16 +158,40 @@ def test_an_alias_bomb_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "tags"),
+    ("metadata", "expected"),
     [
-        ("#Auth, postgres", ["auth", "postgres"]),
-        (["A", "a", 7, None, {"x": 1}], ["a", "7"]),
-        ({"a": 1}, []),
-        (None, []),
+        ({"tags": "#Auth, postgres"}, ["Auth", "postgres"]),
+        ({"tags": ["A", "a", 7, None, {"x": 1}]}, ["A", "7"]),
+        ({"Tags": ["a/b/", "#A//B"], "tag": "c"}, ["a/b", "c"]),
+        ({"keywords": "x y"}, ["x", "y"]),
+        ({"tags": "one, [[a/Two words|2]]", "tag": [["three"]]}, ["one", "Two words", "three"]),
+        ({"keywords": "x", "tags": []}, []),
+        ({"tags": {"a": 1}}, []),
+        ({"tags": None}, []),
     ],
 )
-def test_tags(value: object, tags: list[str]) -> None:
-    assert frontmatter.tags({"tags": value}) == tags
+def test_tags(metadata: dict[str, object], expected: list[str]) -> None:
+    assert tags(metadata) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("[[Books]]", "Books"),
+        ("[[Books|my books]]", "Books"),
+        ("[[lists/Books.md#To read|x]]", "Books"),
+        ("[[#Below]]", "Below"),
+        ("[[A]], [[b/C]]", ["A", "C"]),
+        ("by [[Ada]] and [[Bob|him]]", "by Ada and Bob"),
+        ([["Books"]], "Books"),  # `categories: [[Books]]` in YAML
+        ([[["A|x"]], "[[B]]", 7], ["A", "B", 7]),
+        ([["a", "b"], ["c"]], [["a", "b"], ["c"]]),
+        ({"a": "[[B]]"}, {"a": "B"}),
+        ("[[]] [x](y) [[a]", "[[]] [x](y) [[a]"),
+    ],
+)
+def test_links_in_values_count_as_the_names_of_their_targets(value: object, expected: object) -> None:
+    assert without_links(value) == expected
 
 
 scalars = (

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import Extracted, extract
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise
@@ -152,9 +153,18 @@ def test_the_names_of_a_document() -> None:
     }  # fmt: skip
 
 
-def test_aliases_ids_and_labels() -> None:
-    assert found("---\naliases: [A, B]\nid: 7\n---\n").aliases == ["A", "B", "7"]
-    assert found("---\naliases: A, B\n---\n").aliases == ["A", "B"]
-    assert found("---\nalias: A\n---\n").aliases == ["A"]
-    assert found(':PROPERTIES:\n:ID: Ab-1\n:ROAM_ALIASES: "A b" c\n:END:\n', "org")[1:] == (["A b", "c"], ["id:ab-1"])
+@pytest.mark.parametrize(
+    ("metadata", "names"),
+    [
+        ({"aliases": ["A", "B"], "id": 7}, ["A", "B", "7"]),
+        ({"Aliases": "A, B"}, ["A", "B"]),
+        ({"alias": "A", "aliases": ["B", "A", None, {"x": 1}]}, ["A", "B"]),
+    ],
+)
+def test_names_of_a_note(metadata: dict[str, object], names: list[str]) -> None:
+    assert properties.names(metadata) == names
+
+
+def test_labels() -> None:
+    assert found(":PROPERTIES:\n:ID: Ab-1\n:END:\n", "org").labels == ["id:ab-1"]
     assert found(".. _My Label:\n\nText\n\n.. _url: https://a.b\n", "rst").labels == ["ref:my label"]

@@ -216,11 +216,54 @@ def test_hits_name_lines_of_the_file(name: str) -> None:
 
 
 def test_metadata() -> None:
-    assert convert(b"#+FILETAGS: :a:b:\n#+DATE: <2025-02-03 Mon>\nx", "a.org", max_characters=99).metadata == {
+    def stated(text: str, name: str) -> dict[str, object]:
+        return dict(convert(text.encode(), name, max_characters=999).metadata)
+
+    assert stated("#+FILETAGS: :a:b:\n#+DATE: <2025-02-03 Mon>\nx", "a.org") == {
         "tags": ["a", "b"],
         "date": "2025-02-03",
     }
-    assert convert(b"\\author{Mara \\and Jo}x", "a.tex", max_characters=99).metadata == {"author": "Mara Jo"}
+    drawer = ':PROPERTIES:\n:ID: 7\n:ROAM_ALIASES: "A b" c\n:Effort: 3\n:CREATED: [2025-02-03 Mon 9:30]\n:END:\n'
+    of_file = {"aliases": ["A b", "c"], "effort": 3, "created": "2025-02-03 9:30"}
+    assert stated(f"{drawer}#+OPTIONS: toc:nil\n* A\n", "a.org") == of_file
+    assert stated(f"* TODO x :c:d:\n{drawer}", "a.org") == {
+        "aliases": ["A b", "c"],
+        "effort": [3],
+        "created": ["2025-02-03 9:30"],
+        "tags": ["c", "d"],
+    }
+    assert stated("Title\n=====\n\n:Author: Mara\n:Tags: a, b\n:Orphan:\n\nText\n\n:Later: x\n", "a.rst") == {
+        "author": "Mara",
+        "tags": "a, b",
+    }
+    assert stated("= T\n:author: Mara\n:revdate: 2025-02-03\n:page-tags: a, b\n:toc:\n\nText\n", "a.adoc") == {
+        "author": "Mara",
+        "date": "2025-02-03",
+        "tags": "a, b",
+    }
+    assert stated("\\author{Mara \\and Jo}x", "a.tex") == {"author": "Mara Jo"}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("#+TITLE: Stated\n* One\n", "file.org", "Stated"),
+        ("* Lone\n** Part\n", "file.org", "Lone"),
+        ("* One\ntext\n* Two\n", "file.org", "file"),
+        ("Lone\n====\n\nPart\n----\n\ntext\n", "file.rst", "Lone"),
+        (".. comment\n\nLone\n====\n", "file.rst", "Lone"),
+        ("One\n===\n\ntext\n\nTwo\n===\n", "file.rst", "file"),
+        ("= Stated\n:toc:\n\n== Part\n", "file.adoc", "Stated"),
+        ("== Part\n\ntext\n", "file.adoc", "file"),
+        ("title:: Stated\n- block\n", "file.md", "Stated"),
+        ("---\nTitle: Stated\n---\n# Other\n", "file.md", "Stated"),
+        ("intro\n\n## Part\n", "file.md", "file"),
+    ],
+)
+def test_the_title_is_the_stated_one_the_only_first_heading_or_the_name(text: str, name: str, title: str) -> None:
+    converted = convert(text.encode(), name, max_characters=999)
+    document: PreparedDocument = prepare(converted, relative_path=name, source_hash="", stat=None)
+    assert document.title == title
 
 
 @every_markup

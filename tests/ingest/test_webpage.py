@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gnod.analysis.markup import without_marks
 from gnod.ingest.formats import convert
 from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 
 
@@ -70,3 +71,18 @@ def test_any_page_is_read(pieces: list[str]) -> None:
 def test_no_page_takes_long(part: str) -> None:
     with limit_cpu_time(30):
         page_text(part * 50_000)
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        ("<title>Site</title><p>menu</p><h1>Name</h1><h2>Part</h2>", "Name"),
+        ("<title>Site</title><h2>Part</h2>", "Site"),
+        ("<h2>Part</h2><p>x</p>", "Part"),
+        ("<p>x</p>", "page"),
+    ],
+)
+def test_the_title_of_a_page(page: str, title: str) -> None:
+    result = convert(f"<html><body>{page}</body></html>".encode(), "page.html", max_characters=9_999)
+    found = prepare(result, relative_path="page.html", source_hash="", stat=None)
+    assert found.title == title

@@ -30,7 +30,7 @@ from tests.small_index import SmallIndex, vector_of
 pytestmark = pytest.mark.slow
 
 MODEL = "file:/models/one.gguf"
-TAGGED = "tags: [work, new]\nauthor: Ann Müller\ntype: Note\ndate: 2024-03-01"
+TAGGED = "tags: [Work/Mail, new]\nauthor: Ann Müller\ntype: [Note, Report]\ndate: 2024-03-01"
 ODD = """tags: ["it's", 'a "b"']\nauthor: 100%_x"""
 TEXTS = {
     "a/plain.md": "# Refunds\n\nA refund is paid within 14 days of the purchase.",
@@ -43,6 +43,7 @@ RESTRICTIONS = [
     Restriction(),
     Restriction(languages=("de", "fr")),
     Restriction(types=("note",)),
+    Restriction(types=("other", "report")),
     Restriction(tags_all=("work", "new")),
     Restriction(tags_any=("it's", "work")),
     Restriction(tags_all=('a "b"',)),
@@ -189,7 +190,8 @@ def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer) -> None
 
 def test_expressions_hold_any_text() -> None:
     assert condition_of(Restriction()) == ""
-    assert condition_of(Restriction(types=('a"\n\\',))) == r'doc_type in ["a\"\n\\"]'
+    assert condition_of(Restriction(types=('a"\n\\', "b"))) == '(doc_type like "%a___%" or doc_type like "%b%")'
+    assert condition_of(Restriction(tags_all=('a"\n\\',))) == r'array_contains(tags, "a\"\n\\")'
     assert condition_of(Restriction(path_prefix="z\U0010ffff")) == 'path >= "z\U0010ffff" and path < "{"'
     assert condition_of(Restriction(path_prefix="\ud7ff")) == 'path >= "\ud7ff" and path < "\ue000"'
     assert condition_of(Restriction(author='%_"')) == 'author like "%___%"'

@@ -25,17 +25,17 @@ else:
     from backports.zstd import compress
 
 MODEL = "file:/models/one.gguf"
-HEAD = "---\ntags: [x]\naliases: [Other Name]\nstatus: open\n---\n"
+HEAD = "---\ntags: [X/y]\ncreated: 2026-05-04\naliases: [Other Name]\nstatus: open\n---\n"
 TEXTS = {  # in the order of their paths
     "b.py": "class Thing:\n    # says it\n    def method(self) -> int:\n        return 1\n",
     "notes/a.md": f"{HEAD}# A\n\nSee [[b]] and [c](../c.md).\n\n## Two\n\nText.",
 }
 TABLES = {
     "documents": "path, docid, source_hash, size, mtime_ns, mirror_hash, title, mime, converter, language, doc_type,"
-    " author, dated, metadata, line_map, locations, container, chunks",
+    " author, dated, dated_by, other_titles, metadata, line_map, locations, container, chunks",
     "mirrors": "mirror_hash, title",
     "chunks": "*",
-    "tags": "tag",
+    "tags": "tag, written, is_own",
     "definitions": "*",
     "names": "name, rank, depth",
     "links": "kind, target, key, reach, fragment, line, start",

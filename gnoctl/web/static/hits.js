@@ -144,7 +144,8 @@ function option(hit, index, hasScore) {
 function placeOf(hit) {
   const folders = hit.path.split("/");
   const file = folders.pop();
-  const within = hit.definition ? h("span", {}, " in ", h("b", {}, hit.definition.label)) : null;
+  const part = hit.definition?.label || hit.heading.split(" > ").pop();
+  const within = part ? h("span", {}, " in ", h("b", {}, part)) : null;
   return h(
     "span.place",
     {},

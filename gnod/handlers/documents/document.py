@@ -24,7 +24,7 @@ from gnod.search.hybrid.sources import SourceReader, Sources
 from gnod.search.query import references
 from gnod.store.connection import Connection
 from gnod.store.database import READERS, Database
-from gnod.store.tables import documents
+from gnod.store.tables import documents, tags
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
@@ -233,7 +233,7 @@ def _text(
         total_lines=source_line(line_map, total),
         line_map=line_map,
         stale=document.root.startswith("/") and _is_stale(_file(connection, document)),
-        tags=documents.tags_of(connection, document.id),
+        tags=tags.of(connection, document.id),
         metadata=metadata(document),
         converter=document.converter,
         context=contexts_for(config.contexts, document.collection, document.path),

@@ -1,4 +1,4 @@
-"""The links of a document, and what others may call it: chooses the syntax by the format, and finds the lines.
+"""The links of a document, and the names of places in it: chooses the syntax by the format, and finds the lines.
 
 Most workers never see most syntaxes, so their modules are imported when they are needed.
 """
@@ -28,10 +28,9 @@ _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "applicatio
 
 
 class Extracted(NamedTuple):
-    """`aliases` and `labels`: names of the document and of places in it, see `link_names`."""
+    """`labels`: names of places in the document, see `link_names`."""
 
     links: list[Link]
-    aliases: list[str]
     labels: list[str]
 
 
@@ -41,26 +40,24 @@ def extract(
     """Return the links of a document. `text` is canonical; `source`: what it was translated from, line by line, with
     `lost` as its line map."""
     if source is not None and mime in _SOURCES:
-        found, aliases, labels = _of_source(source, mime)
-        return Extracted(_located_in_source(text, _links(found, path), source, lost), aliases, labels)
-    found = _found(text, mime, head, structure)
-    aliases = properties.names(head.metadata) if mime in _MARKDOWN else []
-    return Extracted(_located(text, _links(found, path), lost), aliases, [])
+        found, labels = _of_source(source, mime)
+        return Extracted(_located_in_source(text, _links(found, path), source, lost), labels)
+    return Extracted(_located(text, _links(_found(text, mime, head, structure), path), lost), [])
 
 
-def _of_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str], list[str]]:
-    """Return the links, the aliases and the labels."""
+def _of_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]]:
+    """Return the links and the labels."""
     if mime == "text/org":
         from gnod.ingest.links import org
 
-        return org.find(source), org.aliases(source), [label_key("id", each) for each in org.ids(source)]
+        return org.find(source), [label_key("id", each) for each in org.ids(source)]
     if mime == "text/x-rst":
         from gnod.ingest.links import rst
 
-        return rst.find(source), [], [label_key("ref", each) for each in rst.labels(source)]
+        return rst.find(source), [label_key("ref", each) for each in rst.labels(source)]
     from gnod.ingest.links import asciidoc
 
-    return asciidoc.find(source), [], []
+    return asciidoc.find(source), []
 
 
 def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[WrittenLink]:

@@ -21,8 +21,6 @@ _FILE = re.compile(r"(?:file(?:\+\w+)?|attachment):")
 _PATH = re.compile(r"\.{0,2}/|~/")
 _SEARCH = re.compile(r"::")
 _ID = re.compile(r"^[ \t]*:ID:[ \t]+(\S{1,200})[ \t]*$", re.I | re.M)
-_ALIASES = re.compile(r"^[ \t]*:ROAM_ALIASES:[ \t]+(.{1,1000})$", re.I | re.M)
-_ALIAS = re.compile(r'"([^"]+)"|(\S+)')
 
 
 def find(text: str) -> Iterator[WrittenLink]:
@@ -37,10 +35,6 @@ def find(text: str) -> Iterator[WrittenLink]:
 def ids(text: str) -> list[str]:
     """Return the ids that properties give to headings and to the file."""
     return [match[1] for match in _ID.finditer(text)]
-
-
-def aliases(text: str) -> list[str]:
-    return [found[1] or found[2] for match in _ALIASES.finditer(text) for found in _ALIAS.finditer(match[1])]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

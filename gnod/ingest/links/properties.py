@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from gnod.ingest.links import urls, wikilinks
 from gnod.ingest.links.targets import WrittenLink
-from gnod.ingest.text.frontmatter import Metadata
+from gnod.ingest.text import metadata as values
+from gnod.ingest.text.metadata import Metadata
+from gnod.store.documents.described import aliases
 
 _LINKS = frozenset({"up", "down", "parent", "related", "see-also", "prev", "previous", "next"})
-_ALIASES = ("aliases", "alias", "id")
 _MOST = 1000
 
 
@@ -27,14 +28,8 @@ def find(text: str, metadata: Metadata, end: int) -> Iterator[WrittenLink]:
 
 def names(metadata: Metadata) -> list[str]:
     """Return the aliases and the id of a note, each once."""
-    found: list[str] = []
-    for key in _ALIASES:
-        value = metadata.get(key)
-        if isinstance(value, str) and key == "aliases":
-            found += [part.strip() for part in value.split(",")]
-        else:
-            found += [str(each).strip() for each in _flat(value)]
-    return list(dict.fromkeys(name for name in found if 0 < len(name) <= 300))[:_MOST]
+    id_ = values.text(metadata, "id")
+    return list(dict.fromkeys((*aliases(metadata), *([id_] if id_ else []))))
 
 
 def _targets(value: object, *, is_link: bool) -> Iterator[WrittenLink]:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from gnod.analysis.markup import head
+from gnod.ingest.text.metadata import Metadata
 
 _MAX_DEPTH = 4
 _MAX_VALUES = 1000
@@ -28,8 +29,6 @@ _TOML_BEGIN = re.compile(r"\s*(?:[\w.-]+\s*=|\[)")
 _TOML_PAIR = re.compile(r"\s*([\w.-]+)\s*=\s*(\S.*?)\s*")
 _JSON_PAIR = re.compile(r"""\s*["']?(?P<key>[^"':]{1,200})["']?\s*:\s*(?P<value>.*?),?\s*""")
 _QUOTES = "\"'"
-
-Metadata = dict[str, object]
 
 
 class Frontmatter(NamedTuple):
@@ -70,32 +69,6 @@ def parse(markdown: str) -> Frontmatter:
         return NONE
     plain = _plain(loaded, 0, [_MAX_VALUES])
     return Frontmatter(plain if isinstance(plain, dict) else {}, found.end(), _in_words(unread))
-
-
-def tags(metadata: Metadata) -> list[str]:
-    """Return the tags, lower-case, without `#`, each once, in order. A string is split at commas and spaces.
-
-    >>> tags({"tags": "#Auth, postgres"}), tags({"tags": ["Auth", "auth", 7]})
-    (['auth', 'postgres'], ['auth', '7'])
-    """
-    value = metadata.get("tags", metadata.get("tag", metadata.get("keywords")))
-    if isinstance(value, str):
-        value = value.strip("[]")  # they are left of a list that is not YAML
-        items: list[object] = list(value.split(",") if "," in value else value.split())
-    elif isinstance(value, list):
-        items = [item for item in value if isinstance(item, str | int | float)]
-    else:
-        items = []
-    found = (str(item).strip().strip(_QUOTES).lstrip("#").lower()[:200] for item in items)
-    return list(dict.fromkeys(tag for tag in found if tag))
-
-
-def text(metadata: Metadata, key: str) -> str | None:
-    """Return a value as one line of text, or None when it is missing, empty or not a scalar."""
-    value = metadata.get(key)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    return " ".join(str(value).split()) or None
 
 
 def _yaml(block: re.Match[str]) -> _Read:

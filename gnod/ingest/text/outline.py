@@ -7,10 +7,22 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from gnod.analysis.markup import head_end
+
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
 
+# What may be above a title: comments, tags, pictures, links and badges, properties, labels of MyST, imports.
+_ANY_LINK = r"!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)"
+_NOT_PROSE = re.compile(
+    rf"<!--(?s:.){{0,4000}}?-->|<[^<>]{{1,2000}}>|!?\[\[[^\[\]\n]{{1,1000}}\]\]|\[{_ANY_LINK}\]\([^()\n]{{0,2000}}\)|{_ANY_LINK}"
+    r"|(?<!\S)#[^\s#]\S*|^[^:\n]{1,100}::[ ][^\n]*|^\([\w-]{1,100}\)=$|^import [^\n]*",
+    re.MULTILINE,
+)
+_LONGEST_HEAD = 20_000
+_LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+_MARKS = re.compile(r"(\*\*|__|`)(\S.*?)\1")
 # Each chunk below is embedded with it.
 MAX_CHARACTERS = 1000
 
@@ -45,10 +57,30 @@ def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     return Outline([h for h in headings if not _in_fence(h.start, starts, closed)], closed, end)
 
 
-def title_heading(headings: list[Heading]) -> str | None:
-    """Return the text of the first heading of the highest level present."""
-    named = [heading for heading in headings if heading.text]
-    return min(named, key=lambda heading: heading.level).text if named else None
+def title_heading(text: str, headings: list[Heading], start: int = 0) -> str | None:
+    """Return the only heading of level 1, if no prose is between `start` and it. Several ones are sections."""
+    highest = [heading for heading in headings if heading.level == 1 and heading.text]
+    if len(highest) != 1 or highest[0].start - start > _LONGEST_HEAD:
+        return None
+    above = _NOT_PROSE.sub("", text[start : highest[0].start])
+    return None if any(map(str.isalnum, above)) else highest[0].text
+
+
+def plain(heading: str) -> str:
+    """Return a heading as people read it, without links and emphasis."""
+    return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading))
+
+
+def headings_above(text: str, line: int) -> list[str]:
+    """Return the headings that a line (from 1) is below, the highest first, as people read them; itself, if it is
+    one."""
+    at = 0
+    for _ in range(line):
+        at = text.find("\n", at) + 1 or len(text)
+    path: list[Heading] = []
+    for heading in outline(text[:at], start=head_end(text)).headings:
+        path = [*(above for above in path if above.level < heading.level), heading]
+    return [plain(each.text) for each in path]
 
 
 def _headings(text: str, end: int) -> list[Heading]:

@@ -23,42 +23,64 @@ class Count(NamedTuple):
     documents: int
 
 
+class _Values(NamedTuple):
+    """The values of a field in SQL: `tables` that have them, to be joined; how one is shown, and how it is compared."""
+
+    tables: str
+    shown: str
+    compared: str
+    bound: tuple[object, ...] = ()
+
+
+_TAGS = _Values("JOIN tags t ON t.document_id = d.id", "t.written", "t.tag")
+
+
 def count(connection: Connection, names: Sequence[str], ids: Sequence[int]) -> dict[str, list[Count]]:
-    """Return the most frequent values of each field, and in how many of the documents they are; copies count once.
-    Raises InvalidParams."""
+    """Return the most frequent values of each field, and in how many of the documents they are; copies count once. A
+    document with a tag also counts for the tags above it. Raises InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names}
     copied = representatives(connection, ids).by_id
     different = [id_ for id_ in ids if id_ not in copied]
     return {name: _added(_counts(connection, different, source)) for name, source in sources.items()}
 
 
-def _added(counts: Sequence[Count]) -> list[Count]:
+def _added(counts: Sequence[tuple[str, str, int]]) -> list[Count]:
     """Add the counts of a value, and return the most frequent values."""
     sums = Counter[str]()
-    for value, n in counts:
-        sums[value] += n
-    return [Count(*each) for each in sums.most_common(MAX_VALUES)]
+    shown: dict[str, str] = {}
+    for compared, value, n in counts:
+        sums[compared] += n
+        shown.setdefault(compared, value)
+    return [Count(shown[compared], n) for compared, n in sums.most_common(MAX_VALUES)]
 
 
 @by_id
-def _counts(connection: Connection, ids: Collection[int], source: tuple[str, str, tuple[object, ...]]) -> list[Count]:
-    tables, expression, values = source
+def _counts(connection: Connection, ids: Collection[int], values: _Values) -> list[tuple[str, str, int]]:
     rows = connection.execute(
-        f"SELECT value, count(DISTINCT id) AS n FROM (SELECT {expression} AS value, d.id AS id FROM json_each(?) wanted"
-        f" CROSS JOIN documents d ON d.id = wanted.value {tables})"
-        f" WHERE value <> '' GROUP BY value ORDER BY n DESC, value LIMIT {MAX_VALUES}",
-        (msgspec.json.encode(list(ids)).decode(), *values),
+        "SELECT compared, min(shown), count(DISTINCT id) AS n FROM"
+        f" (SELECT {values.compared} AS compared, {values.shown} AS shown, d.id AS id FROM json_each(?) wanted"
+        f" CROSS JOIN documents d ON d.id = wanted.value {values.tables})"
+        f" WHERE compared <> '' GROUP BY compared ORDER BY n DESC, compared LIMIT {MAX_VALUES}",
+        (msgspec.json.encode(list(ids)).decode(), *values.bound),
     )
-    return [Count(str(value), n) for value, n in rows]
+    return [(str(compared), str(shown), n) for compared, shown, n in rows]
 
 
-def _source(connection: Connection, name: str) -> tuple[str, str, tuple[object, ...]]:
-    """Return the tables with the values, the SQL expression of a value, and what both are bound to."""
+def _source(connection: Connection, name: str) -> _Values:
     field = registry.BY_NAME.get(name)
+    if field and field.name == "tag":
+        return _TAGS
     if field and field.counted:
-        return "JOIN tags t ON t.document_id = d.id" if field.name == "tag" else "", field.counted, ()
+        return _Values("", field.counted, field.counted)
     spellings = frontmatter.spellings(connection)
+    if field and field.stated:
+        return _stated([spelling for each in field.stated for spelling in spellings.get(each, [])])
     if not field and name in spellings:
-        return frontmatter.all_values(spellings[name])
-    offered = ", ".join(each.name for each in registry.FIELDS if each.counted)
+        return _stated(spellings[name])
+    offered = ", ".join(each.name for each in registry.FIELDS if each.counted or each.stated or each.name == "tag")
     raise InvalidParams(f"there are no facets for {name!r}: use {offered}, or a field of the frontmatter")
+
+
+def _stated(names: list[str]) -> _Values:
+    tables, value, bound = frontmatter.all_values(names)
+    return _Values(tables, value, value, bound)

@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ][\d:]+)?)?)?", re.ASCII)
 _RELATIVE_DATE = re.compile(r"today|yesterday|\d{1,5}[hdwmy]", re.IGNORECASE | re.ASCII)
 _TRUTH = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+_SAME = {truth: str(tuple(word for word, each in _TRUTH.items() if each == truth)) for truth in ("true", "false")}
 _DATE_VALUE = "replace(j.value, ' ', 'T')"
 _IS_DATE = "j.type = 'text' AND j.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
 # A number that is written as a text also counts: `year: "2024"`.
@@ -43,7 +44,9 @@ def spellings(connection: Connection) -> dict[str, list[str]]:
 
 
 def condition(names: list[str], value: FieldValue) -> Condition:
-    """Return the condition that a field, in one of its spellings, has this value."""
+    """Return the condition that a field, in one of its spellings, has this value. A link is the name in it."""
+    if value.text.startswith("[[") and value.text.endswith("]]"):
+        value = value._replace(text=value.text[2:-2])
     test = _comparison(limits) if (limits := bounds(value)) else _equality(value)
     return either([_any_element(name, test) for name in names])
 
@@ -90,7 +93,7 @@ def _equality(value: FieldValue) -> Condition:
     if _DATE.fullmatch(text):
         tests.append(Condition(f"{_IS_DATE} AND substr({_DATE_VALUE}, 1, ?) = ?", (len(text), text.replace(" ", "T"))))
     if truth := _TRUTH.get(text.lower()):
-        tests.append(Condition("j.type = ?", (truth,)))
+        tests.append(Condition(f"(j.type = ? OR j.type = 'text' AND lower(j.value) IN {_SAME[truth]})", (truth,)))
     return either(tests)
 
 

@@ -12,6 +12,7 @@ from gnod.search.fields.conditions import (
     date_of,
     either,
     fault,
+    folded,
     glob,
     is_pattern,
     is_text,
@@ -25,13 +26,15 @@ from gnod.search.keyword import symbols
 from gnod.search.query import references
 from gnod.store.connection import Connection
 from gnod.store.links import link_names, links
+from gnod.store.tables import tags
 from gnod.store.tables.filters import Condition
 
 
 class Field(NamedTuple):
     """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
     `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
-    that results are sorted by, `counted`: that of facets; None: not offered."""
+    that results are sorted by, `counted`: that of facets; None: not offered. `stated`: facets count what the documents
+    state under these names, in lists one by one."""
 
     name: str
     help: str
@@ -42,6 +45,7 @@ class Field(NamedTuple):
     present: str | None = None
     order: str | None = None
     counted: str | None = None
+    stated: tuple[str, ...] = ()
 
 
 def _path(connection: Connection, value: FieldValue) -> Condition:
@@ -58,9 +62,17 @@ _lang_text = text_of("d.language")
 
 
 def _tag(_: Connection, value: FieldValue) -> Condition:
-    text = value.text.lstrip("#").lower()  # tags are stored like this
+    text = tags.key(value.text)
     test, wanted = ("tag GLOB ?", glob(text)) if is_pattern(value) else ("tag = ?", text)
     return Condition(f"EXISTS (SELECT 1 FROM tags WHERE document_id = d.id AND {test})", (wanted,))
+
+
+def _type(_: Connection, value: FieldValue) -> Condition:
+    """Compare one of several types: the column has commas between them."""
+    compared, wanted = folded("', ' || d.doc_type || ','", value.text)
+    if is_pattern(value):
+        return Condition(f"{compared} GLOB ?", (f"*, {glob(wanted)},*",))
+    return Condition(f"instr({compared}, ?) > 0", (f", {wanted},",))
 
 
 def _symbol(connection: Connection, value: FieldValue) -> Condition:
@@ -108,6 +120,10 @@ def _collection(connection: Connection, value: FieldValue) -> Condition:
     return is_text(_COLLECTION, value)
 
 
+def _stated(field: Field, expression: str, *names: str) -> Field:
+    return _column(field, expression)._replace(counted=None, stated=names)
+
+
 def _column(field: Field, expression: str) -> Field:
     """Return the field of a text that a document has once, or not at all."""
     return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
@@ -150,15 +166,16 @@ FIELDS = (
     ),
     Field(
         "tag",
-        "a tag",
+        "a tag, or one below it (`work/mail`)",
         "-tag:old",
         _tag,
         ("tags",),
         present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)",
-        counted="t.tag",
     ),
-    _column(Field("type", "`type` in the frontmatter", "type:note", text_of("d.doc_type")), "d.doc_type"),
-    _column(Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author"),
+    _stated(Field("type", "`type` in the frontmatter", "type:note", _type), "d.doc_type", "type"),
+    _stated(
+        Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author", "author", "authors"
+    ),
     _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
     Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
     _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),

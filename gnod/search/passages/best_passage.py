@@ -22,13 +22,14 @@ FURTHER = 0.5
 
 class ShownPassage(NamedTuple):
     """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
-    `snippet_line`."""
+    `snippet_line`. `heading`: the headings above `line`, joined by ` > `."""
 
     line: int
     end_line: int
     snippet: str
     snippet_line: int
     marks: list[tuple[int, int]]
+    heading: str = ""
 
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""

@@ -8,6 +8,8 @@ from gnod.shared.engine import Restriction
 
 # The length of a VARCHAR in bytes, which Milvus limits to 65,535. Longer values are cut, and compared by the rest.
 PATH, TITLE, WORD, TEXT = 16_384, 4_096, 512, 65_535
+# A date without a zone is a local one, and the publisher may be in any zone.
+_ZONES_S = 26 * 3600
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
@@ -19,18 +21,22 @@ def condition_of(within: Restriction) -> str:
     if within.languages:
         conditions.append(any_of("language", [cut(language, WORD) for language in within.languages]))
     if within.types:
-        conditions.append(any_of("doc_type", [cut(each, WORD) for each in within.types]))
+        conditions.append(f"({' or '.join(_has_part('doc_type', each) for each in within.types)})")
     if within.path_prefix:
         conditions += begins_with("path", within.path_prefix)
     if within.author:
-        # `_` matches any character: whether `\%` is a percent sign depends on the server.
-        pattern = "".join("_" if c in '%_\\"' or ord(c) < 32 else c for c in cut(within.author, WORD))
-        conditions.append(f"author like {quoted(f'%{pattern}%')}")
+        conditions.append(_has_part("author", within.author))
     if within.since is not None:
-        conditions.append(f"dated >= {within.since!r}")
+        conditions.append(f"dated >= {within.since - _ZONES_S!r}")
     if within.until is not None:
-        conditions.append(f"dated <= {within.until!r}")
+        conditions.append(f"dated <= {within.until + _ZONES_S!r}")
     return " and ".join(conditions)
+
+
+def _has_part(name: str, part: str) -> str:
+    # `_` matches any character: whether `\%` is a percent sign depends on the server.
+    pattern = "".join("_" if c in '%_\\"' or ord(c) < 32 else c for c in cut(part, WORD))
+    return f"{name} like {quoted(f'%{pattern}%')}"
 
 
 def cut(text: str, most: int) -> str:

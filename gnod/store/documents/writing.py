@@ -7,22 +7,22 @@ for `drop_orphans`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
 from gnod import locations
 from gnod.store import keys, packing
 from gnod.store.connection import Connection
+from gnod.store.documents import described
 from gnod.store.keyword_index import fulltext
 from gnod.store.links import links
-from gnod.store.tables import definitions, scans
+from gnod.store.tables import definitions, scans, tags
 from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
 from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# A date of the metadata does not change with the file's time.
+_DATE_OF_FILE = "UPDATE documents SET dated = mtime_ns / 1e9 WHERE dated_by IS NULL AND collection_id = ?"
 
 
 def put(
@@ -57,9 +57,7 @@ def put(
         "mime": new.mime,
         "converter": new.converter,
         "language": new.language,
-        "doc_type": _text(new.metadata.get("type")),
-        "author": _text(new.metadata.get("author")),
-        "dated": _dated(new.metadata, stat),
+        **described.columns(new.metadata, stat),
         "metadata": msgspec.json.encode(new.metadata).decode(),
         "line_map": msgspec.json.encode(new.line_map).decode(),
         "locations": locations.encoded(new.locations),
@@ -83,7 +81,7 @@ def put(
     if new.scans:
         scans.note(connection, new.source_hash, new.scans)
     if new.tags:
-        connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((document_id, tag) for tag in new.tags))
+        tags.put(connection, document_id, new.tags)
     if new.definitions:
         definitions.put(connection, document_id, new.definitions)
     links.put(connection, collection_id, document_id, path, new)
@@ -100,30 +98,18 @@ def put(
 def touch(connection: Connection, collection_id: int, path: str, stat: FileStat) -> None:
     """Record that the file was written again with the same bytes."""
     of_document = (collection_id, path)
-    found = connection.execute(
-        "SELECT metadata FROM documents WHERE collection_id = ? AND path = ?", of_document
-    ).fetchone()
-    if found:
-        connection.execute(
-            "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, dated = ?"
-            " WHERE collection_id = ? AND path = ?",
-            (*msgspec.structs.astuple(stat), _dated(msgspec.json.decode(found[0]), stat), *of_document),
-        )
+    connection.execute(
+        "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE collection_id = ? AND path = ?",
+        (*msgspec.structs.astuple(stat), *of_document),
+    )
+    connection.execute(f"{_DATE_OF_FILE} AND path = ?", of_document)
 
 
 def touch_members(connection: Connection, collection_id: int, container: str, mtime_ns: int) -> None:
     """Give the documents of the files in another one its time, as a new index would."""
-    rows = connection.execute(
-        "SELECT id, metadata FROM documents WHERE collection_id = ? AND container = ? AND active",
-        (collection_id, container),
-    ).fetchall()
-    connection.executemany(
-        "UPDATE documents SET mtime_ns = ?, dated = ? WHERE id = ?",
-        (
-            (mtime_ns, _dated(msgspec.json.decode(str(metadata)), FileStat(0, mtime_ns, 0)), id_)
-            for id_, metadata in rows
-        ),
-    )
+    where = "WHERE collection_id = ? AND container = ? AND active"
+    connection.execute(f"UPDATE documents SET mtime_ns = ? {where}", (mtime_ns, collection_id, container))
+    connection.execute(f"{_DATE_OF_FILE} AND container = ? AND active", (collection_id, container))
 
 
 def invalidate(connection: Connection, collection_id: int | None = None) -> None:
@@ -275,22 +261,3 @@ def _leave(connection: Connection, mirrors: Iterable[str], left: set[str] | None
         drop_orphans(connection, set(mirrors))
     else:
         left.update(mirrors)
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, list):
-        return ", ".join(str(v) for v in value) or None
-    return str(value) if value not in (None, "") else None
-
-
-def _dated(metadata: Mapping[str, object], stat: FileStat) -> float:
-    """Return the frontmatter's date when it is one, else the file's time."""
-    value = str(metadata.get("date", ""))
-    if match := _ISO_DATE.match(value):
-        for text in (value, match[0]):
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:
-                continue
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return stat.mtime_ns / 1e9

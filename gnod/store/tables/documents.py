@@ -36,7 +36,8 @@ class KnownFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class DocumentRow(NamedTuple):
-    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970. `container`: the
+    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970; `dated_by`: the
+    name in the metadata that has the date; None: the file's time. `container`: the
     path of the file on disk that the document is in; None for a file itself."""
 
     id: int
@@ -55,6 +56,7 @@ class DocumentRow(NamedTuple):
     converter: str
     language: str | None
     dated: float
+    dated_by: str | None
     metadata: str
     line_map_json: str
     locations_json: str | None
@@ -95,7 +97,7 @@ class DocumentRow(NamedTuple):
 
 _COLUMNS = (
     "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.ctime_ns, d.mirror_hash,"
-    " d.title, d.mime, d.converter, d.language, d.dated, d.metadata, d.line_map, d.locations, d.active,"
+    " d.title, d.mime, d.converter, d.language, d.dated, d.dated_by, d.metadata, d.line_map, d.locations, d.active,"
     " d.indexed_at, d.removed_at, d.container, d.unread"
 )
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
@@ -237,11 +239,6 @@ def text_bytes(connection: Connection, mirror_hash: str) -> int:
     """Return the length of a mirror's text in bytes of UTF-8; a long text is not read."""
     found = connection.execute("SELECT octet_length(markdown) FROM content WHERE mirror_hash = ?", (mirror_hash,))
     return int(found.get or 0)
-
-
-def tags_of(connection: Connection, document_id: int) -> list[str]:
-    rows = connection.execute("SELECT tag FROM tags WHERE document_id = ? ORDER BY tag", (document_id,))
-    return [tag for (tag,) in rows]
 
 
 def count_chunks(connection: Connection, mirror_hash: str) -> int:

@@ -63,7 +63,8 @@ class Filters(NamedTuple):
         if self.languages:
             add(f"d.language IN {_marks(self.languages)}", *self.languages)
         if self.types:
-            add(f"lower(d.doc_type) IN {_marks(self.types)}", *self.types)
+            one_of = " OR ".join(["instr(', ' || lower(d.doc_type) || ',', ', ' || ? || ',') > 0"] * len(self.types))
+            add(f"({one_of})", *self.types)
         if self.path_prefix:
             add("substr(d.path, 1, ?) = ?", len(self.path_prefix), self.path_prefix)
         if self.author:

@@ -33,7 +33,8 @@ def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
     # Texts are unpacked here. As a column of the view `content`, each one would also cost a call by SQLite.
     rows = connection.execute(
         "SELECT d.id,"
-        " (SELECT json_group_array(tag) FROM (SELECT tag FROM tags WHERE document_id = d.id ORDER BY tag)),"
+        " (SELECT json_group_array(written) FROM"
+        " (SELECT written FROM tags WHERE document_id = d.id AND is_own ORDER BY tag)),"
         " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id), m.packed, m.markdown"
         " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
         " LEFT JOIN mirrors m ON m.mirror_hash = d.mirror_hash",

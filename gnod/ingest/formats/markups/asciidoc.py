@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gnod.ingest.formats.markups.line_by_line import Translation, markup
+from gnod.ingest.text.inline_fields import value_of
 
 _HEADING = re.compile(r"(={1,6})\s+(\S.*)")
 _ATTRIBUTE = re.compile(r":!?([\w][\w-]*)!?:(?:\s+(.*)|\s*$)")
@@ -30,6 +31,8 @@ _INLINE = re.compile(
     r"|\{(?P<attribute>[\w-]{1,60})\}"
 )
 _PROGRAM_ATTRIBUTES = {"nbsp": " ", "empty": "", "sp": " ", "plus": "+", "asterisk": "*", "vbar": "|", "tilde": "~"}
+_STATED_NAMES = "author authors category categories created date description keywords lang status tags type updated"
+_STATED = {name: name for name in _STATED_NAMES.split()} | {"revdate": "date", "page-tags": "tags"}
 _LONGEST_VALUE = 200  # a longer value could make a small file large
 
 
@@ -109,8 +112,8 @@ class _AsciidocReader:
             end += 1
         if end == at + 1 and len(value) <= _LONGEST_VALUE:
             self._values.setdefault(name, value)
-        if name == "author" and value:
-            self._to.metadata["author"] = value
+        if name in _STATED and value:
+            self._to.metadata.setdefault(_STATED[name], value_of(value))
         return end
 
     def _attributes(self, at: int, line: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from gnod.ingest.formats.markups.line_by_line import CODE_INDENT, Translation, markup
+from gnod.ingest.text.inline_fields import Stated, joined
+from gnod.ingest.text.metadata import each_once
 
 _HEADING = re.compile(r"(\*{1,20})\s+(\S.*)")
 _PRIORITY = re.compile(r"\[#\w\]\s*")
@@ -17,7 +19,14 @@ _CODE = frozenset({"src", "example"})
 _HIDDEN_BLOCKS = frozenset({"comment", "export"})
 _SHOWN_KEYWORDS = frozenset({"caption", "subtitle"})
 _RULE = re.compile(r"\s*\|[-+|]+\s*$|\s*-{5,}\s*$")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_ALIAS = re.compile(r'"([^"]+)"|(\S+)')
+_PROPERTY = re.compile(r"\s*:([\w-]+)\+?:\s+(\S.*)")
+_TIME = re.compile(r"[<\[](\d{4}-\d\d-\d\d)(?: [^\s\d<>\[\]]{1,9})?(?: (\d\d?:\d\d))?[^<>\[\]\n]{0,40}[>\]]")
+# What the file says of itself. Other keywords set options.
+_STATED_NAMES = """
+    author category created date description email keywords language modified published status type updated
+"""
+_STATED_KEYWORDS = frozenset(_STATED_NAMES.split())
 
 # Each alternative ends at the next mark, so that none is slow.
 _INLINE = re.compile(
@@ -34,8 +43,11 @@ class _OrgReader:
         self._to = translation
         self._source = translation.source
         self._states = {"TODO", "DONE"}
-        self._top = 0
         self._absent: set[str] = set()
+        self._has_title = False
+        self._tags: list[str] = []
+        self._stated: list[Stated] = []
+        self._is_below_heading = False
 
     def read(self) -> None:
         keywords = [(at, found) for at, line in enumerate(self._source) if (found := _KEYWORD.match(line))]
@@ -45,22 +57,32 @@ class _OrgReader:
         while at < len(self._source):
             at = self._next(at)
         self._to.translate_inline(_INLINE, _without_marks)
+        self._to.metadata |= joined(self._stated)
+        if tags := each_once(self._tags):
+            self._to.metadata["tags"] = tags
 
     def _keyword(self, at: int, name: str, value: str) -> None:
-        metadata = self._to.metadata
-        if name == "title" and value and not self._top:
+        if name == "title" and value and not self._has_title:
             self._to.prose(at, f"# {value}")
-            self._top = 1
+            self._has_title = True
         elif name in _SHOWN_KEYWORDS:
             self._to.prose(at, value)
         elif name in ("todo", "seq_todo", "typ_todo"):
             self._states |= {word.partition("(")[0] for word in value.split() if word != "|"}
-        elif name == "author" and value:
-            metadata["author"] = value
-        elif name == "date" and (date := _DATE.search(value)):
-            metadata["date"] = date[0]
         elif name == "filetags":
-            metadata["tags"] = [tag for tag in re.split(r"[:\s]+", value) if tag]
+            self._tags += re.split(r"[:\s]+", value)
+        elif name == "property":
+            self._property(*value.partition(" ")[::2])
+        elif name in _STATED_KEYWORDS:
+            self._property(name, value)
+
+    def _property(self, name: str, written: str) -> None:
+        """Note a value of the file, or of one of its headings. A name may have several."""
+        if name.lower() == "roam_aliases":
+            self._stated += [Stated("aliases", quoted or plain) for quoted, plain in _ALIAS.findall(written)]
+        else:
+            bare = _TIME.sub(lambda found: " ".join(filter(None, found.groups())), written)
+            self._stated.append(Stated(name.lower(), _INLINE.sub(_without_marks, bare), self._is_below_heading))
 
     def _next(self, at: int) -> int:
         """Translate the line, or the block that begins there; return the line after it."""
@@ -79,11 +101,14 @@ class _OrgReader:
         return at + 1
 
     def _heading(self, level: int, text: str) -> str:
+        self._is_below_heading = True
         before, _, last = text.rpartition(" ")
-        text = before if _TAGS.fullmatch(last) else text
+        if _TAGS.fullmatch(last):
+            text = before
+            self._tags += last.split(":")
         state, _, rest = text.partition(" ")
         text = rest if state in self._states or state == "COMMENT" else text
-        return f"{'#' * min(level + self._top, 6)} {_PRIORITY.sub('', text, count=1).strip()}"
+        return f"{'#' * min(level + self._has_title, 6)} {_PRIORITY.sub('', text, count=1).strip()}"
 
     def _block(self, at: int, kind: str, language: str) -> int:
         """Read a block to its end. Of quotes, verses and others, the lines are prose."""
@@ -100,7 +125,12 @@ class _OrgReader:
         if name not in _HIDDEN_DRAWERS:
             return at + 1
         end = self._find(at, r"\s*:end:\s*$|\*+\s")
-        return at + 1 if end is None else end + (self._source[end][:1] != "*")
+        if end is None:
+            return at + 1
+        if name == "properties":
+            for found in filter(None, map(_PROPERTY.match, self._source[at + 1 : end])):
+                self._property(found[1], found[2])
+        return end + (self._source[end][:1] != "*")
 
     def _find(self, at: int, pattern: str) -> int | None:
         """Return the next line of this kind. It is not searched twice in vain."""

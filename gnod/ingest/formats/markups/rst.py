@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gnod.ingest.formats.markups.line_by_line import Translation, indent, markup
+from gnod.ingest.text.inline_fields import Stated, joined
 
 _EXPLICIT = re.compile(r"\s*\.\.(?:\s+|$)")
 _TARGET = re.compile(r"_|\[(?=[^\]]*\]\s*$)")
@@ -51,8 +52,9 @@ _INLINE = re.compile(
 
 
 class _RstReader:
-    """One pass over the lines. `_shifts`: for each directive around the line, its indentation and how far its content
-    moves to the left, because Markdown takes deep indentation for code."""
+    """One pass over the lines. `_stated`: the fields above all text (docinfo). `_shifts`: for each directive around the
+    line, its indentation and how far its content moves to the left, because Markdown takes deep indentation for
+    code."""
 
     def __init__(self, translation: Translation) -> None:
         self._to = translation
@@ -60,6 +62,8 @@ class _RstReader:
         self._levels: list[tuple[str, bool]] = []
         self._shifts: list[tuple[int, int]] = []
         self._substitutions: dict[str, str] = {}
+        self._is_head = True
+        self._stated: list[Stated] = []
 
     def read(self) -> None:
         at = 0
@@ -72,6 +76,7 @@ class _RstReader:
                 self._shifts.pop()
             at = self._explicit(at) if _EXPLICIT.match(line) else self._heading(at) or self._text(at)
         self._to.translate_inline(_INLINE, self._without_marks)
+        self._to.metadata |= joined(self._stated)
 
     def _explicit(self, at: int) -> int:
         """Read a directive, comment, target, footnote or substitution."""
@@ -142,6 +147,7 @@ class _RstReader:
     def _text(self, at: int) -> int:
         """Read a line of text, and the literal block that a paragraph announces with two colons."""
         line = self._source[at]
+        self._is_head = self._is_head and _FIELD.match(line) is not None
         if line.lstrip().startswith(">>> "):
             end = at
             while self._line(end).strip():
@@ -163,6 +169,8 @@ class _RstReader:
             return ""
         if field := _FIELD.match(line):
             name = field[2].strip()
+            if self._is_head:
+                self._stated.append(Stated(name.lower(), field[3] or ""))
             return "" if name in _FIELDS_WITHOUT_TEXT else f"{field[1]}{name}: {field[3] or ''}".rstrip()
         return line
 

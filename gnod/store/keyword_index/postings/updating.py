@@ -28,6 +28,8 @@ _MOST_CHARACTERS = 16 * 1024 * 1024
 
 
 class _ChangedTerms(NamedTuple):
+    """`title`: with the other titles."""
+
     clock: int
     id: int
     docid: str
@@ -113,7 +115,8 @@ def _read(newest: Version, feed: Feed, connection: Connection) -> _FoundChanges 
 
 def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
     rows = connection.execute(
-        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path, d.title, d.mime, d.mirror_hash,"
+        "SELECT h.clock, d.id, d.docid, d.collection_id, d.language, d.path,"
+        " d.title || coalesce(char(10) || d.other_titles, ''), d.mime, d.mirror_hash,"
         " s.id IS NOT NULL FROM changes h LEFT JOIN collections c ON c.name = h.collection"
         " LEFT JOIN documents d ON d.collection_id = c.id AND d.path = h.path"
         " LEFT JOIN documents_fts_docsize s ON s.id = d.id WHERE h.clock > ? ORDER BY h.clock LIMIT ?",
