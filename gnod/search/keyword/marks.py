@@ -6,6 +6,7 @@ of a term occurs.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
@@ -25,11 +26,13 @@ WINDOW_CHARACTERS = 240
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
-_MAX_GAP = 3
+# Between two words of a phrase may be the end of a line and the markup of the next one.
+_MAX_GAP = 40
 _MAX_IN_WORD = 4
 _SIMILAR_STEMS = 4  # a number of letters
 # Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
+_LETTER = re.compile(r"[^\W_]")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
 
@@ -37,6 +40,9 @@ _SAME = 1e-9
 # matches all terms that begin with it.
 TermVariant = tuple[str, ...]
 ANY_ENDING = "*"
+
+# What every place of a variant contains: of each term, what all words with that stem begin with.
+_Needles = tuple[str, ...]
 
 
 class Mark(NamedTuple):
@@ -63,7 +69,7 @@ class TermFinder:
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
-        self._first: dict[str, list[int]] = {}
+        self._first: dict[_Needles, list[int]] = {}
         self._around: dict[int, tuple[int, int, frozenset[str]]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
@@ -71,12 +77,11 @@ class TermFinder:
         marks: list[Mark] = []
         if within:
             for variant, number in _numbered(query_terms):
-                # If the first term occurs nowhere, the variant does not occur.
-                if self._first.get(_needle(variant[0])) != []:
+                if self._first.get(_needles(variant)) != []:
                     marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
         else:
-            for variant, number, needle in self._rarest_first(query_terms):
-                stretches = self._stretches(needle, marks)
+            for variant, number, needles in self._rarest_first(query_terms):
+                stretches = self._stretches(needles, marks)
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
 
@@ -103,22 +108,22 @@ class TermFinder:
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number, needle in self._rarest_first(query_terms):
-            length = len(needle)
-            for start in self._starts(needle, self._stretches(needle, possible)):
+        for variant, number, needles in self._rarest_first(query_terms):
+            length = len(needles[0])
+            for start in self._starts(needles, self._stretches(needles, possible)):
                 possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
     def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Do as `_possible`, near the places of the anchor. The anchor is searched everywhere, the other words only
         there."""
-        starts = self._places_of(self._rarest(anchor))[:_MAX_PLACES]
+        starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
         stretches = _stretches(starts, WINDOW_CHARACTERS)
         possible: dict[Mark, list[TermVariant]] = {}
         for variant, number in _numbered(query_terms):
-            needle = _needle(max(variant, key=len))
-            for start in self._starts(needle, stretches):
-                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+            needles = _needles(variant)
+            for start in self._starts(needles, stretches):
+                possible.setdefault(Mark(start, start + len(needles[0]), number), []).append(variant)
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
@@ -138,26 +143,20 @@ class TermFinder:
                     return Mark(start, end, mark.term)
         return None
 
-    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, str]]:
-        """Return the variants that the text may have, each with the number of its term and its rarest needle."""
+    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, _Needles]]:
+        """Return the variants that the text may have, each with the number of its term and its needles."""
         found = []
         for number, word in enumerate(query_terms):
             for variant in word:
-                needle = self._rarest(variant)
-                if places := self._places_of(needle):
-                    found.append((len(places), number, variant, needle))
+                needles = _needles(variant)
+                if places := self._places_of(needles):
+                    found.append((len(places), number, variant, needles))
         found.sort(key=itemgetter(0, 1))
-        return [(variant, number, needle) for _, number, variant, needle in found]
+        return [(variant, number, needles) for _, number, variant, needles in found]
 
-    def _rarest(self, variant: TermVariant) -> str:
-        """Return the needle of the rarest term, or of one that the text does not have."""
-        if len(variant) == 1:
-            return _needle(variant[0])
-        return min(map(_needle, variant), key=lambda needle: len(self._places_of(needle)))
-
-    def _stretches(self, needle: str, near: Iterable[Mark]) -> list[tuple[int, int]]:
-        """Return where to look: everywhere; for a frequent needle near the marks of rarer ones, if there are any."""
-        if len(self._places_of(needle)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
+    def _stretches(self, needles: _Needles, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
+        if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
         return [(0, len(self.text))]
 
@@ -165,49 +164,64 @@ class TermFinder:
         """Return the ranges of a variant's words."""
         if len(variant) == 1:
             return self._places(variant[0], stretches)
-        rarest = min(variant, key=lambda term: len(self._places_of(_needle(term))))
-        around = _stretches([start for start, _ in self._places(rarest, stretches)], _MAX_VARIANT_CHARACTERS)
-        return _chains([self._places(term, around) for term in variant])
+        around = _stretches(self._starts(_needles(variant), stretches), _MAX_VARIANT_CHARACTERS)
+        return self._chains([self._places(term, around) for term in variant])
 
-    def _places_of(self, needle: str) -> list[int]:
-        """Return the first places of a needle, one more than _MAX_PLACES."""
-        known = self._first.get(needle)
+    def _chains(self, places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+        """Return the ranges in which the terms follow each other, with no word between them."""
+        chains = places[0]
+        for following in places[1:]:
+            chains = [
+                (start, max(end, next_end))
+                for start, end in chains
+                for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
+                if (next_end > end or next_start >= start) and self._is_gap(end, next_start)
+            ]
+        return sorted(set(chains))
+
+    def _is_gap(self, start: int, end: int) -> bool:
+        return end - start <= _MAX_GAP and not _LETTER.search(self.text, start, max(start, end))
+
+    def _places_of(self, needles: _Needles) -> list[int]:
+        """Return the first places of the needles, one more than _MAX_PLACES."""
+        known = self._first.get(needles)
         if known is None:
-            known = self._first[needle] = self._search(needle)
+            known = self._first[needles] = self._search(needles)
         return known
 
-    def _search(self, needle: str) -> list[int]:
-        if needle not in self._folded:
+    def _search(self, needles: _Needles) -> list[int]:
+        if any(needle not in self._folded for needle in needles):
             return []
+        *before, last = needles
         # The stems of one word in several languages often differ only in their last letters.
-        for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
-            shorter = self._first.get(needle[:length])
+        for length in range(len(last) - 1, len(last) - _SIMILAR_STEMS, -1):
+            shorter = self._first.get((*before, last[:length])) if not before else None
             if shorter is not None and len(shorter) <= _MAX_PLACES:
-                return [place for place in shorter if self._folded.startswith(needle, place)]
-        return list(islice(self._searched(needle, 0, len(self.text)), _MAX_PLACES + 1))
+                return [place for place in shorter if self._folded.startswith(last, place)]
+        return list(islice(self._searched(needles, 0, len(self.text)), _MAX_PLACES + 1))
 
-    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the first places of a needle in each stretch."""
+    def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]]) -> list[int]:
+        """Return the first places of the needles in each stretch."""
         if stretches == [(0, len(self.text))]:
-            return self._places_of(needle)[:_MAX_PLACES]
-        return [place for low, high in stretches for place in islice(self._occurrences(needle, low, high), _MAX_PLACES)]
+            return self._places_of(needles)[:_MAX_PLACES]
+        return [
+            place for low, high in stretches for place in islice(self._occurrences(needles, low, high), _MAX_PLACES)
+        ]
 
-    def _occurrences(self, needle: str, low: int, high: int) -> Iterable[int]:
-        """Return the places of a needle where a word, or a part of one, may begin."""
-        known = self._first.get(needle)
+    def _occurrences(self, needles: _Needles, low: int, high: int) -> Iterable[int]:
+        """Return the places of the needles where a word, or a part of one, may begin."""
+        known = self._first.get(needles)
         if known is None or len(known) > _MAX_PLACES:
-            return self._searched(needle, low, high)
-        high -= len(needle)
+            return self._searched(needles, low, high)
+        high -= len(needles[0])
         return [place for place in known if low <= place <= high]
 
-    def _searched(self, needle: str, low: int, high: int) -> Iterator[int]:
-        text, find = self.text, self._folded.find
-        position = find(needle, low, high)
-        while position >= 0:
+    def _searched(self, needles: _Needles, low: int, high: int) -> Iterator[int]:
+        text = self.text
+        for position in _found(needles, self._folded, low, high):
             is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
             if self._strips_prefixes or not is_inside:
                 yield position
-            position = find(needle, position + 1, high)
 
     def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         if len(stretches) == 1:
@@ -219,7 +233,7 @@ class TermFinder:
         """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
         needle = _needle(term)
         after = low
-        for position in self._occurrences(needle, low, high):
+        for position in self._occurrences((needle,), low, high):
             if position >= after:
                 start, after, is_word = self._word(term, position, position + len(needle))
                 if is_word:
@@ -266,13 +280,46 @@ _is_unspaced = Computed(is_unspaced).__getitem__
 
 
 def _needle_of(term: str) -> str:
-    """Return what every word with that stem contains ("studi" is the stem of "study")."""
+    """Return what every word with that stem contains ("studi" is the stem of "study", "use" of "using")."""
     if term.endswith(ANY_ENDING):
         return term.removesuffix(ANY_ENDING)
-    return term[:-1] if len(term) > 3 and term.isalpha() and not _is_unspaced(term) else term
+    may_end_otherwise = len(term) > 3 or (len(term) == 3 and term[-1] in "ei")
+    return term[:-1] if may_end_otherwise and term.isalpha() and not _is_unspaced(term) else term
 
 
 _needle = Computed(_needle_of).__getitem__
+
+
+def _needles_of(variant: TermVariant) -> _Needles:
+    """Return the needle of each term. The pairs of an unspaced run overlap, and are one needle."""
+    if all(map(_is_unspaced, variant)):
+        return (variant[0] + "".join(term[1:] for term in variant[1:]),)
+    return tuple(map(_needle, variant))
+
+
+_needles = Computed(_needles_of).__getitem__
+
+
+def _pattern_of(needles: _Needles) -> re.Pattern[str]:
+    """Return a pattern for the first needle, before the others in order: between them are the ends of their words, and
+    what is between words."""
+    between = rf"\S{{0,{_MAX_WORD_CHARACTERS}}}?[\W_]{{0,{_MAX_GAP}}}?"
+    first, *others = map(re.escape, needles)
+    return re.compile(f"{first}(?={between}{between.join(others)})")
+
+
+_pattern = Computed(_pattern_of).__getitem__
+
+
+def _found(needles: _Needles, text: str, low: int, high: int) -> Iterator[int]:
+    """Yield where the needles begin in `text[low:high]`."""
+    if len(needles) > 1:
+        yield from (match.start() for match in _pattern(needles).finditer(text, low, high))
+        return
+    position = text.find(needles[0], low, high)
+    while position >= 0:
+        yield position
+        position = text.find(needles[0], position + 1, high)
 
 
 def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
@@ -285,19 +332,6 @@ def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
         else:
             stretches.append((low, high))
     return stretches
-
-
-def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Return the ranges in which the terms follow each other, with a joiner or two between them."""
-    chains = places[0]
-    for following in places[1:]:
-        chains = [
-            (start, max(end, next_end))
-            for start, end in chains
-            for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
-            if next_start <= end + _MAX_GAP and (next_end > end or next_start >= start)
-        ]
-    return sorted(set(chains))
 
 
 def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
