@@ -17,10 +17,10 @@ from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import anchors, several_passages
 from gnod.search.passages.anchors import AnchorTerms
-from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_in, best_passage_of
+from gnod.search.passages.best_passage import ShownPassage, best_in_part, best_passage_in, best_passage_of
 from gnod.search.passages.code_passages import best_in_definition
 from gnod.search.query.parsing import Clause
-from gnod.search.ranking.ranked import RankedDocument, Span
+from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
 from gnod.store.tables import copies, definitions, documents, shown, texts
 from gnod.store.tables.copies import CopyPath
@@ -31,6 +31,8 @@ from gnod.store.tables.records import StoredDefinition
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
+# A part of a document is shown if the query's words in it are worth at least this share of those in the best window.
+ENOUGH = 0.5
 
 
 class Copies(NamedTuple):
@@ -141,15 +143,12 @@ def _hits_of(
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         of_document = known[each.id]
-        # A search for a symbol asks for the definition itself, which is then the span.
-        in_definition = of_document.is_code and "symbol" not in each.components
-        best = _passage(
-            *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
-            in_definition=in_definition,
-        )
+        sought = wanted[each.id], analyzers[each.id], finders.get(each.id)
+        best = _passage(connection, document, each, *sought, is_code=of_document.is_code)
         more: list[ShownPassage] = []
         if options.passages > 1:
-            nearest = vectors if each.span else None
+            is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
+            nearest = vectors if is_near else None
             given = (connection, document, best, wanted[each.id].terms, analyzers[each.id])
             more = several_passages.beside(*given, options.passages - 1, nearest)
         hits[each.id] = DocumentHit(
@@ -168,24 +167,50 @@ def _hits_of(
 def _passage(
     connection: Connection,
     document: DocumentRow,
-    span: Span | None,
+    ranked: RankedDocument,
     wanted: AnchorTerms,
     analyzers: Sequence[Analyzer],
     finder: TermFinder | None,
     *,
-    in_definition: bool,
+    is_code: bool,
 ) -> ShownPassage:
-    """Return the best passage, with the lines of the whole text. If the span contains none of the words, its start is
-    returned. `finder`: of the whole text; None if that is long. `in_definition`: prefer the best definition."""
+    """Return the best passage, with the lines of the whole text. `finder`: of the whole text; None if that is long.
+
+    The words decide, unless there is a part that has nearly as much of them as the best window has: the definition
+    that matches best, or the part that is nearest by vector. What only the vectors found is shown there.
+    """
+    part = _part(connection, document, ranked, wanted, analyzers, finder, is_code=is_code)
+    if part is not None and ranked.span and "lexical" not in ranked.components:
+        return part
+    if finder is None:
+        parts = texts.parts(connection, document.mirror_hash)
+        passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+    else:
+        passage = best_passage_in(finder, wanted.terms, wanted.anchor)
+    is_enough = part is not None and wanted.worth(part.words) >= ENOUGH * wanted.worth(passage.words)
+    return part if part is not None and is_enough else passage
+
+
+def _part(
+    connection: Connection,
+    document: DocumentRow,
+    ranked: RankedDocument,
+    wanted: AnchorTerms,
+    analyzers: Sequence[Analyzer],
+    finder: TermFinder | None,
+    *,
+    is_code: bool,
+) -> ShownPassage | None:
+    """Return the best passage of the best definition, or of the part that is nearest by vector, if there is one."""
+    span = ranked.span
+    # A search for a symbol asks for the definition itself, which is then the span.
+    in_definition = is_code and "symbol" not in ranked.components
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:
-        if finder is None:
-            parts = texts.parts(connection, document.mirror_hash)
-            return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-        return best_passage_in(finder, wanted.terms, wanted.anchor)
+        return None
     if finder is None:
         part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     else:
         part = finder.text[max(span.start, 0) : max(span.end, 0)]
-    return best_passage(part, wanted.terms, analyzers).below(span.line - 1)
+    return best_in_part(part, span.line - 1, wanted.terms, analyzers)

@@ -7,7 +7,8 @@ less time than reading it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
@@ -20,6 +21,7 @@ from gnod.store.tables.documents import DocumentRow
 
 # In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
 _LONG = 1000
+_POSITION = array("I").itemsize
 # A more frequent word does not narrow the search.
 _MAX_PLACES = 50
 # The number of terms in a passage.
@@ -27,11 +29,16 @@ _WINDOW = 40
 
 
 class AnchorTerms(NamedTuple):
-    """`terms`: the variants of each word that a document may contain. `anchor`: the rarest variant in its best window;
-    None: not known."""
+    """`terms`: the variants of each word that a document may contain. `counts`: how often it has each word, where that
+    was looked up, else 1. `anchor`: the rarest variant in its best window; None: not known."""
 
     terms: Sequence[Sequence[TermVariant]]
+    counts: Sequence[int]
     anchor: TermVariant | None
+
+    def worth(self, words: Iterable[int]) -> float:
+        """Return what words say about the place that they are in: the rarer they are, the more."""
+        return sum(1 / log(2 + self.counts[word]) for word in words)
 
 
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
@@ -63,8 +70,14 @@ def wanted(
             found[id_][phrase] = positions
     kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
     return {
-        id_: AnchorTerms(kept[frozenset(each)], _anchor(each) if id_ in long else None) for id_, each in found.items()
+        id_: AnchorTerms(kept[frozenset(each)], _counts(expression, each), _anchor(each) if id_ in long else None)
+        for id_, each in found.items()
     }
+
+
+def _counts(expression: Expression, found: Mapping[str, bytes]) -> list[int]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [max(1, *(len(found.get(phrase, b"")) // _POSITION for phrase in word.phrases)) for word in words]
 
 
 def _anchor(found: Mapping[str, bytes]) -> TermVariant | None:

@@ -22,13 +22,14 @@ FURTHER = 0.5
 
 class ShownPassage(NamedTuple):
     """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
-    `snippet_line`."""
+    `snippet_line`. `words`: the numbers of the query's words that it was chosen for."""
 
     line: int
     end_line: int
     snippet: str
     snippet_line: int
     marks: list[tuple[int, int]]
+    words: frozenset[int] = frozenset()
 
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
@@ -47,12 +48,20 @@ def best_passage(
     return best_passage_in(TermFinder(text, analyzers), query_terms)
 
 
+def best_in_part(
+    part: str, above: int, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+) -> ShownPassage:
+    """Return the best passage of a part that begins below `above` lines, with the words of the whole part."""
+    finder = TermFinder(part, analyzers)
+    words = frozenset(mark.term for mark in finder.marks(query_terms))
+    return best_passage_in(finder, query_terms).below(above)._replace(words=words)
+
+
 def best_passage_in(
     finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
 ) -> ShownPassage:
     """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain."""
-    _, passage = _passage(finder.text, finder, query_terms, anchor)
-    return passage
+    return _passage(finder.text, finder, query_terms, anchor)
 
 
 def best_passage_of(
@@ -75,10 +84,10 @@ def best_passage_of(
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and (anchor or not any(promised <= words for words in found)):
-            words, passage = _passage(part, finder, query_terms, anchor)
-            if words:
-                found.setdefault(words, passage.below(above))
-            if len(words) == len(query_terms):
+            passage = _passage(part, finder, query_terms, anchor)
+            if passage.words:
+                found.setdefault(passage.words, passage.below(above))
+            if len(passage.words) == len(query_terms):
                 break
         above += part.count("\n")
     if not found:
@@ -88,19 +97,17 @@ def best_passage_of(
 
 def _passage(
     text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
-) -> tuple[frozenset[int], ShownPassage]:
-    """Return the best passage of a text, and the query terms in it."""
+) -> ShownPassage:
     window = finder.window(query_terms, anchor)
     if len({mark.term for mark in window}) < len(query_terms) and (bare := without_marks(text)) != text:
         finder = TermFinder(bare, finder.analyzers)
         window = finder.window(query_terms, anchor)
     if not window:
-        return frozenset(), _opening(text)
+        return _opening(text)
     if window[0].start < (head := head_end(text)):
         window = _below(text, head, finder, query_terms, anchor, window)
     start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
-    passage = _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
-    return frozenset(mark.term for mark in window), passage
+    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
 
 
 def _below(
@@ -126,6 +133,7 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
         text[start:end],
         _line(text, start),
         _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
+        frozenset(mark.term for mark in window),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_passage, further_passages, overlap
+from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_in_part, further_passages, overlap
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
@@ -36,7 +36,7 @@ def beside(
     for start, end in _nearest(connection, document, vectors):
         if len(found) == count:
             break
-        passage = best_passage(text[start:end], query_terms, analyzers).below(text.count("\n", 0, start))
+        passage = best_in_part(text[start:end], text.count("\n", 0, start), query_terms, analyzers)
         if passage.snippet and not any(overlap(passage, each) for each in (best, *found)):
             found.append(passage)
     return found
