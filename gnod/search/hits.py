@@ -19,6 +19,7 @@ from gnod.search.passages import anchors, several_passages
 from gnod.search.passages.anchors import AnchorTerms
 from gnod.search.passages.best_passage import ShownPassage, best_in_part, best_passage_in, best_passage_of
 from gnod.search.passages.code_passages import best_in_definition
+from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
@@ -47,7 +48,8 @@ NO_COPIES = Copies([], 0)
 
 class DocumentHit(NamedTuple):
     """A document in the results. `passages`: best first; lines are those of the canonical text. `definition`: the
-    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for."""
+    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for. `matches`:
+    counted if several passages were asked for."""
 
     document: DocumentRow
     ranked: RankedDocument
@@ -57,6 +59,7 @@ class DocumentHit(NamedTuple):
     copies: Copies
     definition: StoredDefinition | None = None
     text: str | None = None
+    matches: DocumentMatches | None = None
 
 
 class HitOptions(NamedTuple):
@@ -146,11 +149,15 @@ def _hits_of(
         sought = wanted[each.id], analyzers[each.id], finders.get(each.id)
         best = _passage(connection, document, each, *sought, is_code=of_document.is_code)
         more: list[ShownPassage] = []
+        matches: DocumentMatches | None = None
         if options.passages > 1:
             is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
             nearest = vectors if is_near else None
-            given = (connection, document, best, wanted[each.id].terms, analyzers[each.id])
+            whole = documents.markdown(connection, document.mirror_hash)
+            words_of_it = (wanted[each.id].terms, analyzers[each.id])
+            given = (connection, document, whole, best, *words_of_it)
             more = several_passages.beside(*given, options.passages - 1, nearest)
+            matches = several_passages.matches_in(whole, *words_of_it)
         hits[each.id] = DocumentHit(
             document,
             each,
@@ -160,6 +167,7 @@ def _hits_of(
             also.get(each.id, NO_COPIES),
             definitions.around(connection, document.id, best.line) if of_document.is_code else None,
             text,
+            matches,
         )
     return hits
 

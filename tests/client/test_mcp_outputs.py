@@ -16,7 +16,7 @@ from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
-from gnod.protocol.search import AskResult
+from gnod.protocol.search import AskResult, HitMatches
 from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
 
 WHEN = "2026-11-21T10:00:00Z"
@@ -86,6 +86,11 @@ def test_what_was_missed_is_noted() -> None:
     assert render(answer).endswith("note: syncing: 3 files are not indexed yet; no model")
     assert o.document_output(text_of("a\n", stale=True)).note
     assert o.search_output(found(hit())).note is None
+
+
+def test_an_agent_reads_how_many_matches_there_are() -> None:
+    counted = hit(matches=HitMatches(count=12, exact=True, lines=[1] * 12, pages=1))
+    assert [each.matches for each in o.search_output(found(counted, hit())).hits] == ["12 matches on 1 page", None]
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:

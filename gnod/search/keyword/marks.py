@@ -85,6 +85,17 @@ class TermFinder:
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
 
+    def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
+        """Return the places of all query terms in order, without those inside another: at least the first `most` of
+        each variant, if it has so many."""
+        whole = [(0, len(self.text))]
+        found = {place for variant, _ in _numbered(query_terms) for place in self._find(variant, whole, most)}
+        places: list[tuple[int, int]] = []
+        for start, end in sorted(found, key=lambda place: (place[0], -place[1])):
+            if not places or start >= places[-1][1]:
+                places.append((start, end))
+        return places
+
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
         place of this variant.
@@ -160,12 +171,14 @@ class TermFinder:
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
         return [(0, len(self.text))]
 
-    def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges of a variant's words."""
+    def _find(
+        self, variant: TermVariant, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
+    ) -> list[tuple[int, int]]:
+        """Return the ranges of a variant's words. `most`: in each stretch."""
         if len(variant) == 1:
-            return self._places(variant[0], stretches)
-        around = _stretches(self._starts(_needles(variant), stretches), _MAX_VARIANT_CHARACTERS)
-        return self._chains([self._places(term, around) for term in variant])
+            return self._places(variant[0], stretches, most)
+        around = _stretches(self._starts(_needles(variant), stretches, most), _MAX_VARIANT_CHARACTERS)
+        return self._chains([self._places(term, around, most) for term in variant])
 
     def _chains(self, places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
         """Return the ranges in which the terms follow each other, with no word between them."""
@@ -174,7 +187,7 @@ class TermFinder:
             chains = [
                 (start, max(end, next_end))
                 for start, end in chains
-                for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
+                for next_start, next_end in _from(following, start)
                 if (next_end > end or next_start >= start) and self._is_gap(end, next_start)
             ]
         return sorted(set(chains))
@@ -200,13 +213,11 @@ class TermFinder:
                 return [place for place in shorter if self._folded.startswith(last, place)]
         return list(islice(self._searched(needles, 0, len(self.text)), _MAX_PLACES + 1))
 
-    def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]]) -> list[int]:
+    def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES) -> list[int]:
         """Return the first places of the needles in each stretch."""
-        if stretches == [(0, len(self.text))]:
+        if stretches == [(0, len(self.text))] and most == _MAX_PLACES:
             return self._places_of(needles)[:_MAX_PLACES]
-        return [
-            place for low, high in stretches for place in islice(self._occurrences(needles, low, high), _MAX_PLACES)
-        ]
+        return [place for low, high in stretches for place in islice(self._occurrences(needles, low, high), most)]
 
     def _occurrences(self, needles: _Needles, low: int, high: int) -> Iterable[int]:
         """Return the places of the needles where a word, or a part of one, may begin."""
@@ -223,10 +234,12 @@ class TermFinder:
             if self._strips_prefixes or not is_inside:
                 yield position
 
-    def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _places(
+        self, term: str, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
+    ) -> list[tuple[int, int]]:
         if len(stretches) == 1:
-            return list(islice(self._words(term, *stretches[0]), _MAX_PLACES))
-        places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
+            return list(islice(self._words(term, *stretches[0]), most))
+        places = {place for low, high in stretches for place in islice(self._words(term, low, high), most)}
         return sorted(places)
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
@@ -332,6 +345,11 @@ def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
         else:
             stretches.append((low, high))
     return stretches
+
+
+def _from(places: Sequence[tuple[int, int]], start: int) -> Sequence[tuple[int, int]]:
+    at = bisect_left(places, (start, 0))
+    return places[at : at + _MAX_IN_WORD]
 
 
 def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
