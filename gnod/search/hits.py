@@ -32,8 +32,9 @@ from gnod.store.tables.records import StoredDefinition
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
-# A part of a document is shown if the query's words in it are worth at least this share of those in the best window.
-ENOUGH = 0.5
+# The words of a question are scattered over a function, so a definition needs only this share of what the words in the
+# best window are worth (docs/BENCHMARKS.md has the figures).
+DEFINITION_SHARE = 0.8
 
 
 class Copies(NamedTuple):
@@ -184,8 +185,8 @@ def _passage(
 ) -> ShownPassage:
     """Return the best passage, with the lines of the whole text. `finder`: of the whole text; None if that is long.
 
-    The words decide, unless there is a part that has nearly as much of them as the best window has: the definition
-    that matches best, or the part that is nearest by vector. What only the vectors found is shown there.
+    The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
+    nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
     """
     part = _part(connection, document, ranked, wanted, analyzers, finder, is_code=is_code)
     if part is not None and ranked.span and "lexical" not in ranked.components:
@@ -195,8 +196,10 @@ def _passage(
         passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
     else:
         passage = best_passage_in(finder, wanted.terms, wanted.anchor)
-    is_enough = part is not None and wanted.worth(part.words) >= ENOUGH * wanted.worth(passage.words)
-    return part if part is not None and is_enough else passage
+    enough = DEFINITION_SHARE if is_code else 1.0
+    if part is not None and wanted.worth(part.words) >= enough * wanted.worth(passage.words):
+        return part
+    return passage
 
 
 def _part(

@@ -10,14 +10,14 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
-from gnod.analysis.stemming import PREFIX_STRIPPING
+from gnod.analysis.stemming import PREFIX_STRIPPING, fold, normalise
 from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
 from gnod.caches import Cache, Computed
 from gnod.search.keyword.folding import fold_in_place
@@ -40,17 +40,26 @@ _SAME = 1e-9
 # matches all terms that begin with it.
 TermVariant = tuple[str, ...]
 ANY_ENDING = "*"
+# A term that begins with it is a word as the query has it, not its stem. Its number in marks is the complement (`~`) of
+# the number of its word.
+AS_WRITTEN = "="
+# What a word as written adds to the worth of a stretch that has the word.
+_WRITTEN_SHARE = 0.5
 
 # What every place of a variant contains: of each term, what all words with that stem begin with.
 _Needles = tuple[str, ...]
 
 
 class Mark(NamedTuple):
-    """A matched place; `term` is the number of the query term that matched."""
+    """A matched place; `term` is the number of the query term that matched; for a word as written, its complement."""
 
     start: int
     end: int
     term: int
+
+
+def as_written(word: str) -> str:
+    return AS_WRITTEN + fold(normalise(word))
 
 
 def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
@@ -76,11 +85,12 @@ class TermFinder:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
         if within:
-            for variant, number in _numbered(query_terms):
+            for variant, number in _stems(query_terms):
+                # If the needles occur nowhere, the variant does not.
                 if self._first.get(_needles(variant)) != []:
                     marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
         else:
-            for variant, number, needles in self._rarest_first(query_terms):
+            for variant, number, needles in self._rarest_first(_stems(query_terms)):
                 stretches = self._stretches(needles, marks)
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
@@ -89,7 +99,7 @@ class TermFinder:
         """Return the places of all query terms in order, without those inside another: at least the first `most` of
         each variant, if it has so many."""
         whole = [(0, len(self.text))]
-        found = {place for variant, _ in _numbered(query_terms) for place in self._find(variant, whole, most)}
+        found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
         places: list[tuple[int, int]] = []
         for start, end in sorted(found, key=lambda place: (place[0], -place[1])):
             if not places or start >= places[-1][1]:
@@ -119,7 +129,7 @@ class TermFinder:
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number, needles in self._rarest_first(query_terms):
+        for variant, number, needles in self._rarest_first(_numbered(query_terms)):
             length = len(needles[0])
             for start in self._starts(needles, self._stretches(needles, possible)):
                 possible.setdefault(Mark(start, start + length, number), []).append(variant)
@@ -154,14 +164,13 @@ class TermFinder:
                     return Mark(start, end, mark.term)
         return None
 
-    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, _Needles]]:
+    def _rarest_first(self, variants: Sequence[tuple[TermVariant, int]]) -> list[tuple[TermVariant, int, _Needles]]:
         """Return the variants that the text may have, each with the number of its term and its needles."""
         found = []
-        for number, word in enumerate(query_terms):
-            for variant in word:
-                needles = _needles(variant)
-                if places := self._places_of(needles):
-                    found.append((len(places), number, variant, needles))
+        for variant, number in variants:
+            needles = _needles(variant)
+            if places := self._places_of(needles):
+                found.append((len(places), number, variant, needles))
         found.sort(key=itemgetter(0, 1))
         return [(variant, number, needles) for _, number, variant, needles in found]
 
@@ -268,7 +277,9 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
     """Return the terms that a word has in any of the languages. `known` to have them."""
     terms = known.get(word)
     if terms is None:
-        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split()))
+        terms = known.keep(
+            word, frozenset((as_written(word), *(t for a in analyzers for t in " ".join(a.terms_of(word)).split())))
+        )
     return terms
 
 
@@ -280,7 +291,16 @@ def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
 
 
 def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-    return [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+    return [
+        (variant, ~number if variant[0][0] == AS_WRITTEN else number)
+        for number, word in enumerate(query_terms)
+        for variant in word
+    ]
+
+
+def _stems(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    """Do as `_numbered`, without words as written: their places are places of their stems, too."""
+    return [numbered for numbered in _numbered(query_terms) if numbered[1] >= 0]
 
 
 def _is_among(term: str, terms: frozenset[str]) -> bool:
@@ -294,8 +314,8 @@ _is_unspaced = Computed(is_unspaced).__getitem__
 
 def _needle_of(term: str) -> str:
     """Return what every word with that stem contains ("studi" is the stem of "study", "use" of "using")."""
-    if term.endswith(ANY_ENDING):
-        return term.removesuffix(ANY_ENDING)
+    if term.endswith(ANY_ENDING) or term.startswith(AS_WRITTEN):
+        return term.removesuffix(ANY_ENDING).removeprefix(AS_WRITTEN)
     may_end_otherwise = len(term) > 3 or (len(term) == 3 and term[-1] in "ei")
     return term[:-1] if may_end_otherwise and term.isalpha() and not _is_unspaced(term) else term
 
@@ -365,10 +385,16 @@ def _is_combining(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
+def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
+    """Return what words in one place say, by their numbers in marks: the rarer they are, the more."""
+    return sum((1 if word >= 0 else _WRITTEN_SHARE) / log(2 + counts[max(word, ~word)]) for word in words)
+
+
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
+    counts = Counter([max(mark.term, ~mark.term) for mark in marks])
+    worth = {term: worth_of([term], counts) for term in {mark.term for mark in marks}}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import log
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.documents import DocumentRow
@@ -22,6 +21,8 @@ from gnod.store.tables.documents import DocumentRow
 # In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
 _LONG = 1000
 _POSITION = array("I").itemsize
+# Sums have rounding errors.
+_DIGITS = 9
 # A more frequent word does not narrow the search.
 _MAX_PLACES = 50
 # The number of terms in a passage.
@@ -38,7 +39,7 @@ class AnchorTerms(NamedTuple):
 
     def worth(self, words: Iterable[int]) -> float:
         """Return what words say about the place that they are in: the rarer they are, the more."""
-        return sum(1 / log(2 + self.counts[word]) for word in words)
+        return round(worth_of(words, self.counts), _DIGITS)
 
 
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
@@ -68,11 +69,19 @@ def wanted(
                 asked.append(id_)
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions
-    kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
+    kept = {phrases: _terms(expression, phrases) for phrases in {frozenset(each) for each in found.values()}}
     return {
         id_: AnchorTerms(kept[frozenset(each)], _counts(expression, each), _anchor(each) if id_ in long else None)
         for id_, each in found.items()
     }
+
+
+def _terms(expression: Expression, phrases: Collection[str]) -> list[list[TermVariant]]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [
+        [*variants, word.written] if variants and word.written else variants
+        for word, variants in zip(words, expression.query_terms(phrases), strict=True)
+    ]
 
 
 def _counts(expression: Expression, found: Mapping[str, bytes]) -> list[int]:

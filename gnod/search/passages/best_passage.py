@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import log
 from typing import NamedTuple
 
 from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks, worth_of
 from gnod.search.passages import snippets
 
 # A further passage of a document must be worth at least this share of its best one.
@@ -53,8 +52,8 @@ def best_in_part(
 ) -> ShownPassage:
     """Return the best passage of a part that begins below `above` lines, with the words of the whole part."""
     finder = TermFinder(part, analyzers)
-    words = frozenset(mark.term for mark in finder.marks(query_terms))
-    return best_passage_in(finder, query_terms).below(above)._replace(words=words)
+    passage = best_passage_in(finder, query_terms).below(above)
+    return passage._replace(words=passage.words.union(mark.term for mark in finder.marks(query_terms)))
 
 
 def best_passage_in(
@@ -87,7 +86,7 @@ def best_passage_of(
             passage = _passage(part, finder, query_terms, anchor)
             if passage.words:
                 found.setdefault(passage.words, passage.below(above))
-            if len(passage.words) == len(query_terms):
+            if _has_all(passage.words, query_terms):
                 break
         above += part.count("\n")
     if not found:
@@ -99,7 +98,7 @@ def _passage(
     text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
 ) -> ShownPassage:
     window = finder.window(query_terms, anchor)
-    if len({mark.term for mark in window}) < len(query_terms) and (bare := without_marks(text)) != text:
+    if not _has_all({mark.term for mark in window}, query_terms) and (bare := without_marks(text)) != text:
         finder = TermFinder(bare, finder.analyzers)
         window = finder.window(query_terms, anchor)
     if not window:
@@ -108,6 +107,10 @@ def _passage(
         window = _below(text, head, finder, query_terms, anchor, window)
     start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
     return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
+
+
+def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> bool:
+    return sum(word >= 0 for word in words) == len(query_terms)
 
 
 def _below(
@@ -195,7 +198,7 @@ def best_span(
 
 def _worth(words: Iterable[int], counts: Counter[int]) -> float:
     """Return the value of these words in one place: the rarer they are, the higher."""
-    return round(sum(1 / log(2 + counts[word]) for word in words), 9)
+    return round(worth_of(words, counts), 9)
 
 
 def _opening(text: str) -> ShownPassage:

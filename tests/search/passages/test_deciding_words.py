@@ -62,6 +62,21 @@ def test_a_document_that_only_vectors_found_shows_the_nearest_part(small_index: 
     assert only_near.line == 1501
 
 
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("canvassing", "no canvassing of tenants"),
+        ("timed", "a timed test"),
+        ('"query can"', "the query can fail"),
+        ("ŽLUŤOUČKÝ", "žluťoučký kůň"),
+    ],
+)
+def test_of_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
+    others = "Canvass the halls.\n\nTime is short.\n\nThe queries can wait.\n\nŽluťoučkých koní je málo.\n\n"
+    text = f"{others}{NOTES}\n\nThere is {line}.\n\n{NOTES}\n\n{others}"
+    assert line in shown(small_index, text, query, "The pump of hall 7 ").snippet
+
+
 def test_a_word_that_the_best_definition_lacks_decides(small_index: SmallIndex) -> None:
     code = "".join(f"def retry_{n}(job):\n    return job.retry({n})\n\n\n" for n in range(120))
     text = code + "LIMIT = retry_limit(job='nightly')\n"
