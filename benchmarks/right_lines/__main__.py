@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.right_lines [--seed 41] [--modes keyword,hybrid] [--show]
 
-Each of the 300 known passages (passages.py says how they are chosen) is searched in its own file through the daemon, so
+Each of the 296 known passages (passages.py says how they are chosen) is searched in its own file through the daemon, so
 which file comes first does not matter. A hit is right if its lines hold the passage, and its snippet the quoted or rare
 words; of a paraphrase, the snippet must overlap the sentence.
 """
@@ -27,7 +27,7 @@ _METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "keyword": ("search.lexical", {}),
     "hybrid": ("search.query", {"expand": False, "rerank": False}),
 }
-# How many passages of each kind of file are asked for in each way: 300 in all.
+# How many passages of each kind of file are asked for in each way; the code has fewer sentences.
 _COUNTS: Mapping[str, Mapping[Way, int]] = {
     "log": {"phrase": 30, "rare": 30},
     "table": {"phrase": 20, "rare": 30},

@@ -21,7 +21,7 @@ from gnod.search.passages.best_passage import ShownPassage, best_in_part, best_p
 from gnod.search.passages.code_passages import best_in_definition
 from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.query.parsing import Clause
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection, by_id
 from gnod.store.tables import copies, definitions, documents, shown, texts
 from gnod.store.tables.copies import CopyPath
@@ -189,17 +189,25 @@ def _passage(
     nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
     """
     part = _part(connection, document, ranked, wanted, analyzers, finder, is_code=is_code)
-    if part is not None and ranked.span and "lexical" not in ranked.components:
+    enough = DEFINITION_SHARE if is_code else 1.0
+    if part is not None and (
+        (ranked.span and "lexical" not in ranked.components)
+        or _is_whole(ranked.span, finder)
+        or wanted.worth(part.words) >= enough * wanted.greatest_worth()
+    ):
         return part
     if finder is None:
         parts = texts.parts(connection, document.mirror_hash)
         passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
     else:
         passage = best_passage_in(finder, wanted.terms, wanted.anchor)
-    enough = DEFINITION_SHARE if is_code else 1.0
     if part is not None and wanted.worth(part.words) >= enough * wanted.worth(passage.words):
         return part
     return passage
+
+
+def _is_whole(span: Span | None, finder: TermFinder | None) -> bool:
+    return span is not None and finder is not None and span.start <= 0 and span.end >= len(finder.text.rstrip())
 
 
 def _part(

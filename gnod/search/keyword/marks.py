@@ -129,7 +129,7 @@ class TermFinder:
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number, needles in self._rarest_first(_numbered(query_terms)):
+        for variant, number, needles in self._rarest_first(numbered(query_terms)):
             length = len(needles[0])
             for start in self._starts(needles, self._stretches(needles, possible)):
                 possible.setdefault(Mark(start, start + length, number), []).append(variant)
@@ -141,7 +141,7 @@ class TermFinder:
         starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
         stretches = _stretches(starts, WINDOW_CHARACTERS)
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number in _numbered(query_terms):
+        for variant, number in numbered(query_terms):
             needles = _needles(variant)
             for start in self._starts(needles, stretches):
                 possible.setdefault(Mark(start, start + len(needles[0]), number), []).append(variant)
@@ -290,7 +290,7 @@ def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
     return Cache()
 
 
-def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+def numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
     return [
         (variant, ~number if variant[0][0] == AS_WRITTEN else number)
         for number, word in enumerate(query_terms)
@@ -299,8 +299,8 @@ def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVa
 
 
 def _stems(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-    """Do as `_numbered`, without words as written: their places are places of their stems, too."""
-    return [numbered for numbered in _numbered(query_terms) if numbered[1] >= 0]
+    """Do as `numbered`, without words as written: their places are places of their stems, too."""
+    return [numbered for numbered in numbered(query_terms) if numbered[1] >= 0]
 
 
 def _is_among(term: str, terms: frozenset[str]) -> bool:

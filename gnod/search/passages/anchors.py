@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, numbered, worth_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.documents import DocumentRow
@@ -40,6 +40,10 @@ class AnchorTerms(NamedTuple):
     def worth(self, words: Iterable[int]) -> float:
         """Return what words say about the place that they are in: the rarer they are, the more."""
         return round(worth_of(words, self.counts), _DIGITS)
+
+    def greatest_worth(self) -> float:
+        """Return what a place with all of the words says."""
+        return self.worth({number for _, number in numbered(self.terms)})
 
 
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
