@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence, text
-from gnoctl.printing.wording import corrected, loosely, missed_by, reason, skipped_by_reason
+from gnoctl.printing.wording import corrected, loosely, matches, missed_by, reason, skipped_by_reason
 from gnod.protocol.base import AnswerSource, Copy, Quote, copied
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult, DocumentMultiGetResult, DocumentText, SkippedReference
@@ -65,6 +65,9 @@ class SearchHit(Output, frozen=True, kw_only=True):
     tags: list[str] = []
     about: About = None
     more: Annotated[list[PassageOutput], Meta(description="Further passages, best first.")] = []
+    matches: Annotated[
+        str | None, Meta(description="How many matches the document has, if several passages were asked for.")
+    ] = None
     also: Also = []
     why: Annotated[list[str], Meta(description="Why it is related: links to it (→), from it (←), similarity.")] = []
 
@@ -276,6 +279,7 @@ def search_output(result: SearchResult) -> SearchOutput:
             location=hit.location.fragment if hit.location else None,
             definition=hit.definition.label if hit.definition else None,
             more=[copied(PassageOutput, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
+            matches=matches(hit.matches) if hit.matches else None,
             also=_also(hit.also, hit.also_left_out),
             why=[reason(each.kind, each.number) for each in hit.reasons or []],
         )

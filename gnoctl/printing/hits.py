@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, DIM, MATCH, YELLOW, Terminal
-from gnoctl.printing.wording import also, at_lines, corrected, count, loosely, missed_by, reason
+from gnoctl.printing.wording import also, at_lines, corrected, count, loosely, matches, missed_by, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,6 +57,8 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
         yield terminal.paint(INDENT + text.line(reasons), DIM)
     for line in filter(None, (also(hit.also, hit.also_left_out), hit.context)):
         yield terminal.paint(terminal.clip(INDENT + text.line(line)), DIM)
+    if hit.matches and hit.matches.count:
+        yield terminal.paint(INDENT + matches(hit.matches), DIM)
     if hit.passages and hit.text is None:
         yield from _passages(hit.passages, terminal, line_numbers=line_numbers)
     else:

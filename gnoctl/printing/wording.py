@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gnod.protocol.base import Copy, Correction, Freshness, Location
     from gnod.protocol.documents import SkippedReference
+    from gnod.protocol.search import HitMatches
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _LINKS = {"links_to": "→", "linked_from": "←"}
@@ -24,6 +25,18 @@ def count(number: int, noun: str) -> str:
     ('1 document', '1,200 documents')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def matches(found: HitMatches) -> str:
+    """Return how many matches a document has; a count that stopped has a plus.
+
+    >>> from gnod.protocol.search import HitMatches
+    >>> matches(HitMatches(count=1000, exact=False, lines=[], pages=46))
+    '1,000+ matches on 46+ pages'
+    """
+    more = "" if found.exact else "+"
+    on = f" on {found.pages:,}{more} page{'' if found.pages == 1 else 's'}" if found.pages else ""
+    return f"{found.count:,}{more} match{'' if found.count == 1 else 'es'}{on}"
 
 
 def reason(kind: str, number: float) -> str:

@@ -11,6 +11,7 @@ from gnod.protocol import search as wire
 from gnod.protocol.base import copied
 from gnod.search.hits import DocumentHit
 from gnod.search.passages.best_passage import ShownPassage
+from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.related import related_documents
 from gnod.search.results import Results
 from gnod.store.tables.documents import DocumentRow
@@ -59,6 +60,7 @@ def hit_of(rank: int, hit: DocumentHit, params: wire.FilterParams) -> wire.Hit:
         text=hit.text,
         explain=dict(hit.ranked.components) if params.explain else None,
         passages=passages,
+        matches=_matches(hit.matches, document) if hit.matches else UNSET,
         reasons=_reasons(hit.ranked.components),
         **also(hit.copies),
     )
@@ -73,6 +75,13 @@ def _passage(passage: ShownPassage, document: DocumentRow) -> dict[str, object]:
         "marks": passage.marks,
         "heading": passage.heading,
     }
+
+
+def _matches(found: DocumentMatches, document: DocumentRow) -> wire.HitMatches:
+    lines = [source_line(document.line_map, line) for line in found.lines]
+    places = [place for line in dict.fromkeys(found.lines) if (place := document.location_of(line))]
+    pages = {place.value for place in places if place.kind == "page"}
+    return wire.HitMatches(count=len(lines), exact=found.is_exact, lines=lines, pages=len(pages) or None)
 
 
 def _definition(definition: StoredDefinition, document: DocumentRow) -> wire.Definition:

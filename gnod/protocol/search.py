@@ -163,6 +163,20 @@ class HitPassage(Result, frozen=True, kw_only=True):
     heading: str = ""
 
 
+class HitMatches(Result, frozen=True, kw_only=True):
+    """Where a document has words or phrases of the query.
+
+    - `count`: how many matches there are, at most 1,000. `exact`: there are no more.
+    - `lines`: the line of each of them, in order; as in Hit.
+    - `pages`: on how many pages they are, in a source that has pages.
+    """
+
+    count: int
+    exact: bool
+    lines: list[int]
+    pages: int | None = None
+
+
 class Definition(Result, frozen=True, kw_only=True):
     """A part of source code that has a name.
 
@@ -216,6 +230,7 @@ class Hit(Result, frozen=True, kw_only=True):
     - `also_left_out`: how many more copies there are.
     - `passages`: present if more than one was requested. The best comes first and is the one above. They do not
       overlap.
+    - `matches`: present if more than one passage was requested.
     - `reasons`: present in the results of `search.similar`.
     """
 
@@ -248,6 +263,7 @@ class Hit(Result, frozen=True, kw_only=True):
     also: list[Copy] = []
     also_left_out: int = 0
     passages: list[HitPassage] | UnsetType = UNSET
+    matches: HitMatches | UnsetType = UNSET
     reasons: list[Reason] | UnsetType = UNSET
 
 

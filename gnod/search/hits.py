@@ -18,8 +18,9 @@ from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import anchors, several_passages
 from gnod.search.passages.anchors import AnchorTerms
-from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_in, best_passage_of
+from gnod.search.passages.best_passage import ShownPassage, best_in_part, best_passage_in, best_passage_of
 from gnod.search.passages.code_passages import best_in_definition
+from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection, by_id
@@ -35,6 +36,9 @@ MAX_COPIES = 10
 _WITHOUT_HEADINGS = ("code/", "text/")
 # Headings are not looked for in longer texts.
 _MOST_BYTES_WITH_HEADINGS = 1_000_000
+# The words of a question are scattered over a function, so a definition needs only this share of what the words in the
+# best window are worth (docs/BENCHMARKS.md has the figures).
+DEFINITION_SHARE = 0.8
 
 
 class Copies(NamedTuple):
@@ -49,7 +53,8 @@ NO_COPIES = Copies([], 0)
 
 class DocumentHit(NamedTuple):
     """A document in the results. `passages`: best first; lines are those of the canonical text. `definition`: the
-    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for."""
+    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for. `matches`:
+    counted if several passages were asked for."""
 
     document: DocumentRow
     ranked: RankedDocument
@@ -59,6 +64,7 @@ class DocumentHit(NamedTuple):
     copies: Copies
     definition: StoredDefinition | None = None
     text: str | None = None
+    matches: DocumentMatches | None = None
 
 
 class HitOptions(NamedTuple):
@@ -145,17 +151,18 @@ def _hits_of(
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
         of_document = known[each.id]
-        # A search for a symbol asks for the definition itself, which is then the span.
-        in_definition = of_document.is_code and "symbol" not in each.components
-        best = _passage(
-            *(connection, document, each.span, wanted[each.id], analyzers[each.id], finders.get(each.id)),
-            in_definition=in_definition,
-        )
+        sought = wanted[each.id], analyzers[each.id], finders.get(each.id)
+        best = _passage(connection, document, each, *sought, is_code=of_document.is_code)
         more: list[ShownPassage] = []
+        matches: DocumentMatches | None = None
         if options.passages > 1:
-            nearest = vectors if each.span else None
-            given = (connection, document, best, wanted[each.id].terms, analyzers[each.id])
+            is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
+            nearest = vectors if is_near else None
+            whole = documents.markdown(connection, document.mirror_hash)
+            words_of_it = (wanted[each.id].terms, analyzers[each.id])
+            given = (connection, document, whole, best, *words_of_it)
             more = several_passages.beside(*given, options.passages - 1, nearest)
+            matches = several_passages.matches_in(whole, *words_of_it)
         hits[each.id] = DocumentHit(
             document,
             each,
@@ -165,6 +172,7 @@ def _hits_of(
             also.get(each.id, NO_COPIES),
             definitions.around(connection, document.id, best.line) if of_document.is_code else None,
             text,
+            matches,
         )
     return hits
 
@@ -185,24 +193,60 @@ def _with_headings(
 def _passage(
     connection: Connection,
     document: DocumentRow,
-    span: Span | None,
+    ranked: RankedDocument,
     wanted: AnchorTerms,
     analyzers: Sequence[Analyzer],
     finder: TermFinder | None,
     *,
-    in_definition: bool,
+    is_code: bool,
 ) -> ShownPassage:
-    """Return the best passage, with the lines of the whole text. If the span contains none of the words, its start is
-    returned. `finder`: of the whole text; None if that is long. `in_definition`: prefer the best definition."""
+    """Return the best passage, with the lines of the whole text. `finder`: of the whole text; None if that is long.
+
+    The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
+    nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
+    """
+    part = _part(connection, document, ranked, wanted, analyzers, finder, is_code=is_code)
+    enough = DEFINITION_SHARE if is_code else 1.0
+    if part is not None and (
+        (ranked.span and "lexical" not in ranked.components)
+        or _is_whole(ranked.span, finder)
+        or wanted.worth(part.words) >= enough * wanted.greatest_worth()
+    ):
+        return part
+    if finder is None:
+        parts = texts.parts(connection, document.mirror_hash)
+        passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+    else:
+        passage = best_passage_in(finder, wanted.terms, wanted.anchor)
+    if part is not None and wanted.worth(part.words) >= enough * wanted.worth(passage.words):
+        return part
+    return passage
+
+
+def _is_whole(span: Span | None, finder: TermFinder | None) -> bool:
+    return span is not None and finder is not None and span.start <= 0 and span.end >= len(finder.text.rstrip())
+
+
+def _part(
+    connection: Connection,
+    document: DocumentRow,
+    ranked: RankedDocument,
+    wanted: AnchorTerms,
+    analyzers: Sequence[Analyzer],
+    finder: TermFinder | None,
+    *,
+    is_code: bool,
+) -> ShownPassage | None:
+    """Return the best passage of the best definition, or of the part that is nearest by vector, if there is one."""
+    span = ranked.span
+    # A search for a symbol asks for the definition itself, which is then the span.
+    in_definition = is_code and "symbol" not in ranked.components
     if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
         return found
     if span is None:
-        if finder is None:
-            parts = texts.parts(connection, document.mirror_hash)
-            return best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-        return best_passage_in(finder, wanted.terms, wanted.anchor)
+        return None
     if finder is None:
         part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
     else:
         part = finder.text[max(span.start, 0) : max(span.end, 0)]
-    return best_passage(part, wanted.terms, analyzers).below(span.line - 1)
+    return best_in_part(part, span.line - 1, wanted.terms, analyzers)

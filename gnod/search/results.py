@@ -255,13 +255,6 @@ def definitions_first(asked: AskedQuery, connection: Connection, ranked: list[Ra
     return [each for each in found if each.score >= asked.request.min_score]
 
 
-def shown(ranked: RankedDocument) -> RankedDocument:
-    """Search the passage in the whole document if keywords score higher than the vector."""
-    components = ranked.components
-    is_near = components.get("vector", 0.0) >= components.get("lexical", 0.0)
-    return ranked if is_near else ranked._replace(span=None)
-
-
 def correct_stage(corrected: Corrected, started: float) -> list[Stage]:
     """Return what `explain` says about the corrections of a query; an empty result if there are none."""
     if not corrected.corrections:

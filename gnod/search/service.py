@@ -48,7 +48,6 @@ from gnod.search.results import (
     listed,
     results_of,
     search_keywords,
-    shown,
     vector_results,
 )
 from gnod.store.connection import Connection
@@ -160,7 +159,7 @@ class SearchService:
                 reason = self.lexical_only_reason(result)
                 found = Found(
                     mode="query",
-                    ranked=definitions_first(asked, connection, [shown(each) for each in result.shown()]),
+                    ranked=definitions_first(asked, connection, result.shown()),
                     words=marked(connection, result.query.terms),
                     stages=[*question.preparation.stages, *result.stages],
                     matches=lambda _: result.compared,

@@ -185,6 +185,17 @@ def test_a_long_document_is_loaded_as_it_is_read(visit: Any) -> None:
     page.wait_for_selector(".doc >> text=Paragraph 300 of")
 
 
+def test_matches_are_counted_that_are_not_loaded_yet(visit: Any) -> None:
+    page = visit("/doc/club/long.md?q=paragraph")
+    page.wait_for_selector(".matches >> text=1,000+ matches")
+    assert len(highlighted(page)) < 1000
+    page.click("[aria-label='Next match']")
+    page.wait_for_selector(".matches >> text=1 / 1,000+")
+    page.click("[aria-label='Previous match']")
+    page.wait_for_selector(".matches >> text=1,000 / 1,000+")
+    page.wait_for_selector(".doc >> text=Paragraph 1000 of")
+
+
 def test_a_quote_leads_to_its_source(visit: Any) -> None:
     page = visit()
     page.fill("#query", "what does error F28 mean")

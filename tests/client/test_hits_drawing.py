@@ -11,7 +11,7 @@ from gnoctl.printing.hits import render, render_hit
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.text import cells, is_safe
 from gnod.protocol.base import Freshness
-from gnod.protocol.search import Hit, HitPassage, Reason
+from gnod.protocol.search import Hit, HitMatches, HitPassage, Reason
 from tests.client.samples import SGR, few, found, hit, hostile_hits
 
 PIPE = Terminal()
@@ -69,6 +69,8 @@ def test_several_passages_stand_below_each_other_with_their_lines() -> None:
     ]
     shown = list(render_hit(hit(passages=passages), PIPE))
     assert shown[2:] == ["  lines 12-14", "  How to deploy", "  line 40", "  Deploy␛[31m at noon"]
+    counted = hit(passages=passages, matches=HitMatches(count=1000, exact=False, lines=[], pages=46))
+    assert list(render_hit(counted, PIPE))[2] == "  1,000+ matches on 46+ pages"
     numbered = list(render_hit(hit(passages=passages), PIPE, line_numbers=True))
     assert numbered[3::2] == ["     12  How to deploy", "     39  Deploy␛[31m at noon"]
 

@@ -16,7 +16,7 @@ from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
-from gnod.protocol.search import AskResult
+from gnod.protocol.search import AskResult, HitMatches
 from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
 
 WHEN = "2026-11-21T10:00:00Z"
@@ -89,6 +89,11 @@ def test_what_was_missed_is_noted() -> None:
     few = structs.replace(found(hit(loose=True)), loose=3)
     assert o.search_output(few).note == "3 documents are only loosely similar: `loose` returns them"
     assert "score 1.0, only loosely similar" in render(o.search_output(few))
+
+
+def test_an_agent_reads_how_many_matches_there_are() -> None:
+    counted = hit(matches=HitMatches(count=12, exact=True, lines=[1] * 12, pages=1))
+    assert [each.matches for each in o.search_output(found(counted, hit())).hits] == ["12 matches on 1 page", None]
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:

@@ -16,7 +16,7 @@ from gnod.search.hits import marked as marks_of
 from gnod.search.meaning import vector_search
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.query.parsing import parse_text
+from gnod.search.query.parsing import parse_query, parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, shown
@@ -84,6 +84,37 @@ def test_several_passages_do_not_overlap_and_stand_at_their_lines(small_index: S
         assert text.split("\n")[each.snippet_line - 1].startswith(each.snippet.split("\n")[0].strip()[:20])
         assert [each.snippet[start:end] for start, end in each.marks] == ["tower", "crane", "wind"]
     assert len(hits(small_index, "tower crane wind", None, passages=2).passages or []) == 2
+
+
+def test_all_matches_are_counted_with_their_lines(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "A tower crane.\n\n\n\nThe getTowerCrane of towers.\n" + "\n\nA crane stops." * 90})
+    one, several = hits(small_index, "tower crane", None), hits(small_index, "tower crane", None, passages=2)
+    assert one.matches is UNSET
+    assert several.matches
+    assert several.matches.exact
+    assert several.matches.count == len(several.matches.lines) == 2 + 2 + 90
+    assert several.matches.lines[:5] == [1, 1, 5, 5, 8]
+    assert several.matches.pages is None
+
+
+def test_the_matches_of_a_phrase_are_its_places(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "The *tower*\n> crane of a tower. A crane.\n\n" + "Crane. A tower crane.\n" * 70})
+
+    def work(connection: Connection) -> Hit:
+        words = marks_of(connection, parse_query('"tower crane"').terms)
+        params = SearchVectorParams(query="", passages=2)
+        return wire_hits(connection, [RankedDocument(1, 0.5, None, {})], words, params)[0]
+
+    found = small_index.database.submit_read(work).result().matches
+    assert found
+    assert found.lines == [1, *range(4, 74)]
+
+
+def test_a_count_of_very_many_matches_is_a_lower_bound(small_index: SmallIndex) -> None:
+    small_index.add({"a.md": "A tower crane.\n" * 700})
+    found = hits(small_index, "tower crane", None, passages=2).matches
+    assert found
+    assert (found.count, found.exact, found.lines[-1]) == (1000, False, 500)
 
 
 def test_a_passage_with_few_of_the_words_is_no_further_one(small_index: SmallIndex) -> None:

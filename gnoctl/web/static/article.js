@@ -8,9 +8,6 @@ import { slug } from "./text.js";
 export const CHUNK = 500;
 const NEAR_PX = 2500;
 
-/** Some lines before the wanted one are loaded too, so that there is something above it. */
-export const startOf = (line) => (line && line > CHUNK - 100 ? line - 100 : 1);
-
 export class Article {
   /** `answer`: the first part; `body`: what scrolls; `pattern`: of the words to highlight; `onMatches(ranges)`; `say(text)`: errors. */
   constructor({ ref, answer, body, pattern, signal, onMatches, say }) {
@@ -33,6 +30,19 @@ export class Article {
     const chunk = this.chunks.find((each) => isVisible(each.element));
     const found = chunk && [...chunk.element.querySelectorAll("[data-line]")].find(isVisible);
     return found ? Number(found.dataset.line) : null;
+  }
+
+  /** The first and the last line that are loaded, and whether those are all. */
+  get from() {
+    return this.chunks[0].from;
+  }
+
+  get to() {
+    return this.chunks.at(-1).to;
+  }
+
+  get isWhole() {
+    return this.from <= 1 && !this.chunks.at(-1).next;
   }
 
   async goto(line, { isTarget = true } = {}) {
@@ -84,7 +94,7 @@ export class Article {
 
   /** Load the part of the text that contains a line, in place of what is loaded. */
   async #jump(line) {
-    const answer = await getDocument(this.ref, { from: startOf(line), lines: CHUNK, signal: this.signal });
+    const answer = await getDocument(this.ref, { from: line, lines: CHUNK, signal: this.signal });
     this.element.replaceChildren();
     this.chunks = [];
     this.#add(answer);

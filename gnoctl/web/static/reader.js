@@ -1,11 +1,11 @@
 /** Shows a document, as text or as pages, at the place that is asked for, and what can be done with it. */
 
 import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
-import { Article, CHUNK, startOf } from "./article.js";
+import { Article, CHUNK } from "./article.js";
 import { button, fill, h, key } from "./dom.js";
 import { paint } from "./highlight.js";
 import { PageImages } from "./pages.js";
-import { citation, count, day, inline, markedLines, place, size, wordPattern } from "./text.js";
+import { citation, count, counted, day, inline, number, place, size, wordPattern } from "./text.js";
 
 const BUSY_AFTER_MS = 300;
 
@@ -33,7 +33,7 @@ export class Reader {
     try {
       const wanted = line ?? lineIn(doc.fragment);
       const [answer, hit] = await Promise.all([
-        getDocument(open.ref, { from: startOf(wanted), lines: CHUNK, signal }),
+        getDocument(open.ref, { from: wanted ?? 1, lines: CHUNK, signal }),
         query ? find(open, query, signal) : null,
       ]);
       const head = answer.from > 1 ? await getDocument(open.ref, { from: 1, lines: 1, signal }) : answer;
@@ -86,14 +86,44 @@ export class Reader {
   }
 
   /** Go to the next match, or to the previous one; among pages, to the next page with matches. */
-  step(by) {
-    const matches = this.pages ? this.matchedPages : this.ranges;
-    if (!matches?.length) return;
-    const from = this.match ?? (this.pages ? matches.indexOf(this.pages.current) : by > 0 ? -1 : 0);
-    this.match = (from + by + matches.length) % matches.length;
-    if (this.pages) this.pages.goto(matches[this.match]);
-    else this.article.reveal(matches[this.match].getBoundingClientRect());
-    this.counter.textContent = `${this.match + 1} / ${matches.length}`;
+  async step(by) {
+    if (!this.pages) return this.#stepInText(by);
+    const pages = this.matchedPages;
+    if (!pages.length) return;
+    this.match = ((this.match ?? pages.indexOf(this.pages.current)) + by + pages.length) % pages.length;
+    this.pages.goto(pages[this.match]);
+    this.counter.textContent = `${this.match + 1} / ${this.#upTo(pages.length)}`;
+  }
+
+  /** Where the loaded part of the text ends, load the part with the next match. */
+  async #stepInText(by) {
+    const { article } = this;
+    const lines = this.open.hit?.matches?.lines ?? [];
+    const from = this.ranges.indexOf(this.range);
+    let next = this.ranges[from < 0 && by < 0 ? -1 : from + by];
+    if (!next && !article.isWhole && lines.length) {
+      const beyond = by > 0 ? lines.find((line) => line > article.to) : lines.findLast((line) => line < article.from);
+      const line = beyond ?? lines.at(by > 0 ? 0 : -1);
+      await article.goto(line, { isTarget: false });
+      next = this.ranges[lines.filter((each) => article.from <= each && each < line).length];
+    }
+    this.range = next ?? this.ranges.at(by > 0 ? 0 : -1);
+    if (!this.range) return;
+    article.reveal(this.range.getBoundingClientRect());
+    this.#countInText();
+  }
+
+  #upTo(total) {
+    return `${number(total)}${this.open.hit.matches.exact ? "" : "+"}`;
+  }
+
+  /** Say how many matches there are, and which of them the user went to. */
+  #countInText() {
+    const { lines = [], count: total = 0, exact } = this.open.hit?.matches ?? {};
+    const at = this.ranges.indexOf(this.range);
+    if (at < 0) return this.#count(total ? counted(total, exact, "match", "matches") : "");
+    const before = lines.filter((line) => line < this.article.from).length;
+    this.#count(`${number(Math.min(before + at + 1, total))} / ${this.#upTo(total)}`);
   }
 
   // Drawing
@@ -118,6 +148,7 @@ export class Reader {
     this.pages = null;
     this.article = null;
     this.ranges = [];
+    this.range = null;
     this.match = null;
     paint([]);
   }
@@ -129,14 +160,14 @@ export class Reader {
     this.pages = new PageImages({ ref, query, title: info.title, count: kind === "pages" ? pages : null, root: this.body, signal: this.signal });
     this.matchedPages = this.#pagesWithMatches();
     fill(this.body, this.pages.element);
-    this.#count(this.matchedPages.length > 1 ? `on ${this.matchedPages.length} pages` : "");
+    const { length } = this.matchedPages;
+    this.#count(length > 1 ? `on ${counted(length, this.open.hit.matches.exact, "page")}` : "");
   }
 
   #pagesWithMatches() {
     const { hit, pageLines } = this.open;
     if (!hit || !pageLines) return [];
-    const pages = [hit, ...(hit.passages ?? [])].flatMap(markedLines).map((line) => pageAt(pageLines, line));
-    return [...new Set(pages)].sort((a, b) => a - b);
+    return [...new Set(hit.matches.lines.map((line) => pageAt(pageLines, line)))];
   }
 
   #drawText() {
@@ -155,8 +186,7 @@ export class Reader {
   /** More of the text is loaded: these are its matches now. */
   #matched(ranges) {
     this.ranges = ranges;
-    this.match = null;
-    this.#count(ranges.length ? count(ranges.length, "match", "matches") : "");
+    this.#countInText();
   }
 
   #count(text) {

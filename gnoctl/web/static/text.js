@@ -51,11 +51,6 @@ export function plain(text, marks) {
   return [shown.replaceAll(" | ", " · "), moved];
 }
 
-/** The lines of a document that a passage has marks in. */
-export function markedLines({ snippet, snippet_line: first, marks }) {
-  return inUtf16(snippet, marks).map(([start]) => first + snippet.slice(0, start).split("\n").length - 1);
-}
-
 const LETTER = /[\p{L}\p{N}]/u;
 const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/;
 
@@ -113,6 +108,9 @@ const NUMBER = new Intl.NumberFormat("en");
 export const number = (value) => NUMBER.format(value);
 
 export const count = (value, noun, plural = `${noun}s`) => `${number(value)} ${value === 1 ? noun : plural}`;
+
+/** How many there are of what a document matches; a count that stopped is a lower bound. */
+export const counted = (value, isExact, noun, plural) => count(value, noun, plural).replace(" ", isExact ? " " : "+ ");
 
 export function size(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB"];

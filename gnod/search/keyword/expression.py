@@ -17,7 +17,7 @@ from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
-from gnod.search.keyword.marks import ANY_ENDING, TermVariant
+from gnod.search.keyword.marks import ANY_ENDING, TermVariant, as_written
 from gnod.search.query.parsing import Clause
 from gnod.store.keyword_index.fulltext import Term, quote
 from gnod.store.keyword_index.postings.searching import Conditions
@@ -33,10 +33,12 @@ _JOINERS = re.compile(r"[_.:/\\@&]")
 
 class QueryTerm(NamedTuple):
     """One word, identifier or quoted phrase of a query, as FTS5 phrases: `variants`, one per stem, and `wholes`, an
-    identifier in one piece, which is rarer and so scores on top."""
+    identifier in one piece, which is rarer and so scores on top. `written`: its words themselves, which a passage
+    should have rather than others with their stems."""
 
     variants: tuple[str, ...]
     wholes: tuple[str, ...] = ()
+    written: TermVariant = ()
 
     @property
     def phrases(self) -> tuple[str, ...]:
@@ -164,7 +166,13 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
 def _word(units: tuple[QueryUnit, ...]) -> QueryTerm:
     variants = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in units)
     wholes = dict.fromkeys(quote(unit.whole) for unit in units if unit.whole)
-    return QueryTerm(tuple(variants), tuple(wholes))
+    return QueryTerm(tuple(variants), tuple(wholes), _written(units[:1]))
+
+
+def _written(units: Sequence[QueryUnit]) -> TermVariant:
+    if any(unit.unspaced or not unit.surface.isalnum() for unit in units):
+        return ()
+    return tuple(as_written(unit.surface) for unit in units)
 
 
 def _with_prefix(word: QueryTerm, unit: QueryUnit) -> QueryTerm:
@@ -183,8 +191,14 @@ def prefix_phrase(prefix: str) -> str:
 
 def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[QueryTerm]:
     """Return each clause as one phrase, with one variant per language."""
-    found = (c.alternatives or tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))) for c in clauses)
-    return [QueryTerm(alternatives) for alternatives in found if alternatives]
+    found = [
+        (c.alternatives or tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))), c) for c in clauses
+    ]
+    return [
+        QueryTerm(alternatives, written=() if c.alternatives else _written(analyzers[0].units(c.text)))
+        for alternatives, c in found
+        if alternatives
+    ]
 
 
 def _phrase(text: str, analyzer: Analyzer) -> str | None:

@@ -6,17 +6,18 @@ of a term occurs.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
-from gnod.analysis.stemming import PREFIX_STRIPPING
+from gnod.analysis.stemming import PREFIX_STRIPPING, fold, normalise
 from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
 from gnod.caches import Cache, Computed
 from gnod.search.keyword.folding import fold_in_place
@@ -25,11 +26,13 @@ WINDOW_CHARACTERS = 240
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
-_MAX_GAP = 3
+# Between two words of a phrase may be the end of a line and the markup of the next one.
+_MAX_GAP = 40
 _MAX_IN_WORD = 4
 _SIMILAR_STEMS = 4  # a number of letters
 # Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
+_LETTER = re.compile(r"[^\W_]")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
 
@@ -37,14 +40,26 @@ _SAME = 1e-9
 # matches all terms that begin with it.
 TermVariant = tuple[str, ...]
 ANY_ENDING = "*"
+# A term that begins with it is a word as the query has it, not its stem. Its number in marks is the complement (`~`) of
+# the number of its word.
+AS_WRITTEN = "="
+# What a word as written adds to the worth of a stretch that has the word.
+_WRITTEN_SHARE = 0.5
+
+# What every place of a variant contains: of each term, what all words with that stem begin with.
+_Needles = tuple[str, ...]
 
 
 class Mark(NamedTuple):
-    """A matched place; `term` is the number of the query term that matched."""
+    """A matched place; `term` is the number of the query term that matched; for a word as written, its complement."""
 
     start: int
     end: int
     term: int
+
+
+def as_written(word: str) -> str:
+    return AS_WRITTEN + fold(normalise(word))
 
 
 def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
@@ -63,22 +78,33 @@ class TermFinder:
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
-        self._first: dict[str, list[int]] = {}
+        self._first: dict[_Needles, list[int]] = {}
         self._around: dict[int, tuple[int, int, frozenset[str]]] = {}
 
     def marks(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None = None) -> list[Mark]:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
         if within:
-            for variant, number in _numbered(query_terms):
-                # If the first term occurs nowhere, the variant does not occur.
-                if self._first.get(_needle(variant[0])) != []:
+            for variant, number in _stems(query_terms):
+                # If the needles occur nowhere, the variant does not.
+                if self._first.get(_needles(variant)) != []:
                     marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
         else:
-            for variant, number, needle in self._rarest_first(query_terms):
-                stretches = self._stretches(needle, marks)
+            for variant, number, needles in self._rarest_first(_stems(query_terms)):
+                stretches = self._stretches(needles, marks)
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         return sorted(set(marks))
+
+    def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
+        """Return the places of all query terms in order, without those inside another: at least the first `most` of
+        each variant, if it has so many."""
+        whole = [(0, len(self.text))]
+        found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
+        places: list[tuple[int, int]] = []
+        for start, end in sorted(found, key=lambda place: (place[0], -place[1])):
+            if not places or start >= places[-1][1]:
+                places.append((start, end))
+        return places
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
@@ -103,22 +129,22 @@ class TermFinder:
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number, needle in self._rarest_first(query_terms):
-            length = len(needle)
-            for start in self._starts(needle, self._stretches(needle, possible)):
+        for variant, number, needles in self._rarest_first(numbered(query_terms)):
+            length = len(needles[0])
+            for start in self._starts(needles, self._stretches(needles, possible)):
                 possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
     def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Do as `_possible`, near the places of the anchor. The anchor is searched everywhere, the other words only
         there."""
-        starts = self._places_of(self._rarest(anchor))[:_MAX_PLACES]
+        starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
         stretches = _stretches(starts, WINDOW_CHARACTERS)
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number in _numbered(query_terms):
-            needle = _needle(max(variant, key=len))
-            for start in self._starts(needle, stretches):
-                possible.setdefault(Mark(start, start + len(needle), number), []).append(variant)
+        for variant, number in numbered(query_terms):
+            needles = _needles(variant)
+            for start in self._starts(needles, stretches):
+                possible.setdefault(Mark(start, start + len(needles[0]), number), []).append(variant)
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
@@ -138,88 +164,98 @@ class TermFinder:
                     return Mark(start, end, mark.term)
         return None
 
-    def _rarest_first(self, query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int, str]]:
-        """Return the variants that the text may have, each with the number of its term and its rarest needle."""
+    def _rarest_first(self, variants: Sequence[tuple[TermVariant, int]]) -> list[tuple[TermVariant, int, _Needles]]:
+        """Return the variants that the text may have, each with the number of its term and its needles."""
         found = []
-        for number, word in enumerate(query_terms):
-            for variant in word:
-                needle = self._rarest(variant)
-                if places := self._places_of(needle):
-                    found.append((len(places), number, variant, needle))
+        for variant, number in variants:
+            needles = _needles(variant)
+            if places := self._places_of(needles):
+                found.append((len(places), number, variant, needles))
         found.sort(key=itemgetter(0, 1))
-        return [(variant, number, needle) for _, number, variant, needle in found]
+        return [(variant, number, needles) for _, number, variant, needles in found]
 
-    def _rarest(self, variant: TermVariant) -> str:
-        """Return the needle of the rarest term, or of one that the text does not have."""
-        if len(variant) == 1:
-            return _needle(variant[0])
-        return min(map(_needle, variant), key=lambda needle: len(self._places_of(needle)))
-
-    def _stretches(self, needle: str, near: Iterable[Mark]) -> list[tuple[int, int]]:
-        """Return where to look: everywhere; for a frequent needle near the marks of rarer ones, if there are any."""
-        if len(self._places_of(needle)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
+    def _stretches(self, needles: _Needles, near: Iterable[Mark]) -> list[tuple[int, int]]:
+        """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
+        if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
         return [(0, len(self.text))]
 
-    def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges of a variant's words."""
+    def _find(
+        self, variant: TermVariant, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
+    ) -> list[tuple[int, int]]:
+        """Return the ranges of a variant's words. `most`: in each stretch."""
         if len(variant) == 1:
-            return self._places(variant[0], stretches)
-        rarest = min(variant, key=lambda term: len(self._places_of(_needle(term))))
-        around = _stretches([start for start, _ in self._places(rarest, stretches)], _MAX_VARIANT_CHARACTERS)
-        return _chains([self._places(term, around) for term in variant])
+            return self._places(variant[0], stretches, most)
+        around = _stretches(self._starts(_needles(variant), stretches, most), _MAX_VARIANT_CHARACTERS)
+        return self._chains([self._places(term, around, most) for term in variant])
 
-    def _places_of(self, needle: str) -> list[int]:
-        """Return the first places of a needle, one more than _MAX_PLACES."""
-        known = self._first.get(needle)
+    def _chains(self, places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
+        """Return the ranges in which the terms follow each other, with no word between them."""
+        chains = places[0]
+        for following in places[1:]:
+            chains = [
+                (start, max(end, next_end))
+                for start, end in chains
+                for next_start, next_end in _from(following, start)
+                if (next_end > end or next_start >= start) and self._is_gap(end, next_start)
+            ]
+        return sorted(set(chains))
+
+    def _is_gap(self, start: int, end: int) -> bool:
+        return end - start <= _MAX_GAP and not _LETTER.search(self.text, start, max(start, end))
+
+    def _places_of(self, needles: _Needles) -> list[int]:
+        """Return the first places of the needles, one more than _MAX_PLACES."""
+        known = self._first.get(needles)
         if known is None:
-            known = self._first[needle] = self._search(needle)
+            known = self._first[needles] = self._search(needles)
         return known
 
-    def _search(self, needle: str) -> list[int]:
-        if needle not in self._folded:
+    def _search(self, needles: _Needles) -> list[int]:
+        if any(needle not in self._folded for needle in needles):
             return []
+        *before, last = needles
         # The stems of one word in several languages often differ only in their last letters.
-        for length in range(len(needle) - 1, len(needle) - _SIMILAR_STEMS, -1):
-            shorter = self._first.get(needle[:length])
+        for length in range(len(last) - 1, len(last) - _SIMILAR_STEMS, -1):
+            shorter = self._first.get((*before, last[:length])) if not before else None
             if shorter is not None and len(shorter) <= _MAX_PLACES:
-                return [place for place in shorter if self._folded.startswith(needle, place)]
-        return list(islice(self._searched(needle, 0, len(self.text)), _MAX_PLACES + 1))
+                return [place for place in shorter if self._folded.startswith(last, place)]
+        return list(islice(self._searched(needles, 0, len(self.text)), _MAX_PLACES + 1))
 
-    def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the first places of a needle in each stretch."""
-        if stretches == [(0, len(self.text))]:
-            return self._places_of(needle)[:_MAX_PLACES]
-        return [place for low, high in stretches for place in islice(self._occurrences(needle, low, high), _MAX_PLACES)]
+    def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES) -> list[int]:
+        """Return the first places of the needles in each stretch."""
+        if stretches == [(0, len(self.text))] and most == _MAX_PLACES:
+            return self._places_of(needles)[:_MAX_PLACES]
+        return [place for low, high in stretches for place in islice(self._occurrences(needles, low, high), most)]
 
-    def _occurrences(self, needle: str, low: int, high: int) -> Iterable[int]:
-        """Return the places of a needle where a word, or a part of one, may begin."""
-        known = self._first.get(needle)
+    def _occurrences(self, needles: _Needles, low: int, high: int) -> Iterable[int]:
+        """Return the places of the needles where a word, or a part of one, may begin."""
+        known = self._first.get(needles)
         if known is None or len(known) > _MAX_PLACES:
-            return self._searched(needle, low, high)
-        high -= len(needle)
+            return self._searched(needles, low, high)
+        high -= len(needles[0])
         return [place for place in known if low <= place <= high]
 
-    def _searched(self, needle: str, low: int, high: int) -> Iterator[int]:
-        text, find = self.text, self._folded.find
-        position = find(needle, low, high)
-        while position >= 0:
+    def _searched(self, needles: _Needles, low: int, high: int) -> Iterator[int]:
+        text = self.text
+        for position in _found(needles, self._folded, low, high):
             is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
             if self._strips_prefixes or not is_inside:
                 yield position
-            position = find(needle, position + 1, high)
 
-    def _places(self, term: str, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _places(
+        self, term: str, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
+    ) -> list[tuple[int, int]]:
         if len(stretches) == 1:
-            return list(islice(self._words(term, *stretches[0]), _MAX_PLACES))
-        places = {place for low, high in stretches for place in islice(self._words(term, low, high), _MAX_PLACES)}
+            return list(islice(self._words(term, *stretches[0]), most))
+        places = {place for low, high in stretches for place in islice(self._words(term, low, high), most)}
         return sorted(places)
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
         needle = _needle(term)
         after = low
-        for position in self._occurrences(needle, low, high):
+        for position in self._occurrences((needle,), low, high):
             if position >= after:
                 start, after, is_word = self._word(term, position, position + len(needle))
                 if is_word:
@@ -241,7 +277,9 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
     """Return the terms that a word has in any of the languages. `known` to have them."""
     terms = known.get(word)
     if terms is None:
-        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split()))
+        terms = known.keep(
+            word, frozenset((as_written(word), *(t for a in analyzers for t in " ".join(a.terms_of(word)).split())))
+        )
     return terms
 
 
@@ -252,8 +290,17 @@ def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
     return Cache()
 
 
-def _numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-    return [(variant, number) for number, word in enumerate(query_terms) for variant in word]
+def numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    return [
+        (variant, ~number if variant[0][0] == AS_WRITTEN else number)
+        for number, word in enumerate(query_terms)
+        for variant in word
+    ]
+
+
+def _stems(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
+    """Do as `numbered`, without words as written: their places are places of their stems, too."""
+    return [numbered for numbered in numbered(query_terms) if numbered[1] >= 0]
 
 
 def _is_among(term: str, terms: frozenset[str]) -> bool:
@@ -266,13 +313,46 @@ _is_unspaced = Computed(is_unspaced).__getitem__
 
 
 def _needle_of(term: str) -> str:
-    """Return what every word with that stem contains ("studi" is the stem of "study")."""
-    if term.endswith(ANY_ENDING):
-        return term.removesuffix(ANY_ENDING)
-    return term[:-1] if len(term) > 3 and term.isalpha() and not _is_unspaced(term) else term
+    """Return what every word with that stem contains ("studi" is the stem of "study", "use" of "using")."""
+    if term.endswith(ANY_ENDING) or term.startswith(AS_WRITTEN):
+        return term.removesuffix(ANY_ENDING).removeprefix(AS_WRITTEN)
+    may_end_otherwise = len(term) > 3 or (len(term) == 3 and term[-1] in "ei")
+    return term[:-1] if may_end_otherwise and term.isalpha() and not _is_unspaced(term) else term
 
 
 _needle = Computed(_needle_of).__getitem__
+
+
+def _needles_of(variant: TermVariant) -> _Needles:
+    """Return the needle of each term. The pairs of an unspaced run overlap, and are one needle."""
+    if all(map(_is_unspaced, variant)):
+        return (variant[0] + "".join(term[1:] for term in variant[1:]),)
+    return tuple(map(_needle, variant))
+
+
+_needles = Computed(_needles_of).__getitem__
+
+
+def _pattern_of(needles: _Needles) -> re.Pattern[str]:
+    """Return a pattern for the first needle, before the others in order: between them are the ends of their words, and
+    what is between words."""
+    between = rf"\S{{0,{_MAX_WORD_CHARACTERS}}}?[\W_]{{0,{_MAX_GAP}}}?"
+    first, *others = map(re.escape, needles)
+    return re.compile(f"{first}(?={between}{between.join(others)})")
+
+
+_pattern = Computed(_pattern_of).__getitem__
+
+
+def _found(needles: _Needles, text: str, low: int, high: int) -> Iterator[int]:
+    """Yield where the needles begin in `text[low:high]`."""
+    if len(needles) > 1:
+        yield from (match.start() for match in _pattern(needles).finditer(text, low, high))
+        return
+    position = text.find(needles[0], low, high)
+    while position >= 0:
+        yield position
+        position = text.find(needles[0], position + 1, high)
 
 
 def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
@@ -287,17 +367,9 @@ def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
     return stretches
 
 
-def _chains(places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """Return the ranges in which the terms follow each other, with a joiner or two between them."""
-    chains = places[0]
-    for following in places[1:]:
-        chains = [
-            (start, max(end, next_end))
-            for start, end in chains
-            for next_start, next_end in following[bisect_left(following, (start, 0)) :][:_MAX_IN_WORD]
-            if next_start <= end + _MAX_GAP and (next_end > end or next_start >= start)
-        ]
-    return sorted(set(chains))
+def _from(places: Sequence[tuple[int, int]], start: int) -> Sequence[tuple[int, int]]:
+    at = bisect_left(places, (start, 0))
+    return places[at : at + _MAX_IN_WORD]
 
 
 def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -313,10 +385,16 @@ def _is_combining(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] == "M"
 
 
+def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
+    """Return what words in one place say, by their numbers in marks: the rarer they are, the more."""
+    return sum((1 if word >= 0 else _WRITTEN_SHARE) / log(2 + counts[max(word, ~word)]) for word in words)
+
+
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    worth = {term: 1 / log(2 + count) for term, count in Counter([mark.term for mark in marks]).items()}
+    counts = Counter([max(mark.term, ~mark.term) for mark in marks])
+    worth = {term: worth_of([term], counts) for term in {mark.term for mark in marks}}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0

@@ -7,19 +7,22 @@ less time than reading it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, numbered, worth_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.documents import DocumentRow
 
 # In a shorter body, it is faster to look for all words everywhere than to look up where each one occurs.
 _LONG = 1000
+_POSITION = array("I").itemsize
+# Sums have rounding errors.
+_DIGITS = 9
 # A more frequent word does not narrow the search.
 _MAX_PLACES = 50
 # The number of terms in a passage.
@@ -27,11 +30,20 @@ _WINDOW = 40
 
 
 class AnchorTerms(NamedTuple):
-    """`terms`: the variants of each word that a document may contain. `anchor`: the rarest variant in its best window;
-    None: not known."""
+    """`terms`: the variants of each word that a document may contain. `counts`: how often it has each word, where that
+    was looked up, else 1. `anchor`: the rarest variant in its best window; None: not known."""
 
     terms: Sequence[Sequence[TermVariant]]
+    counts: Sequence[int]
     anchor: TermVariant | None
+
+    def worth(self, words: Iterable[int]) -> float:
+        """Return what words say about the place that they are in: the rarer they are, the more."""
+        return round(worth_of(words, self.counts), _DIGITS)
+
+    def greatest_worth(self) -> float:
+        """Return what a place with all of the words says."""
+        return self.worth({number for _, number in numbered(self.terms)})
 
 
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
@@ -61,10 +73,24 @@ def wanted(
                 asked.append(id_)
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions
-    kept = {phrases: expression.query_terms(phrases) for phrases in {frozenset(each) for each in found.values()}}
+    kept = {phrases: _terms(expression, phrases) for phrases in {frozenset(each) for each in found.values()}}
     return {
-        id_: AnchorTerms(kept[frozenset(each)], _anchor(each) if id_ in long else None) for id_, each in found.items()
+        id_: AnchorTerms(kept[frozenset(each)], _counts(expression, each), _anchor(each) if id_ in long else None)
+        for id_, each in found.items()
     }
+
+
+def _terms(expression: Expression, phrases: Collection[str]) -> list[list[TermVariant]]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [
+        [*variants, word.written] if variants and word.written else variants
+        for word, variants in zip(words, expression.query_terms(phrases), strict=True)
+    ]
+
+
+def _counts(expression: Expression, found: Mapping[str, bytes]) -> list[int]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [max(1, *(len(found.get(phrase, b"")) // _POSITION for phrase in word.phrases)) for word in words]
 
 
 def _anchor(found: Mapping[str, bytes]) -> TermVariant | None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from math import log
 from typing import NamedTuple
 
 from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks, worth_of
 from gnod.search.passages import snippets
 
 # A further passage of a document must be worth at least this share of its best one.
@@ -22,7 +21,8 @@ FURTHER = 0.5
 
 class ShownPassage(NamedTuple):
     """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
-    `snippet_line`. `heading`: the headings above `line`, joined by ` > `."""
+    `snippet_line`. `heading`: the headings above `line`, joined by ` > `. `words`: the numbers of the words of the
+    query that it was chosen for."""
 
     line: int
     end_line: int
@@ -30,6 +30,7 @@ class ShownPassage(NamedTuple):
     snippet_line: int
     marks: list[tuple[int, int]]
     heading: str = ""
+    words: frozenset[int] = frozenset()
 
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
@@ -48,12 +49,20 @@ def best_passage(
     return best_passage_in(TermFinder(text, analyzers), query_terms)
 
 
+def best_in_part(
+    part: str, above: int, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+) -> ShownPassage:
+    """Return the best passage of a part that begins below `above` lines, with the words of the whole part."""
+    finder = TermFinder(part, analyzers)
+    passage = best_passage_in(finder, query_terms).below(above)
+    return passage._replace(words=passage.words.union(mark.term for mark in finder.marks(query_terms)))
+
+
 def best_passage_in(
     finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
 ) -> ShownPassage:
     """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain."""
-    _, passage = _passage(finder.text, finder, query_terms, anchor)
-    return passage
+    return _passage(finder.text, finder, query_terms, anchor)
 
 
 def best_passage_of(
@@ -76,10 +85,10 @@ def best_passage_of(
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and (anchor or not any(promised <= words for words in found)):
-            words, passage = _passage(part, finder, query_terms, anchor)
-            if words:
-                found.setdefault(words, passage.below(above))
-            if len(words) == len(query_terms):
+            passage = _passage(part, finder, query_terms, anchor)
+            if passage.words:
+                found.setdefault(passage.words, passage.below(above))
+            if _has_all(passage.words, query_terms):
                 break
         above += part.count("\n")
     if not found:
@@ -89,19 +98,21 @@ def best_passage_of(
 
 def _passage(
     text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
-) -> tuple[frozenset[int], ShownPassage]:
-    """Return the best passage of a text, and the query terms in it."""
+) -> ShownPassage:
     window = finder.window(query_terms, anchor)
-    if len({mark.term for mark in window}) < len(query_terms) and (bare := without_marks(text)) != text:
+    if not _has_all({mark.term for mark in window}, query_terms) and (bare := without_marks(text)) != text:
         finder = TermFinder(bare, finder.analyzers)
         window = finder.window(query_terms, anchor)
     if not window:
-        return frozenset(), _opening(text)
+        return _opening(text)
     if window[0].start < (head := head_end(text)):
         window = _below(text, head, finder, query_terms, anchor, window)
     start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
-    passage = _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
-    return frozenset(mark.term for mark in window), passage
+    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
+
+
+def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> bool:
+    return sum(word >= 0 for word in words) == len(query_terms)
 
 
 def _below(
@@ -127,6 +138,7 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
         text[start:end],
         _line(text, start),
         _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
+        words=frozenset(mark.term for mark in window),
     )
 
 
@@ -188,7 +200,7 @@ def best_span(
 
 def _worth(words: Iterable[int], counts: Counter[int]) -> float:
     """Return the value of these words in one place: the rarer they are, the higher."""
-    return round(sum(1 / log(2 + counts[word]) for word in words), 9)
+    return round(worth_of(words, counts), 9)
 
 
 def _opening(text: str) -> ShownPassage:

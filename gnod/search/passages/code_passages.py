@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gnod import bm25
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermVariant, find_marks
-from gnod.search.passages.best_passage import ShownPassage, best_passage
+from gnod.search.passages.best_passage import ShownPassage, best_in_part
 from gnod.search.ranking.ranked import Span
 from gnod.store.connection import Connection
 from gnod.store.tables import definitions, documents
@@ -58,8 +58,7 @@ def best_in_definition(
     part = _best(_parts(text, found), find_marks(text, query_terms, analyzers), near)
     if part is None:
         return None
-    passage = best_passage(text[part.start : part.end], query_terms, analyzers)
-    return passage.below(text.count("\n", 0, part.start))
+    return best_in_part(text[part.start : part.end], text.count("\n", 0, part.start), query_terms, analyzers)
 
 
 def _parts(text: str, found: Sequence[StoredDefinition]) -> list[_CodePart]:

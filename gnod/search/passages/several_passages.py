@@ -1,42 +1,64 @@
-"""Several passages of one document: the best one, and others that answer the query nearly as well.
+"""More of one document than its best passage: others that answer the query nearly as well, and all its matches.
 
-Where the vector scored the document, they lie in the pieces nearest to the query; otherwise the words decide.
+If the best passage is the nearest by vector, the others lie in the next nearest pieces; otherwise the words decide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import TermVariant
+from gnod.search.keyword.marks import TermFinder, TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_passage, further_passages, overlap
+from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_in_part, further_passages, overlap
 from gnod.store.connection import Connection
-from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
+
+# To count more takes too long.
+MOST_MATCHES = 1000
+
+
+class DocumentMatches(NamedTuple):
+    """The line of each match, in order; `is_exact`: there are no more than these MOST_MATCHES."""
+
+    lines: Sequence[int]
+    is_exact: bool
+
+
+def matches_in(
+    text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+) -> DocumentMatches:
+    places = TermFinder(text, analyzers).every_place(query_terms, MOST_MATCHES + 1)
+    lines, line, at = [], 1, 0
+    for start, _ in places[:MOST_MATCHES]:
+        line, at = line + text.count("\n", at, start), start
+        lines.append(line)
+    return DocumentMatches(lines, len(places) <= MOST_MATCHES)
 
 
 def beside(
     connection: Connection,
     document: DocumentRow,
+    text: str,
     best: ShownPassage,
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     count: int,
     vectors: QueryVectors | None = None,
 ) -> list[ShownPassage]:
-    """Return up to `count` further passages, best first. `vectors` of the query: the nearest pieces decide."""
-    text = documents.markdown(connection, document.mirror_hash)
+    """Return up to `count` further passages of the text, best first. `vectors` of the query: the nearest pieces
+    decide."""
     if vectors is None:
         return further_passages(text, [best], query_terms, analyzers, count)
     found: list[ShownPassage] = []
     for start, end in _nearest(connection, document, vectors):
         if len(found) == count:
             break
-        passage = best_passage(text[start:end], query_terms, analyzers).below(text.count("\n", 0, start))
+        passage = best_in_part(text[start:end], text.count("\n", 0, start), query_terms, analyzers)
         if passage.snippet and not any(overlap(passage, each) for each in (best, *found)):
             found.append(passage)
     return found

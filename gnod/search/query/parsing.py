@@ -91,8 +91,8 @@ class QueryLine(NamedTuple):
 
 
 class ParsedQuery(NamedTuple):
-    """A query as every stage takes it. `question`: what the reranker asks of a document. `terms`: the words to mark in
-    passages and to show to the reranker; `exact`: the words and phrases that count when they occur as written."""
+    """A query as every stage takes it. `question`: what the reranker asks of a document. `terms`: the words and
+    phrases to mark in passages; `exact`: the words and phrases that count when they occur as written."""
 
     text: str
     lines: tuple[QueryLine, ...]
@@ -109,7 +109,8 @@ def parse_query(text: str) -> ParsedQuery:
     lines = _ordinary(text) if structured is None else tuple(_original(each) for each in structured)
     asked = _question(lines)
     lexical = next((line for line in lines if line.is_lexical), None)
-    terms = [clause for line in lines if line.subquery.kind != "hyde" for clause in _terms(line)]
+    meant = [line for line in lines if line.subquery.kind == "vec"] if structured else []
+    terms = [*(clause for line in lines for clause in line.clauses), *(c for line in meant for c in _terms(line))]
     return ParsedQuery(
         text=text,
         lines=lines,

@@ -34,7 +34,7 @@ def wanted_in(connection: Connection, query: str, text: str | None = None) -> An
 def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "Die Pumpen laufen."}, language="de")
     small_index.add({"b.md": "The pumps run."}, language="en")
-    assert wanted(small_index, "Pumpen elephants").terms == [[("pump",)], []]
+    assert wanted(small_index, "Pumpen elephants").terms == [[("pump",), ("=pumpen",)], []]
 
 
 def test_the_anchor_is_the_rarest_word_of_the_best_window(small_index: SmallIndex) -> None:
@@ -64,7 +64,7 @@ def test_a_short_document_has_no_anchor(small_index: SmallIndex) -> None:
     small_index.add({"a.md": ANSWER})
     found = wanted(small_index, "emergency valve")
     assert found.anchor is None
-    assert found.terms == [[("emergenc",)], [("valv",)]]
+    assert found.terms == [[("emergenc",), ("=emergency",)], [("valv",), ("=valve",)]]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,20 @@ def test_phrases_are_marked_where_they_stand() -> None:
     assert marked("real men; in real-time, in real time\n", "real-time") == ["real-time", "real time"]
 
 
+def test_phrases_are_marked_over_the_end_of_a_line_and_its_markup() -> None:
+    assert marked("to a server: The *red*\n    # > valve -- closed\n", '"red valve closed"') == [
+        "red*\n    # > valve -- closed"
+    ]
+    assert marked("a red and a valve; red\n\nx valve", '"red valve"') == []
+
+
+def test_a_phrase_of_words_that_are_everywhere_is_found() -> None:
+    text = "The job has ended. A worker is using any job.\n" * 200 + "A worker has any job at 54:54.029 now.\n"
+    assert passage(text, '"worker has any job"').line == 201
+    assert passage(text, "54.029").line == 201
+    assert "using any job" in marked(text, '"uses any job"')
+
+
 def test_unspaced_scripts_are_marked_by_character() -> None:
     assert marked("冷凍設備の保守記録\n", "設備") == ["設備"]
 

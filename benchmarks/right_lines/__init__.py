@@ -1,0 +1,1 @@
+"""Known passages in long files: does a hit show the right one?"""
