@@ -1,4 +1,4 @@
-"""Measure how the memory of a daemon grows over varied requests, and how long misspelt queries take. Prints figures.
+"""Measure how the memory of a daemon grows over varied requests. Prints figures.
 
     .venv/bin/python -m benchmarks.growth [FOLDER …] [--requests 10000] [--languages N] [--connections 4] [--seed 1]
 
@@ -21,19 +21,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import psutil
 
 from benchmarks import many_languages
 from benchmarks.many_languages import Request, Requests
-from benchmarks.throwaway import SHARED, Throwaway, percentile, require_shared, throwaway
+from benchmarks.throwaway import SHARED, Throwaway, require_shared, throwaway
 
 _STOP_MB = 3000
 _FIRST, _EVERY = 100, 1000
 _DOCUMENTS_OF_A_LANGUAGE = 20
-_MISSPELT = 200
 
 
 class Connections:
@@ -78,12 +76,11 @@ def main(arguments: Sequence[str]) -> int:
         for number, folder in enumerate(folders):
             daemon.add(folder.resolve(), f"{number}-{folder.name}"[:40])
         daemon.wait_for_postings()
-        words = [each for folder in folders for each in many_languages.words_by_folder(folder)]
+        words = [each for folder in folders for each in many_languages.words_by_folder(folder).values()]
         documents = [each["uri"] for each in daemon.call("document.list", limit=100_000)["documents"]]
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {len(documents):,} documents", flush=True)
         requests = Requests(words, documents, options.seed)
         _measure_growth(daemon, iter(requests), options.requests, options.connections)
-        _measure_latency(daemon, requests)
     return 0
 
 
@@ -109,17 +106,6 @@ def _measure_growth(daemon: Throwaway, requests: Iterator[Request], most: int, c
     _print(process, done, time.monotonic() - started)
     print("errors:", dict(clients.errors.most_common(8)))
     clients.close()
-
-
-def _measure_latency(daemon: Throwaway, requests: Requests) -> None:
-    """Measure searches of two misspelt words, one at a time."""
-    took: list[float] = []
-    for query in [requests.misspelt_query(2) for _ in range(_MISSPELT)]:
-        started = time.perf_counter()
-        with suppress(RuntimeError):  # "the query has no words"
-            daemon.call("search.lexical", query=query)
-        took.append((time.perf_counter() - started) * 1000)
-    print(f"{_MISSPELT} queries of two misspelt words: p50 {median(took):.0f} ms, p95 {percentile(took, 0.95):.0f} ms")
 
 
 def _print(process: psutil.Process, requests: int, took_s: float) -> None:

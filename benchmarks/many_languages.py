@@ -46,13 +46,13 @@ def write(folder: Path, languages: int, documents: int, seed: int = 1) -> None:
             (folder / code / f"{number:04d}.md").write_text(f"# {rng.choice(sentences)}\n\n{text} {new} {number}\n")
 
 
-def words_by_folder(folder: Path) -> list[list[str]]:
-    """Return the words of the files below each folder at the top, sorted."""
+def words_by_folder(folder: Path) -> dict[str, list[str]]:
+    """Return the words of the files below each folder at the top, sorted. The folders are named after languages."""
     found: dict[str, set[str]] = {}
     for path in folder.rglob("*.md"):
         words = _WORD.findall(path.read_text(errors="replace"))
         found.setdefault(path.relative_to(folder).parts[0], set()).update(words)
-    return [sorted(words) for _, words in sorted(found.items()) if words]
+    return {name: sorted(words) for name, words in sorted(found.items()) if words}
 
 
 def misspelt(word: str, rng: random.Random) -> str:

@@ -3,25 +3,33 @@
     .venv/bin/python -m benchmarks.misspellings edits [FOLDER [COUNT [SEED]]]
     .venv/bin/python -m benchmarks.misspellings clean [COLLECTION …]
     .venv/bin/python -m benchmarks.misspellings latency
+    .venv/bin/python -m benchmarks.misspellings languages [COUNT]
 
 `edits` makes queries of two to four words that follow each other in a line of a random document, and puts one random
 edit into each. `clean` shows which queries of test collections are corrected, and what that does to their ranking.
-`latency` has 20,000 documents and a vocabulary of a million words.
+`latency` has 20,000 documents and a vocabulary of a million words. `languages` sends queries of two misspelt words,
+each once, to an index of one language and to one of many, and shows how long they take and how the daemon grows.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import psutil
+
+from benchmarks import many_languages
 from benchmarks.throwaway import SHARED, Throwaway, percentile, require_shared, throwaway, write_documents
 from gnod.analysis.common_words import is_common
 from gnod.evaluate import dataset
@@ -37,6 +45,9 @@ from gnod.store.tables.filters import Filters
 KINDS = ("insert", "delete", "swap", "replace", "join", "split")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 COUNT, SEED = 1000, 20261123
+# Of `languages`: the languages that are added to those of the vault, and how many documents each has. A daemon has its
+# threads, dictionaries and words of the index in memory after the first queries.
+LANGUAGES, DOCUMENTS, WARM_UP = 35, 150, 100
 COLLECTIONS = ("scifact", "cranfield", "cacm", "xquad-de", "squad-en", "qmd-eval", "claude-docs-rag", "cosqa-dev")
 # Words of four letters and more, not inside of identifiers and addresses.
 _WORD = re.compile(r"(?<![\w./:@&-])[A-Za-z]{4,}(?![\w/:@&-])")
@@ -65,7 +76,7 @@ def edits(folder: Path, count: int, seed: int) -> None:
             _row(kind, found[kind])
         _row("all", [each for kind in KINDS for each in found[kind]])
         for name, values in took.items():
-            print(f"{name:<12} p50 {median(values):5.1f} ms  p95 {percentile(values, 0.95):5.1f} ms")
+            _print_times(name, values)
 
 
 def clean(names: list[str]) -> None:
@@ -117,7 +128,41 @@ def _latency(daemon: Throwaway, queries: list[Edited], label: str) -> None:
         _hits(daemon, each.clean, took["clean"])
         _hits(daemon, each.written, took["corrected"])
     for name, values in took.items():
-        print(f"    {name:<14} p50 {median(values):5.1f} ms  p95 {percentile(values, 0.95):5.1f} ms")
+        _print_times(name, values)
+
+
+def languages(count: int) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        made = Path(name)
+        many_languages.write(made, LANGUAGES, DOCUMENTS)
+        vault = SHARED / "corpora" / "vaults" / "help"
+        _by_language([vault / "en"], {"en": many_languages.words_by_folder(vault)["en"]}, count)
+        _by_language([made, vault], many_languages.words_by_folder(vault) | many_languages.words_by_folder(made), count)
+
+
+def _by_language(folders: Sequence[Path], words: Mapping[str, Sequence[str]], count: int) -> None:
+    rng, took = random.Random(SEED), defaultdict[str, list[float]](list)
+    with throwaway() as daemon:
+        for number, folder in enumerate(folders):
+            daemon.add(folder, f"docs{number}")
+        daemon.wait_for_postings()
+        process = psutil.Process(int(daemon.call("daemon.status")["pid"]))
+        for number, language in enumerate(islice(cycle(words), WARM_UP + count)):
+            if number == WARM_UP:
+                before, took = process.memory_info().rss, defaultdict(list)
+            query = " ".join(many_languages.misspelt(rng.choice(words[language]), rng) for _ in range(2))
+            with suppress(RuntimeError):  # "the query has no words"
+                _hits(daemon, query, took[language])
+        grown_mb = (process.memory_info().rss - before) / 1e6
+        print(f"{daemon.call('index.status')['documents']:,} documents, load {os.getloadavg()[0]:.1f}")
+        print(f"resident before {before / 1e6:.0f} MB, after {count} queries {grown_mb:+.0f} MB")
+    _print_times("all", [each for values in took.values() for each in values])
+    for language, values in sorted(took.items(), key=lambda item: -percentile(item[1], 0.95)):
+        _print_times(language, values)
+
+
+def _print_times(name: str, took: list[float]) -> None:
+    print(f"    {name:<14} p50 {median(took):5.1f} ms  p95 {percentile(took, 0.95):5.1f} ms")
 
 
 def _queries(folder: Path, rng: random.Random) -> Iterator[Edited]:
@@ -190,6 +235,8 @@ def main() -> None:
         clean(arguments or list(COLLECTIONS))
     elif command == "latency":
         latency()
+    elif command == "languages":
+        languages(int(arguments[0]) if arguments else 2 * COUNT)
     else:
         folder = Path(arguments[0]) if arguments else SHARED / "corpora" / "dev-docs"
         count = int(arguments[1]) if len(arguments) > 1 else COUNT

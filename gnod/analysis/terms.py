@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -225,16 +225,24 @@ class Analyzer:
         return [term for piece in _pieces(word) if (term := self._stem(piece)[:MAX_TERM_CHARACTERS])]
 
 
-def terms_of_many(words: Collection[str], analyzers: Sequence[Analyzer]) -> dict[str, set[str]]:
-    """Return the terms of each of many compounds in any of the languages. Keeps nothing: most are not seen again."""
+def terms_of_many(
+    words: Collection[str],
+    analyzers: Sequence[Analyzer],
+    possible: Callable[[str], Collection[str]] | None = None,
+) -> dict[str, set[str]]:
+    """Return the terms of each of many compounds in any of the languages. Keeps nothing: most are not seen again.
+    `possible` returns those of the words that a language may have; None: each may have all."""
     found: dict[str, set[str]] = {word: set() for word in words}
     plain = {word: form for word in words if (form := _plain(word))}
-    forms, folds = list(plain.values()), Folds()
+    folds = Folds()
     for analyzer in analyzers:
-        for word, term in zip(plain, analyzer.terms_of_plain(forms, folds), strict=True):
+        asked = possible(analyzer.language) if possible else words
+        forms = [plain[word] for word in asked if word in plain]
+        for word, term in zip(filter(plain.__contains__, asked), analyzer.terms_of_plain(forms, folds), strict=True):
             found[word].add(term)
-        for word in found.keys() - plain.keys():
-            found[word].add(analyzer.analyse(word)[0])
+        for word in asked:
+            if word not in plain:
+                found[word].add(analyzer.analyse(word)[0])
     return found
 
 

@@ -19,8 +19,9 @@ from msgspec import Raw
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness, reported
+from gnod.search.correction.correctable_words import Occurrences
 from gnod.search.correction.correction_service import Corrector
-from gnod.search.correction.query_correction import Corrected, needs_correction
+from gnod.search.correction.query_correction import Corrected
 from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.hybrid import across_indexes
@@ -298,7 +299,7 @@ def _search_as_written(
     text = written.asked.query.text
     if any(clause.is_wildcard for clause in written.clauses):
         return None
-    is_exact = written.asked.request.exact
-    if not is_exact and needs_correction(connection, text, unfinished=written.is_unfinished, languages=languages):
+    query = Occurrences(connection, text, unfinished=written.is_unfinished, languages=languages)
+    if not written.asked.request.exact and query.needs_correction():
         return None
     return search_keywords(connection, encode, written)

@@ -75,7 +75,7 @@ def _word(match: re.Match[str]) -> QueryWord | None:
 
 
 def _is_word(text: str) -> bool:
-    if is_unspaced(text) or len(text) > MAX_LETTERS:
+    if len(text) > MAX_LETTERS or any(map(is_unspaced, text)):
         return False
     is_plain = text[1:] == text[1:].lower() or text.isupper()
     return is_plain and (bool(_WITH_DIGITS.fullmatch(text)) or all(map(_is_letter, text)))
@@ -102,11 +102,13 @@ class Occurrences:
         self.text = text
         self.analyzers = lexical.analyzers_of_index(connection)
         self.words = query_words(text)[:MAX_WORDS]
+        self.languages = languages
         self._unfinished = unfinished
         self._main = [analyzer for analyzer in self.analyzers if languages is None or analyzer.language in languages]
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
+        """Tell whether there are words that very few documents contain. Fast."""
         if any(map(self._may_be_wrong, self.words)):
             return True
         pairs = zip(self.words, self.words[1:], strict=False)
@@ -152,7 +154,7 @@ class Occurrences:
         times = self.frequency(quoted(self.terms(word, self._main)))
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.terms_of(word)[0])
-            if each not in self._main:
+            if each not in self._main and fulltext.frequency_of_phrase(self.connection, term):
                 times += fulltext.frequency_in_language(self.connection, term, each.language)
         return min(times, RARE + 1)
 
@@ -174,8 +176,10 @@ class Occurrences:
         return quoted(self.terms(word.lower()))
 
     def phrases(self, first: str, second: str) -> AnyOf:
-        """Return what finds two words beside each other."""
-        return quoted({f"{each.terms_of(first)[0]} {each.terms_of(second)[0]}" for each in self._main})
+        """Return what finds two words beside each other: those phrases whose terms have documents in common, which the
+        postings know sooner than the full-text table."""
+        pairs = {(each.terms_of(first)[0], each.terms_of(second)[0]) for each in self._main}
+        return quoted(f"{one} {two}" for one, two in pairs if self.frequency(quoted([one]), quoted([two])))
 
     def occurs(self, phrases: Collection[str]) -> bool:
         """Tell whether a document has one of the phrases."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gnod.analysis.dictionaries import has_word
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.search.correction import query_correction, wildcards
+from gnod.search.correction.correctable_words import Occurrences
 from gnod.search.correction.query_correction import Corrected, KnownWords
 from gnod.search.correction.surfaces import Surfaces
 from gnod.search.correction.words import Vocabulary
@@ -65,10 +66,14 @@ class Corrector:
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
         """Return the query with its corrections. `unfinished`: the last word is still being typed."""
-        if not query_correction.needs_correction(connection, text, unfinished=unfinished, languages=self.languages):
+        query = Occurrences(connection, text, unfinished=unfinished, languages=self.languages)
+        if not query.needs_correction():
             self._prepare()
             return Corrected(text)
-        return query_correction.correct(connection, text, self.knowledge(connection), unfinished=unfinished)
+        knowledge = self.knowledge(connection)
+        if query.languages != knowledge.languages:
+            query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
+        return query_correction.correct(query, knowledge)
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -133,7 +138,7 @@ class Corrector:
         started = time.monotonic()
         clock = changes.present(connection).clock
         words = Vocabulary(vocabulary.read(connection))
-        knowledge = KnownWords(words, Surfaces(connection), _main_languages(connection))
+        knowledge = KnownWords(words, Surfaces(connection, words), _main_languages(connection))
         has_word("", knowledge.languages)  # load their dictionaries as well
         now = time.monotonic()
         self._state = _State(clock, knowledge, now - started, now)

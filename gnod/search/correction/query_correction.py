@@ -10,7 +10,8 @@ word, but never finds one that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf, log
 from typing import NamedTuple
@@ -20,13 +21,12 @@ from rapidfuzz.distance import OSA
 from gnod.analysis.dictionaries import has_word
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
-from gnod.analysis.terms import terms_of_many
+from gnod.analysis.terms import Analyzer
 from gnod.search.correction.correctable_words import MIN_LETTERS, RARE, TIMES, Occurrences, QueryWord, quoted
 from gnod.search.correction.edits import MISSING, REPLACED, one_edit
 from gnod.search.correction.surfaces import Surfaces
 from gnod.search.correction.words import MAX_ALTERNATIVES, Vocabulary
 from gnod.search.query.parsing import MAX_CHARACTERS
-from gnod.store.connection import Connection
 from gnod.store.keyword_index import vocabulary
 from gnod.store.keyword_index.postings.view import AnyOf
 
@@ -86,12 +86,13 @@ class _CorrectedPlace(NamedTuple):
 
 class _Candidate(NamedTuple):
     """`texts`: words with the same terms, the cheapest first. `times`: how many documents have a phrase of each of
-    `groups`."""
+    `groups`. `terms`: those of one word; empty: two words."""
 
     texts: tuple[str, ...]
     cost: float
     groups: tuple[AnyOf, ...]
     times: int
+    terms: frozenset[str] = frozenset()
 
     @property
     def likelihood(self) -> float:
@@ -103,25 +104,17 @@ class _Candidate(NamedTuple):
         return self.likelihood + max(log(self.times + 0.1), 0.0)
 
 
-def needs_correction(
-    connection: Connection, text: str, *, unfinished: bool = False, languages: Collection[str] | None = None
-) -> bool:
-    """Tell whether a query has words that very few documents contain. Fast. `languages`: those with many documents;
-    None if that is not known."""
-    return Occurrences(connection, text, unfinished=unfinished, languages=languages).needs_correction()
-
-
-def correct(connection: Connection, text: str, knowledge: KnownWords, *, unfinished: bool = False) -> Corrected:
-    """Return the query with corrections for probable errors. `unfinished`: the user is still typing the last word."""
-    query = Occurrences(connection, text, unfinished=unfinished, languages=knowledge.languages)
+def correct(query: Occurrences, knowledge: KnownWords) -> Corrected:
+    """Return the query with corrections for probable errors."""
     found = _Correcting(query, knowledge).corrected()
-    return found if len(found.text) <= MAX_CHARACTERS else Corrected(text)
+    return found if len(found.text) <= MAX_CHARACTERS else Corrected(query.text)
 
 
 class _Correcting:
     def __init__(self, query: Occurrences, knowledge: KnownWords) -> None:
         self._query = query
         self._knowledge = knowledge
+        self._main = [each for each in query.analyzers if each.language in knowledge.languages]
         self._known_together: dict[tuple[tuple[AnyOf, ...], QueryWord], list[int]] = {}
 
     def corrected(self) -> Corrected:
@@ -215,74 +208,79 @@ class _Correcting:
         return not times or _mean_logarithm(together) >= self._context((self._query.forms(word.text),), word)
 
     def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
-        """Return the words for which one that does occur may be an error."""
+        """Return the words for which one that does occur may be an error. The sample has words that are so frequent."""
         slips = {text: cost for text, cost in one_edit(written).items() if cost < REPLACED}
-        return [each for each in self._known(slips, main=True) if each.times >= TIMES * times]
+        seen = {text: slips[text] for text in self._knowledge.surfaces.seen(slips)}
+        return [each for each in self._known(seen, self._main) if each.times >= TIMES * times]
 
     def _candidates(self, written: str) -> Iterator[list[_Candidate]]:
-        """Yield candidates, the likelier ones first."""
+        """Yield candidates, the likelier ones first: languages with few documents have words that resemble any."""
         edits = one_edit(written)
-        yield self._known(edits, main=True) + self._two_words(written)
-        yield self._known(edits, main=False)
+        yield self._known(edits, self._main) + self._two_words(written)
+        if rare := [each for each in self._query.analyzers if each not in self._main]:
+            yield self._known(edits, rare)
         if len(written) >= TWO_EDITS:
-            yield self._known(self._two_edits(written), main=False)
+            yield self._known(self._two_edits(written), self._query.analyzers)
 
-    def _known(self, costs: dict[str, float], *, main: bool) -> list[_Candidate]:
-        """Return those of the words that occur. `main`: only in languages with many documents."""
-        query, known = self._query, self._knowledge
-        analyzers = [analyzer for analyzer in query.analyzers if not main or analyzer.language in known.languages]
-        terms = terms_of_many(costs, analyzers)
-        real = known.vocabulary.known({term for each in terms.values() for term in each})
-        alike: dict[frozenset[str], list[str]] = {}
-        for each in sorted(costs, key=lambda each: (costs[each], each)):
-            if found := terms[each] & real:
-                alike.setdefault(frozenset(found), []).append(each)
-        candidates = (self._candidate(texts, costs[texts[0]], query.forms(texts[0])) for texts in alike.values())
-        return [candidate for candidate in candidates if candidate.times]
+    def _known(self, costs: Mapping[str, float], analyzers: Sequence[Analyzer]) -> list[_Candidate]:
+        """Return those of the words that occur, as far as these languages have them."""
+        terms = self._knowledge.surfaces.terms(costs, analyzers)
+        real = self._real(terms)
+        known = {text: found for text, of_text in terms.items() if (found := real.intersection(of_text))}
+        alike: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+        for text in sorted(known, key=lambda text: (costs[text], text)):
+            alike[known[text]].append(text)
+        candidates = [self._candidate(texts, costs[texts[0]], quoted(found)) for found, texts in alike.items()]
+        return [each._replace(terms=found) for each, found in zip(candidates, alike, strict=True) if each.times]
+
+    def _real(self, terms: Mapping[str, Collection[str]]) -> frozenset[str]:
+        """Return those of the terms that the index may have: the vocabulary lacks short ones."""
+        every = {term for each in terms.values() for term in each}
+        short = {term for term in every if len(term) < vocabulary.MIN_LETTERS}
+        return frozenset(self._knowledge.vocabulary.known(every) | short)
 
     def _candidate(self, texts: Sequence[str], cost: float, *groups: AnyOf) -> _Candidate:
         return _Candidate(tuple(texts), cost, groups, self._query.frequency(*groups))
 
     def _two_words(self, written: str) -> list[_Candidate]:
         """Return pairs of words that occur together."""
-        query, found = self._query, []
         pairs = [(written[:at], written[at:]) for at in range(2, len(written) - 1)] if written.isalpha() else []
-        terms = terms_of_many({part for pair in pairs for part in pair}, query.analyzers)
-        known = self._knowledge.vocabulary.known({term for each in terms.values() for term in each})
-        # The vocabulary has no shorter words.
-        possible = {
-            part for part, each in terms.items() if each & known or min(map(len, each)) < vocabulary.MIN_LETTERS
-        }
-        for first, second in (pair for pair in pairs if possible.issuperset(pair)):
-            phrases, text = query.phrases(first, second), f"{first} {second}"
-            if query.occurs(phrases):
-                found.append(self._candidate([text], JOINED, phrases))
-            elif min(len(first), len(second)) >= MIN_LETTERS and query.times(first) and query.times(second):
-                found.append(self._candidate([text], JOINED_APART, query.forms(first), query.forms(second)))
-        return [each for each in found if each.times]
+        terms = self._knowledge.surfaces.terms({part for pair in pairs for part in pair}, self._query.analyzers)
+        real = self._real(terms)
+        found = (self._pair(*pair) for pair in pairs if all(real & terms[part] for part in pair))
+        return [candidate for candidate in found if candidate and candidate.times]
+
+    def _pair(self, first: str, second: str) -> _Candidate | None:
+        query, text = self._query, f"{first} {second}"
+        if query.occurs(phrases := query.phrases(first, second)):
+            return self._candidate([text], JOINED, phrases)
+        if min(len(first), len(second)) < MIN_LETTERS:
+            return None
+        return self._candidate([text], JOINED_APART, query.forms(first), query.forms(second))
 
     def _two_edits(self, written: str) -> dict[str, float]:
         """Return words that documents have, at most two edits away; their stems are compared first."""
         near = {term for stem in self._query.terms(written) for term in self._knowledge.vocabulary.near(stem, 2, _NEAR)}
-        forms = {form for term in near for form in self._surfaces(term)}
+        forms = self._surfaces(near)
         return {form: TWICE for form in forms if OSA.distance(written, form, score_cutoff=2) <= 2}
 
     def _as_written(self, candidate: _Candidate) -> _Candidate | None:
         """Return the candidate as documents write it, or nearly: its stem alone may be that of a quite different
         word."""
-        if " " in candidate.texts[0]:
+        if not candidate.terms:
             return candidate
         if seen := self._knowledge.surfaces.seen(candidate.texts):
             return candidate._replace(texts=(next(text for text in candidate.texts if text in seen),))
-        forms = {form for term in self._query.terms(candidate.texts[0]) for form in self._surfaces(term)}
+        forms = self._surfaces(candidate.terms)
         pairs = [(OSA.distance(text, form), text, form) for text in candidate.texts for form in sorted(forms)]
         farther, text, form = min(pairs, key=lambda pair: pair[0], default=(0, candidate.texts[0], candidate.texts[0]))
         if farther > MAX_UNSEEN:
             return None
         return candidate._replace(texts=(form if farther else text,), cost=candidate.cost + UNSEEN * max(farther, 1))
 
-    def _surfaces(self, term: str) -> frozenset[str]:
-        return self._knowledge.surfaces.forms(self._query.connection, term, self._query.analyzers)
+    def _surfaces(self, terms: Iterable[str]) -> set[str]:
+        surfaces, query = self._knowledge.surfaces, self._query
+        return {form for term in terms for form in surfaces.forms(query.connection, term, query.analyzers)}
 
     def _context(self, groups: tuple[AnyOf, ...], word: QueryWord) -> float:
         """Return how often the other words of the query are in the same documents, as a logarithm."""

@@ -7,6 +7,7 @@ a word is known. A million words take about twenty megabytes. Edit distances: ra
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from rapidfuzz import process
@@ -44,11 +45,15 @@ class _Bucket(NamedTuple):
 class Vocabulary:
     def __init__(self, found: Iterable[Words], *, limit: int = MAX_WORDS) -> None:
         kept, self.size = _limited(sorted(found, key=lambda each: (not each.frequent, each.length)), limit)
-        self._buckets: dict[tuple[int, str], list[_Bucket]] = {}
+        # By length, and then by the first letter
+        self._buckets: dict[int, dict[str, list[_Bucket]]] = {}
         for each in kept:
-            self._buckets.setdefault((each.length, each.first), []).append(_Bucket(each.length, each.joined))
-        words = (word for buckets in self._buckets.values() for bucket in buckets for word in bucket.words())
-        self._words = WordSet(words)
+            of_length = self._buckets.setdefault(each.length, {})
+            of_length.setdefault(each.first, []).append(_Bucket(each.length, each.joined))
+        self._words = WordSet(self.words())
+
+    def words(self) -> Iterator[str]:
+        return (word for length in self._buckets for bucket in self._of(length) for word in bucket.words())
 
     def known(self, words: Iterable[str]) -> set[str]:
         """Return those of the words that are in the vocabulary."""
@@ -57,7 +62,8 @@ class Vocabulary:
     def near(self, word: str, edits: int, limit: int) -> list[str]:
         """Return the words with the same first letter in this distance (optimal string alignment), nearest first."""
         lengths = range(len(word) - edits, len(word) + edits + 1)
-        near = [each for length in lengths for bucket in self._of(length, word[0]) for each in bucket.words()]
+        buckets = (self._buckets.get(length, {}).get(word[0], ()) for length in lengths)
+        near = [each for bucket in chain.from_iterable(buckets) for each in bucket.words()]
         found = process.extract(word, near, scorer=OSA.distance, score_cutoff=edits, limit=limit)
         return [each for each, _, _ in found]
 
@@ -68,15 +74,14 @@ class Vocabulary:
     def containing(self, part: str, limit: int | None) -> list[str]:
         """Return the words that contain the part, the shortest first."""
         found: list[str] = []
-        for length in sorted({length for length, _ in self._buckets if length >= len(part)}):
-            buckets = [bucket for key, of_key in self._buckets.items() if key[0] == length for bucket in of_key]
-            found += sorted(word for bucket in buckets for word in bucket.containing(part))
+        for length in sorted(length for length in self._buckets if length >= len(part)):
+            found += sorted(word for bucket in self._of(length) for word in bucket.containing(part))
             if limit is not None and len(found) >= limit:
                 break
         return found[:limit]
 
-    def _of(self, length: int, first: str) -> list[_Bucket]:
-        return self._buckets.get((length, first), [])
+    def _of(self, length: int) -> Iterator[_Bucket]:
+        return chain.from_iterable(self._buckets[length].values())
 
 
 def _limited(found: Iterable[Words], limit: int) -> tuple[list[Words], int]:

@@ -41,15 +41,16 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
             text = text[end:]
 
 
-def sample(connection: Connection, characters: int) -> Iterator[str]:
-    """Yield beginnings of texts, spread over the index: at most this many characters in all."""
+def sample(connection: Connection, characters: int) -> Iterator[tuple[str | None, str]]:
+    """Yield beginnings of texts with their languages, spread over the index: at most this many characters in all."""
     count = int(connection.execute("SELECT count(*) FROM mirrors").get)
     rows = connection.execute(
-        "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors WHERE rowid % ? = 0",
+        "SELECT (SELECT language FROM documents d WHERE d.mirror_hash = m.mirror_hash AND active LIMIT 1),"
+        " substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors m WHERE m.rowid % ? = 0",
         (_SAMPLE_CHARACTERS, max(count * _SAMPLE_CHARACTERS // (characters * _SHORTER), 1)),
     )
-    for (text,) in rows:
-        yield text
+    for language, text in rows:
+        yield language, text
         characters -= len(text)
         if characters <= 0:
             break
