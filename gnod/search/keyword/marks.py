@@ -1,7 +1,7 @@
 """Find the words of a query in a text, and the stretch of the text that has most of them.
 
 Plain substring searches, so that a long document costs milliseconds: the analyser checks the words only where the start
-of a term occurs.
+of a term occurs. Other spellings (`plug-in` for `plugin`, dates) are found as the index finds them, in the whole text.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING
-from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
+from gnod.analysis.terms import SPELLED, Analyzer, is_unspaced, spelled_places, visible, word_rest
 from gnod.caches import Cache, Computed
-from gnod.search.keyword.folding import fold_in_place
+from gnod.search.keyword.folding import FILL, PlainText
 
 WINDOW_CHARACTERS = 240
 _MAX_PLACES = 50
@@ -59,7 +59,8 @@ class TermFinder:
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
         self.text = text
-        self._folded = fold_in_place(text)
+        self._plain = PlainText(text, analyzers[0].language if len(analyzers) == 1 else None)
+        self._text, self._folded = self._plain.text, self._plain.folded
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
@@ -70,6 +71,7 @@ class TermFinder:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
         if within:
+            within = (self._plain.here(within[0]), self._plain.here(within[1]))
             for variant, number in _numbered(query_terms):
                 # If the first term occurs nowhere, the variant does not occur.
                 if self._first.get(_needle(variant[0])) != []:
@@ -78,7 +80,7 @@ class TermFinder:
             for variant, number, needle in self._rarest_first(query_terms):
                 stretches = self._stretches(needle, marks)
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
-        return sorted(set(marks))
+        return self._in_original(marks)
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
@@ -96,9 +98,13 @@ class TermFinder:
                     checked[mark] = self._check(mark, possible[mark])
             found = [true for mark in window if (true := checked[mark])]
             if len(found) == len(window):
-                return sorted(set(found))
+                return self._in_original(found)
             rough = [mark for mark in rough if checked.get(mark, mark)]
         return []
+
+    def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
+        place = self._plain.original
+        return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
 
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
@@ -122,7 +128,13 @@ class TermFinder:
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
-        return all(_needle(term) in self._folded for term in variant)
+        return all(
+            term in self._spelled if term.endswith(SPELLED) else _needle(term) in self._folded for term in variant
+        )
+
+    @cached_property
+    def _spelled(self) -> dict[str, list[tuple[int, int]]]:
+        return spelled_places(self._text, self.analyzers)
 
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
         """Return the words at this place that have one of the variants; None when none has."""
@@ -159,7 +171,7 @@ class TermFinder:
         """Return where to look: everywhere; for a frequent needle near the marks of rarer ones, if there are any."""
         if len(self._places_of(needle)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
-        return [(0, len(self.text))]
+        return [(0, len(self._text))]
 
     def _find(self, variant: TermVariant, stretches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the ranges of a variant's words."""
@@ -177,6 +189,8 @@ class TermFinder:
         return known
 
     def _search(self, needle: str) -> list[int]:
+        if needle.endswith(SPELLED):
+            return [start for start, _ in self._spelled.get(needle, ())][: _MAX_PLACES + 1]
         if needle not in self._folded:
             return []
         # The stems of one word in several languages often differ only in their last letters.
@@ -184,11 +198,11 @@ class TermFinder:
             shorter = self._first.get(needle[:length])
             if shorter is not None and len(shorter) <= _MAX_PLACES:
                 return [place for place in shorter if self._folded.startswith(needle, place)]
-        return list(islice(self._searched(needle, 0, len(self.text)), _MAX_PLACES + 1))
+        return list(islice(self._searched(needle, 0, len(self._text)), _MAX_PLACES + 1))
 
     def _starts(self, needle: str, stretches: Sequence[tuple[int, int]]) -> list[int]:
         """Return the first places of a needle in each stretch."""
-        if stretches == [(0, len(self.text))]:
+        if stretches == [(0, len(self._text))]:
             return self._places_of(needle)[:_MAX_PLACES]
         return [place for low, high in stretches for place in islice(self._occurrences(needle, low, high), _MAX_PLACES)]
 
@@ -201,7 +215,10 @@ class TermFinder:
         return [place for place in known if low <= place <= high]
 
     def _searched(self, needle: str, low: int, high: int) -> Iterator[int]:
-        text, find = self.text, self._folded.find
+        if needle.endswith(SPELLED):
+            yield from (start for start, _ in self._spelled.get(needle, ()) if low <= start < high)
+            return
+        text, find = self._text, self._folded.find
         position = find(needle, low, high)
         while position >= 0:
             is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
@@ -227,12 +244,14 @@ class TermFinder:
 
     def _word(self, term: str, start: int, end: int) -> tuple[int, int, bool]:
         """Return the word around a needle, and whether it has the term."""
+        if term.endswith(SPELLED):
+            return start, dict(self._spelled.get(term, ())).get(start, end), True
         if _is_unspaced(term):
             return start, end, True
         known = self._around.get(start)  # each place is examined several times
         if known is None or known[1] < end:
-            low, high = _word_around(self.text, start, end)
-            known = self._around[start] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
+            low, high = _word_around(self._text, start, end)
+            known = self._around[start] = low, high, _terms_of(self._text[low:high], self._terms, self.analyzers)
         start, end, terms = known
         return start, end, _is_among(term, terms)
 
@@ -241,7 +260,7 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
     """Return the terms that a word has in any of the languages. `known` to have them."""
     terms = known.get(word)
     if terms is None:
-        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(word)).split()))
+        terms = known.keep(word, frozenset(t for a in analyzers for t in " ".join(a.terms_of(visible(word))).split()))
     return terms
 
 
@@ -310,7 +329,7 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_combining(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character)[0] == "M"
+    return not character.isascii() and (character == FILL or unicodedata.category(character)[0] == "M")
 
 
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
