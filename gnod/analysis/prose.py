@@ -17,7 +17,7 @@ _ENGLISH_LENGTH = 10
 _PLAINLY_ENGLISH_SHARE = 0.2
 _PLAINLY_ENGLISH_LENGTH = 30
 # Function words of one letter are words of many languages.
-_ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
+ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
     *("as", "at", "by", "for", "from", "if", "into", "not", "on", "with")
 }
 # Words that no other language in Latin letters has. A text of one or two lines has at most this many words.
@@ -39,7 +39,7 @@ def is_english(sample: str) -> bool:
     """Recognise English without lingua, which takes a millisecond per document. A quarter of English prose, and two
     thirds of technical notes at least a sixth, are these words; in other languages hardly a tenth."""
     words = sample.lower().split()
-    count = sum(map(_ENGLISH_WORDS.__contains__, words))
+    count = sum(map(ENGLISH_WORDS.__contains__, words))
     is_likely = len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words)
     if is_likely and (not alphabets.has_other_letters(sample) or "en" in candidates(sample)):
         return True
@@ -54,7 +54,7 @@ def is_plainly_english(text: str) -> bool:
     """Recognise most English texts by their beginning as it is: a sample of its prose takes twice as long to make."""
     beginning = text[:SAMPLE_CHARACTERS]
     words = beginning.lower().split()
-    count = sum(map(_ENGLISH_WORDS.__contains__, words))
+    count = sum(map(ENGLISH_WORDS.__contains__, words))
     is_likely = len(words) >= _PLAINLY_ENGLISH_LENGTH and count > _PLAINLY_ENGLISH_SHARE * len(words)
     return is_likely and not alphabets.has_other_letters(beginning)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import Stemmer
@@ -47,6 +47,9 @@ SNOWBALL = {
     "yi": "yiddish",
 }
 
+# The stemmer for Serbian reads both alphabets and both standards of its vowels.
+_STEMMED_LIKE = {"bs": "sr", "hr": "sr"}
+
 # Languages whose stemmers remove prefixes: a stem may begin inside the word.
 PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 
@@ -63,9 +66,35 @@ UNSTEMMED = "none"
 # Their words are pairs of characters. Words in Latin letters among them are mostly English.
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
+# Other ways to write the letters of a language: two letters where a keyboard does not have one, and the Cyrillic
+# script. The stemmers for German and Serbian know them; marking words in a text needs them too.
+_DANISH = {"aa": "å", "ae": "æ", "oe": "ø"}
+_SERBIAN = dict(zip("абвгдђежзијклмнопрстћуфхцчш", "abvgdđežzijklmnoprstćufhcčš", strict=True))
+_SERBIAN |= {"љ": "lj", "њ": "nj", "џ": "dž"}
+RESPELLED: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("da", "nb", "no"), _DANISH),
+    "de": {"ae": "ä", "oe": "ö", "ue": "ü"},
+    "sr": _SERBIAN,
+}
+# How names from other languages are typed in English.
+_TYPED_IN_ENGLISH = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_DIGRAPH = re.compile("|".join(_DANISH))
+# What the stemmers of these languages do not do themselves. That for Arabic removes ta marbuta, but no ha in its place.
+_FOR_STEMMERS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(("da", "nb", "no"), lambda word: _DIGRAPH.sub(lambda found: _DANISH[found[0]], word)),
+    "ar": lambda word: f"{word[:-1]}ة" if word.endswith("ه") else word,
+}
+# In these languages, a word without its diacritics usually has another stem.
+_WRITTEN_WITH_MARKS = _OTHER_SCRIPTS
+# Letters that look the same or are used for each other, by script. Arabic: as in Lucene's normalizers for Arabic and
+# Persian.
+_ARABIC = {"أإآٱ": "ا", "ىیئې": "ي", "ؤ": "و", "کڪ": "ك", "ةہۃۂۀە": "ه"}
+_SAME_LETTERS = str.maketrans({letter: one for letters, one in _ARABIC.items() for letter in letters})
+# The lower case of the Turkish İ would be an i with a combining dot; capitals have two letters for the Armenian և.
+_CAPITALS = str.maketrans({"İ": "i", "և": "եվ"})
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
 _LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
-    {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i"}
+    {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i", "ə": "e", "ħ": "h", "ð": "d", "þ": "th"}
 )
 
 
@@ -76,6 +105,7 @@ def stemming_language(language: str | None) -> str:
     ('pt', 'none', 'en', 'en')
     """
     primary = (language or "").partition("-")[0].lower()
+    primary = _STEMMED_LIKE.get(primary, primary)
     if primary in SNOWBALL and SNOWBALL[primary] in _available():
         return primary
     is_known = primary == UNSTEMMED or (len(primary) == 2 and primary not in _UNSPACED)
@@ -99,6 +129,8 @@ class Stem:
         self._snowball = None if code == UNSTEMMED else Stemmer.Stemmer(SNOWBALL[code], 0)
         self._is_english = code == "en"
         self._keeps_latin = code in _OTHER_SCRIPTS
+        self._is_written_with_marks = code in _WRITTEN_WITH_MARKS
+        self._respell = _FOR_STEMMERS.get(code)
 
     def __call__(self, word: str) -> str:
         """Return the index form of a word without joiners. It is empty in all languages or in none: queries combine
@@ -109,28 +141,51 @@ class Stem:
         """
         if word.isascii():
             lower = word.lower()
-            return self._stemmed(lower) or lower if lower.isalpha() else lower
+            return fold(self._stemmed(lower)) or lower if lower.isalpha() else lower
         lower = unicodedata.normalize("NFC", normalise(word))
-        # Accents in English words are often left out; stemmers of other languages need them.
-        stem = fold(self._stemmed(fold(lower) if self._is_english else lower)).strip()
         # The Greek and Nepali stemmers remove some function words completely (όταν, का).
-        return stem or fold(lower).strip()
+        return self._folded_stem(lower) or fold(lower).strip()
+
+    def typed(self, word: str) -> str | None:
+        """Return the stem of a word as it is typed without diacritics, where that is another one.
+
+        >>> Stem("ro")("orașe"), Stem("ro").typed("orașe"), Stem("en").typed("Müller")
+        ('oras', 'ora', 'mueller')
+        """
+        if word.isascii() or self._is_written_with_marks:
+            return None
+        lower = unicodedata.normalize("NFC", normalise(word))
+        plain = fold(lower.translate(_TYPED_IN_ENGLISH) if self._is_english else lower)
+        stem = self._stemmed(plain) if plain.isascii() else ""
+        return stem if stem != self._folded_stem(lower) else None
 
     def of_each(self, words: Sequence[str], folds: Folds) -> list[str]:
         """Do as calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
         if self._snowball is None or (self._keeps_latin and max("".join(words), default="") < _AFTER_LATIN):
             return [folds[word] for word in words]
-        stems = self._snowball.stemWords([folds[word] for word in words] if self._is_english else words)
-        pairs = zip(words, stems, strict=True)
-        return [(stem if word.isascii() else folds[stem]) or folds[word] for word, stem in pairs]
+        if self._is_english:
+            prepared: Sequence[str] = [folds[word] for word in words]
+        else:
+            prepared = list(map(self._respell, words)) if self._respell else words
+        stems = self._snowball.stemWords(prepared)
+        return [folds[stem] or folds[word] for word, stem in zip(words, stems, strict=True)]
+
+    def _folded_stem(self, lower: str) -> str:
+        # Accents in English words are often left out; stemmers of other languages need them.
+        return fold(self._stemmed(fold(lower) if self._is_english else lower)).strip()
 
     def _stemmed(self, word: str) -> str:
+        if self._respell:
+            word = self._respell(word)
         return word if self._snowball is None else str(self._snowball.stemWord(word))
 
 
 def normalise(word: str) -> str:
-    """Normalise compatibility forms and case: full-width `ＡＢＣ` and `abc` are one word."""
-    return unicodedata.normalize("NFKC", word).lower()
+    """Normalise compatibility forms, case, and letters that are used for each other: full-width `ＡＢＣ` and `abc` are
+    one word."""
+    if word.isascii():
+        return word.lower()
+    return unicodedata.normalize("NFKC", word.translate(_CAPITALS)).lower().translate(_SAME_LETTERS)
 
 
 def fold(word: str) -> str:

@@ -5,7 +5,10 @@ One pattern finds *compounds*: words, and words joined by the characters that id
 
 * its *parts*, stemmed, in order; phrases consist of parts (`real time`, `snake case`, `node js`);
 * its *whole*, if it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
-  digits). Wholes come after all parts in the stream, so that they do not interrupt phrases.
+  digits). Wholes come after all parts in the stream, so that they do not interrupt phrases;
+* other *spellings*, which end with SPELLED: `plugin=` for `plug-in`, and a word as it is typed without diacritics, if
+  that has another stem. So are numbers and dates (gnod.analysis.figures), symbols (`§`, `→`) and words after a sign
+  (`.NET`, `--force`). A text has each of them once, after all other terms.
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese do not separate words by spaces: their runs become overlapping
 pairs of characters. The last character is added by itself, so that a prefix of one character finds every place.
@@ -19,8 +22,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
+from gnod.analysis.figures import figures
 from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_language
 from gnod.caches import Computed
 
@@ -28,6 +33,8 @@ from gnod.caches import Computed
 VERSION = 5
 
 MAX_TERM_CHARACTERS = 64
+# The last character of the terms of other spellings. No other term ends with it.
+SPELLED = "="
 
 
 _WORD_CATEGORIES = re.compile("[LNM]+")  # letters, numbers and marks
@@ -66,7 +73,50 @@ _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_DIGITS_LETTERS = re.compile(r"(\d+)([^\W\d_]{1,3})\Z")
+# A longer compound is not written as one word.
+_MOST_JOINED, _MOST_JOINED_CHARACTERS = 2, 14
+_MIN_ELIDED = 3
+_CLITICS = frozenset({"s", "t", "d", "m", "ll", "re", "ve"})
+# Soft hyphens, zero-width and direction marks, variation selectors, skin tones; the points of Hebrew and Arabic, which
+# are usually left out, and tatweel.
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+)
+_APOSTROPHES = "\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\uff07"
+_HYPHENS = "\u2010\u2011\u2012\u2212\ufe58\ufe63\uff0d"
+_SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+# Digits of other scripts, but not superscripts: those are categories of their own.
+_DIGITS = re.findall(r"\d", "".join(map(chr, range(0x80, 0x10000))))
+# Compatibility forms that are not letters: superscripts, fractions, units. No-break hyphens and spaces are above.
+_COMPATIBLE = [
+    chr(code)
+    for codes in (
+        *((0xB2, 0xB3, 0xB9), range(0xBC, 0xBF), range(0x2070, 0x209D), range(0x2100, 0x2116), range(0x2118, 0x211E)),
+        *(range(0x2124, 0x2160), range(0x2460, 0x249C), range(0x24EA, 0x2500), range(0x3380, 0x33E0)),
+    )
+    for code in codes
+]
+_REGULAR = {
+    **dict.fromkeys(_APOSTROPHES, "'"),
+    **dict.fromkeys(_HYPHENS, "-"),
+    **dict.fromkeys(_SPACES, " "),
+    **{digit: str(unicodedata.digit(digit)) for digit in _DIGITS},
+    **{each: unicodedata.normalize("NFKC", each).replace("\u2044", "/") for each in _COMPATIBLE},
+}
+IRREGULAR = f"[{_INVISIBLE}]+|[{''.join(_REGULAR)}]"
+_IRREGULAR = re.compile(f"[{_INVISIBLE}{''.join(_REGULAR)}]")
+# Currency, arrows, mathematical and technical symbols, shapes, pictures; not lines and blocks, which draw tables.
+_SYMBOL = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u00a2-\u00a5\u00a7\u00a9\u00ac\u00ae\u00b1\u00b6\u00d7\u00f7\u2020\u2021\u2030\u20a0-\u20cf\u2116\u2117"
+    "\u211e-\u2123\u2190-\u244a\u249c-\u24e9\u25a0-\u2775\u2794-\u2bff\u3012\u3013\u3020\u3036\U0001f000-\U0001faff]"
+)
+# A sign is neither within a word nor one of several, except for `::` and `--`.
+_SIGNED = re.compile(
+    r"(?:\.|::?|--|[@$^])(?<![\w.:@$^#/\\&)\]][.:@$^#-])(?<![\w.:@$^#/\\&)\]-](?:::|--))"
+    r"[^\W\d_]\w*(?:[-_.]\w+)*"
+)
 # Encoded images and keys of 200 characters and more are not indexed.
 _ENCODED_LENGTH = 200
 # No term contains this character.
@@ -116,20 +166,22 @@ def _segments() -> re.Pattern[str]:
 
 @cache
 def word_rest() -> re.Pattern[str]:
-    """Return the pattern of the rest of a word from a position inside it."""
-    return re.compile(f"[{_basic()}]*")
+    """Return the pattern of the rest of a word from a position inside it, also with characters without width."""
+    return re.compile(f"[{_basic()}\u200b]*")
 
 
 class QueryUnit(NamedTuple):
     """One word, identifier or unspaced run of a query.
 
     `parts`: consecutive terms. `whole`: the term of the whole identifier. `unspaced`: parts are pairs of characters.
+    `spelled`: other spellings, without SPELLED.
     """
 
     surface: str
     parts: tuple[str, ...]
     whole: str | None = None
     unspaced: bool = False
+    spelled: tuple[str, ...] = ()
 
     def indexed_parts(self) -> tuple[str, ...]:
         """Return the parts as in the index, with the last character of an unspaced run."""
@@ -151,18 +203,24 @@ class Analyzer:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
         parts: list[str] = []
         wholes: list[str] = []
+        spelled: dict[str, None] = {}
         for block in _blocks(visible(text)):
             terms = " ".join(filter(None, map(self._words.__getitem__, block.split())))
             if _WHOLE_MARK in terms:
-                wholes += _WHOLES.findall(terms)
+                found = " ".join(_WHOLES.findall(terms)).split()
+                wholes += [term for term in found if term[-1] != SPELLED]
+                spelled |= dict.fromkeys([term for term in found if term[-1] == SPELLED])
                 terms = _WHOLES.sub("", terms)
             parts.append(terms)
-        return " ".join([*filter(None, parts), *wholes])
+            spelled |= dict.fromkeys(f"{each.form}{SPELLED}" for each in figures(block) if not each.is_written(block))
+        return " ".join([*filter(None, parts), *wholes, *spelled])
 
     def units(self, text: str) -> list[QueryUnit]:
         """Return what a query asks for, compound by compound. Analysers of all languages return the same units with the
         same number of parts; only the terms differ."""
-        return [unit for compound in compounds(visible(text)) for unit in self._units(compound)]
+        shown = visible(text)
+        marked = [QueryUnit(sign, (_signed(sign),)) for sign in signs(shown)]
+        return [unit for compound in compounds(shown) for unit in self._units(compound)] + marked
 
     def terms_of(self, compound: str) -> tuple[str, str]:
         """Return the parts and the wholes of one compound, each space-separated."""
@@ -174,7 +232,8 @@ class Analyzer:
             return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # this is true of most words
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
-        return parts, " ".join([unit.whole for unit in units if unit.whole])
+        wholes = [unit.whole for unit in units if unit.whole]
+        return parts, " ".join(wholes + [f"{other}{SPELLED}" for unit in units for other in unit.spelled])
 
     def _word(self, word: str) -> str:
         """Return the terms of the text between two spaces. Wholes, which come at the end of a stream, are in marks."""
@@ -182,7 +241,8 @@ class Analyzer:
             word = _ENCODED.sub(" ", word)
         found = [self._cache[compound] for compound in compounds(word)]
         parts = " ".join([part for part, _ in found if part])
-        wholes = " ".join([whole for _, whole in found if whole])
+        signed = [] if word.isalnum() else map(_signed, signs(word))
+        wholes = " ".join([*[whole for _, whole in found if whole], *signed])
         return f"{parts}{_WHOLE_MARK}{wholes}{_WHOLE_MARK}" if wholes else parts
 
     def _units(self, compound: str) -> list[QueryUnit]:
@@ -195,16 +255,34 @@ class Analyzer:
     def _segment(self, segment: str) -> list[QueryUnit]:
         if not _UNSPACED_CHARACTER.match(segment):
             return [unit for inner in compounds(segment) for unit in self._compound(inner)]
-        run = normalise(segment)
+        run = normalise(segment).translate(simplified())
         pairs = tuple(run[i : i + 2] for i in range(len(run) - 1)) or (run,)
         return [QueryUnit(segment, pairs, unspaced=True)]
 
     def _compound(self, compound: str) -> list[QueryUnit]:
         words = [word for word in _SPLIT.split(compound) if word]
         parts = [part for word in words for part in self.word_parts(word)]
+        if len(words) > 1 and parts and parts[0] == "v" and words[0][1:].isdigit():
+            del parts[0]  # `v1.2.3` is the version 1.2.3
         if not parts:
             return []
-        return [QueryUnit(compound, tuple(parts), self._whole(compound, words, parts))]
+        spelled = self._spelled(compound, words) if len(words) > 1 or not compound.isascii() else ()
+        return [QueryUnit(compound, tuple(parts), self._whole(compound, words, parts), spelled=spelled)]
+
+    def _spelled(self, compound: str, words: list[str]) -> tuple[str, ...]:
+        """Return the other spellings of a word, or of words with hyphens or apostrophes."""
+        if len(words) == 1:
+            typed = self._stem.typed(compound) if compound.isalpha() else None
+            return (typed[:MAX_TERM_CHARACTERS],) if typed else ()
+        if _IDENTIFIER_JOINER.search(compound):
+            return ()
+        joined = "".join(words)
+        if len(words) > _MOST_JOINED or len(joined) > _MOST_JOINED_CHARACTERS or not joined.isalpha():
+            return ()
+        # Not `user's` and `l'eau`: nobody writes them as one word.
+        if "'" in compound and (words[-1].lower() in _CLITICS or (len(words[0]) < _MIN_ELIDED and words[0].islower())):
+            return ()
+        return (self._stem(joined),)
 
     def _whole(self, compound: str, words: list[str], parts: list[str]) -> str | None:
         if len(compound) > MAX_TERM_CHARACTERS:
@@ -266,8 +344,50 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """Remove invisible characters: soft hyphens, zero-width and direction marks do not separate words."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    """Remove invisible characters, which do not separate words, and write digits, spaces, hyphens, apostrophes and
+    compatibility forms in one way."""
+    return text if text.isascii() else _IRREGULAR.sub(regular, text)
+
+
+def regular(found: re.Match[str]) -> str:
+    """Return what `visible` writes for a match of IRREGULAR."""
+    return _REGULAR.get(found[0], "")
+
+
+def signs(text: str) -> list[str]:
+    """Return the symbols of a text, and the words after a sign."""
+    found = _SIGNED.findall(text)
+    return found if text.isascii() else found + _SYMBOL.findall(text)
+
+
+def _signed(sign: str) -> str:
+    return f"{fold(normalise(sign))[:MAX_TERM_CHARACTERS]}{SPELLED}"
+
+
+def is_searchable(text: str) -> bool:
+    """Tell whether a text has a word, a number or a symbol."""
+    return any(map(str.isalnum, text)) or _SYMBOL.search(text) is not None
+
+
+@cache
+def simplified() -> dict[int, int]:
+    """Return the simplified form of traditional Chinese characters (from OpenCC, TSCharacters). Others are the same."""
+    traditional, simple = (resources.files("gnod.analysis") / "traditional.txt").read_text(encoding="utf-8").split()
+    return dict(zip(map(ord, traditional), map(ord, simple), strict=True))
+
+
+def spelled_places(text: str, analyzers: Sequence[Analyzer]) -> dict[str, list[tuple[int, int]]]:
+    """Return where a visible text has the terms of other spellings."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for each in figures(text):
+        places.setdefault(f"{each.form}{SPELLED}", []).append((each.start, each.end))
+    for found in (*_SIGNED.finditer(text), *_SYMBOL.finditer(text)):
+        places.setdefault(_signed(found[0]), []).append(found.span())
+    for found in _pattern(text).finditer(text):
+        if "-" in found[0] or "'" in found[0] or not found[0].isascii():
+            for term in {t for analyzer in analyzers for t in analyzer.terms_of(found[0])[1].split()}:
+                places.setdefault(term, []).append(found.span())
+    return places
 
 
 def _pieces(word: str) -> list[str]:
@@ -278,7 +398,7 @@ def _pieces(word: str) -> list[str]:
         return [word[:-1]]  # such as PDFs and APIs, which stemmers do not handle
     if _CAMEL.search(word):
         return _camel_pieces(word)
-    if match := _LETTERS_DIGITS.match(word):
+    if match := _LETTERS_DIGITS.match(word) or _DIGITS_LETTERS.match(word):
         return [match[1], match[2]]
     return [word]
 

@@ -99,7 +99,9 @@ def test_terms(text: str) -> None:
     shown = _ENCODED.sub(" ", terms.visible(text))
     analysed = [terms.Analyzer("en").analyse(each) for each in terms.compounds(shown)]
     expected = [" ".join(parts for parts, _ in analysed), *[whole for _, whole in analysed if whole]]
-    assert stream.split() == " ".join(expected).split()
+    # Other spellings are added once, wherever they are.
+    kept = [term for term in " ".join(expected).split() if not term.endswith(terms.SPELLED)]
+    assert [term for term in stream.split() if not term.endswith(terms.SPELLED)] == kept
 
 
 @given(_TEXTS)

@@ -338,7 +338,7 @@ def test_a_phrase_is_read_in_one_pass(followed: Followed) -> None:
         return True
 
     followed._with.set_exec_trace(trace)
-    found = lexical.search(followed._with, parse_clauses("red-house"), Filters(), limit=9)
+    found = lexical.search(followed._with, parse_clauses('"red house"'), Filters(), limit=9)
     followed._with.set_exec_trace(None)
     assert found.total == 1
     assert sum("note_counts" in each for each in read) == 1

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from gnod.analysis.stopwords import function_words
-from gnod.analysis.terms import Analyzer, is_unspaced
+from gnod.analysis.terms import Analyzer, is_unspaced, simplified
 from gnod.search.query.parsing import Clause
 
 # C must not match C++ or C#.
@@ -66,4 +66,4 @@ def _is_of_a_word(character: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).casefold().translate(simplified()).split())

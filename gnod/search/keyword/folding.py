@@ -1,23 +1,71 @@
-"""Fold a text for substring search: lower case, no diacritics or full-width letters, every character at its place."""
+"""Fold a text for substring search: lower case, no diacritics, invisible characters or full-width letters.
+
+What gnod.analysis makes of a text for its terms happens here to the text itself, so that the terms are found in it.
+"""
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from bisect import bisect_right
+from collections.abc import Mapping
+from functools import cache
 
-# Precomposed letters with diacritics and their base letter, so that folding keeps every position.
-_BASE_LETTERS = {
-    chr(code): decomposed[0]
-    for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000))
-    if len(decomposed := unicodedata.normalize("NFD", chr(code))) > 1
-}
-# The analyser turns full-width letters and digits into ordinary ones.
-_BASE_LETTERS |= {chr(code): chr(code - 0xFEE0).lower() for code in range(0xFF10, 0xFF5B) if chr(code).isalnum()}
-_WITH_DIACRITICS = re.compile(f"[{''.join(_BASE_LETTERS)}]")
+from gnod.analysis.stemming import RESPELLED, fold, normalise
+from gnod.analysis.terms import IRREGULAR, regular, simplified
+
+# Letters that folding replaces by one letter: those with diacritics, and Arabic ones that are used for each other.
+_LETTERS = (0xB5, *range(0xC0, 0x250), *range(0x370, 0x530), *range(0x620, 0x6D6), *range(0x1E00, 0x2000))
+_WIDE = range(0xFF10, 0xFF5B)
+# Makes room for the second letter of what folding replaces by two. The analyser removes it.
+FILL = "\u200b"
+_TWO_LETTERS = "ßæœþ"
+_PAIR = re.compile(f"([{_TWO_LETTERS}]){FILL}")
+# Ligatures, and letters that are not in one character.
+_SEVERAL = (
+    "[ßẞæÆœŒþÞ\u0132\u0133\u0587\u01c4-\u01cc\u01f1-\u01f3\ufb00-\ufb17]"
+    "|[^\\W\\d_][\u0300-\u036f\u3099\u309a]+|[\uff66-\uff9f][\uff9e\uff9f]?"
+)
+
+
+class PlainText:
+    """A text in which terms are searched: `text` is without invisible characters, `folded` has the same length.
+    `language`: its letters are written in one way."""
+
+    def __init__(self, original: str, language: str | None = None) -> None:
+        # Where stretches begin that are the same in both texts, except for the length of what is before them.
+        self._here, self._there = [0], [0]
+        respelled = RESPELLED.get(language or "", {})
+        changes = respelled or not original.isascii()
+        self.text = self._changed(original, respelled) if changes else original
+        self.folded = fold_in_place(self.text)
+
+    def original(self, position: int) -> int:
+        """Return where in the original text a position is."""
+        return _moved(position, self._here, self._there)
+
+    def here(self, position: int) -> int:
+        """Return where a position of the original text is."""
+        return _moved(position, self._there, self._here)
+
+    def _changed(self, original: str, respelled: Mapping[str, str]) -> str:
+        parts: list[str] = []
+        end = length = 0
+        for found in _irregular("|".join(respelled)).finditer(original):
+            if found["respelled"]:
+                new = respelled[found[0].lower()]
+            else:
+                new = _in_full(found[0]) if found["several"] else regular(found)
+            parts += (original[end : found.start()], new)
+            length += found.start() - end + len(new)
+            end = found.end()
+            if len(new) != len(found[0]):
+                self._here.append(length)
+                self._there.append(end)
+        return "".join([*parts, original[end:]])
 
 
 def fold_in_place(text: str) -> str:
-    """Return the text in lower case and without diacritics.
+    """Return the text in lower case and without diacritics, in the same length.
 
     >>> fold_in_place("Žluťoučký KŮŇ")
     'zlutoucky kun'
@@ -25,7 +73,34 @@ def fold_in_place(text: str) -> str:
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two characters
         lowered = "".join(map(_lower, text))
-    return lowered if lowered.isascii() else _WITH_DIACRITICS.sub(lambda match: _BASE_LETTERS[match[0]], lowered)
+    if lowered.isascii():
+        return lowered
+    return _PAIR.sub(lambda pair: fold(pair[1]), lowered.translate(_one_letter()))
+
+
+@cache
+def _irregular(respelled: str) -> re.Pattern[str]:
+    respelled = f"(?i:(?<!q)(?:{respelled}))" if respelled else "(?!)"
+    return re.compile(f"{IRREGULAR}|(?P<several>{_SEVERAL})|(?P<respelled>{respelled})")
+
+
+@cache
+def _one_letter() -> dict[int, str]:
+    folded = {code: fold(normalise(chr(code))) for code in (*_LETTERS, *_WIDE)}
+    return {code: letter for code, letter in folded.items() if len(letter) == 1 and letter != chr(code)} | {
+        code: chr(simple) for code, simple in simplified().items()
+    }
+
+
+def _in_full(letters: str) -> str:
+    form = normalise(letters)
+    return f"{form}{FILL}" if form in _TWO_LETTERS else form
+
+
+def _moved(position: int, starts: list[int], others: list[int]) -> int:
+    number = bisect_right(starts, position) - 1
+    moved = others[number] + position - starts[number]
+    return min(moved, others[number + 1]) if number + 1 < len(others) else moved
 
 
 def _lower(character: str) -> str:

@@ -145,7 +145,7 @@ def rank(
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
     nothing to that. Raises QuerySyntaxError."""
-    wanted = expression.build(clauses, analyzers_of_index(connection))
+    wanted = expression_in(connection, clauses, analyzers_of_index(connection), prefix_last_term=False)
     terms = fulltext.weigh(connection, wanted.terms())
     return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
 
@@ -256,10 +256,11 @@ def expression_in(
     connection: Connection, clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool
 ) -> Expression:
     """Return what is searched for. Raises QuerySyntaxError."""
-    wanted = expression.build(clauses, analyzers)
+    occurs = fulltext.occurring(connection)
+    wanted = expression.build(clauses, analyzers).with_spellings(occurs)
     if not prefix_last_term:
         return wanted
-    longer = expression.build(clauses, analyzers, prefix_last_term=True)
+    longer = expression.build(clauses, analyzers, prefix_last_term=True).with_spellings(occurs)
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
     few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted

@@ -1,7 +1,7 @@
 """Find the words of a query in a text, and the stretch of the text that has most of them.
 
 Plain substring searches, so that a long document costs milliseconds: the analyser checks the words only where the start
-of a term occurs.
+of a term occurs. Other spellings (`plug-in` for `plugin`, dates) are found as the index finds them, in the whole text.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING, fold, normalise
-from gnod.analysis.terms import Analyzer, is_unspaced, word_rest
+from gnod.analysis.terms import SPELLED, Analyzer, is_unspaced, spelled_places, visible, word_rest
 from gnod.caches import Cache, Computed
-from gnod.search.keyword.folding import fold_in_place
+from gnod.search.keyword.folding import FILL, PlainText
 
 WINDOW_CHARACTERS = 240
 _MAX_PLACES = 50
@@ -74,7 +74,8 @@ class TermFinder:
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
         self.text = text
-        self._folded = fold_in_place(text)
+        self._plain = PlainText(text, analyzers[0].language if len(analyzers) == 1 else None)
+        self._text, self._folded = self._plain.text, self._plain.folded
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
         self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
@@ -85,6 +86,7 @@ class TermFinder:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
         if within:
+            within = (self._plain.here(within[0]), self._plain.here(within[1]))
             for variant, number in _stems(query_terms):
                 # If the needles occur nowhere, the variant does not.
                 if self._first.get(_needles(variant)) != []:
@@ -93,18 +95,18 @@ class TermFinder:
             for variant, number, needles in self._rarest_first(_stems(query_terms)):
                 stretches = self._stretches(needles, marks)
                 marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
-        return sorted(set(marks))
+        return self._in_original(marks)
 
     def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
         """Return the places of all query terms in order, without those inside another: at least the first `most` of
         each variant, if it has so many."""
-        whole = [(0, len(self.text))]
+        whole, original = [(0, len(self._text))], self._plain.original
         found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
         places: list[tuple[int, int]] = []
         for start, end in sorted(found, key=lambda place: (place[0], -place[1])):
             if not places or start >= places[-1][1]:
                 places.append((start, end))
-        return places
+        return [(original(start), original(end)) for start, end in places]
 
     def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
         """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
@@ -122,9 +124,13 @@ class TermFinder:
                     checked[mark] = self._check(mark, possible[mark])
             found = [true for mark in window if (true := checked[mark])]
             if len(found) == len(window):
-                return sorted(set(found))
+                return self._in_original(found)
             rough = [mark for mark in rough if checked.get(mark, mark)]
         return []
+
+    def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
+        place = self._plain.original
+        return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
 
     def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
@@ -148,7 +154,13 @@ class TermFinder:
         return possible
 
     def may_have(self, variant: TermVariant) -> bool:
-        return all(_needle(term) in self._folded for term in variant)
+        return all(
+            term in self._spelled if term.endswith(SPELLED) else _needle(term) in self._folded for term in variant
+        )
+
+    @cached_property
+    def _spelled(self) -> dict[str, list[tuple[int, int]]]:
+        return spelled_places(self._text, self.analyzers)
 
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
         """Return the words at this place that have one of the variants; None when none has."""
@@ -178,7 +190,7 @@ class TermFinder:
         """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
         if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
-        return [(0, len(self.text))]
+        return [(0, len(self._text))]
 
     def _find(
         self, variant: TermVariant, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
@@ -202,7 +214,7 @@ class TermFinder:
         return sorted(set(chains))
 
     def _is_gap(self, start: int, end: int) -> bool:
-        return end - start <= _MAX_GAP and not _LETTER.search(self.text, start, max(start, end))
+        return end - start <= _MAX_GAP and not _LETTER.search(self._text, start, max(start, end))
 
     def _places_of(self, needles: _Needles) -> list[int]:
         """Return the first places of the needles, one more than _MAX_PLACES."""
@@ -212,6 +224,8 @@ class TermFinder:
         return known
 
     def _search(self, needles: _Needles) -> list[int]:
+        if (spelled := _spelled_term(needles)) is not None:
+            return [start for start, _ in self._spelled.get(spelled, ())][: _MAX_PLACES + 1]
         if any(needle not in self._folded for needle in needles):
             return []
         *before, last = needles
@@ -220,11 +234,11 @@ class TermFinder:
             shorter = self._first.get((*before, last[:length])) if not before else None
             if shorter is not None and len(shorter) <= _MAX_PLACES:
                 return [place for place in shorter if self._folded.startswith(last, place)]
-        return list(islice(self._searched(needles, 0, len(self.text)), _MAX_PLACES + 1))
+        return list(islice(self._searched(needles, 0, len(self._text)), _MAX_PLACES + 1))
 
     def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES) -> list[int]:
         """Return the first places of the needles in each stretch."""
-        if stretches == [(0, len(self.text))] and most == _MAX_PLACES:
+        if stretches == [(0, len(self._text))] and most == _MAX_PLACES:
             return self._places_of(needles)[:_MAX_PLACES]
         return [place for low, high in stretches for place in islice(self._occurrences(needles, low, high), most)]
 
@@ -237,7 +251,10 @@ class TermFinder:
         return [place for place in known if low <= place <= high]
 
     def _searched(self, needles: _Needles, low: int, high: int) -> Iterator[int]:
-        text = self.text
+        if (spelled := _spelled_term(needles)) is not None:
+            yield from (start for start, _ in self._spelled.get(spelled, ()) if low <= start < high)
+            return
+        text = self._text
         for position in _found(needles, self._folded, low, high):
             is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
             if self._strips_prefixes or not is_inside:
@@ -263,12 +280,14 @@ class TermFinder:
 
     def _word(self, term: str, start: int, end: int) -> tuple[int, int, bool]:
         """Return the word around a needle, and whether it has the term."""
+        if term.endswith(SPELLED):
+            return start, dict(self._spelled.get(term, ())).get(start, end), True
         if _is_unspaced(term):
             return start, end, True
         known = self._around.get(start)  # each place is examined several times
         if known is None or known[1] < end:
-            low, high = _word_around(self.text, start, end)
-            known = self._around[start] = low, high, _terms_of(self.text[low:high], self._terms, self.analyzers)
+            low, high = _word_around(self._text, start, end)
+            known = self._around[start] = low, high, _terms_of(self._text[low:high], self._terms, self.analyzers)
         start, end, terms = known
         return start, end, _is_among(term, terms)
 
@@ -277,9 +296,8 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
     """Return the terms that a word has in any of the languages. `known` to have them."""
     terms = known.get(word)
     if terms is None:
-        terms = known.keep(
-            word, frozenset((as_written(word), *(t for a in analyzers for t in " ".join(a.terms_of(word)).split())))
-        )
+        found = (term for a in analyzers for term in " ".join(a.terms_of(visible(word))).split())
+        terms = known.keep(word, frozenset((as_written(visible(word)), *found)))
     return terms
 
 
@@ -333,6 +351,11 @@ def _needles_of(variant: TermVariant) -> _Needles:
 _needles = Computed(_needles_of).__getitem__
 
 
+def _spelled_term(needles: _Needles) -> str | None:
+    """Return the term that stands for a spelling, which is not a part of the text."""
+    return needles[0] if len(needles) == 1 and needles[0].endswith(SPELLED) else None
+
+
 def _pattern_of(needles: _Needles) -> re.Pattern[str]:
     """Return a pattern for the first needle, before the others in order: between them are the ends of their words, and
     what is between words."""
@@ -382,7 +405,7 @@ def _word_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_combining(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character)[0] == "M"
+    return not character.isascii() and (character == FILL or unicodedata.category(character)[0] == "M")
 
 
 def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, cast
 
-from gnod.analysis.terms import is_unspaced
+from gnod.analysis.terms import is_searchable, is_unspaced
 from gnod.errors import QuerySyntaxError
 
 Kind = Literal["lex", "vec", "hyde"]
@@ -31,6 +31,7 @@ MAX_CHARACTERS = 4096
 ORIGINAL, VARIANT, HYDE = 2.0, 1.0, 1.4
 
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "＂": '"'})
+_GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
 _QUOTED = re.compile(r'"[^"]*"')
 # A minus negates only at the start of a word, and only a single one: `--amend` is the name of an option.
 _TOKEN = re.compile(r'(?P<minus>-(?=["\w]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))|(?P<stray>")')
@@ -252,7 +253,7 @@ def _terms(line: QueryLine) -> tuple[Clause, ...]:
         for clause in line.clauses
         if not clause.is_negated
         for word in (clause.text.split() if clause.is_phrase else [clause.text])
-        if any(map(str.isalnum, word))
+        if is_searchable(word)
     )
 
 
@@ -263,7 +264,9 @@ def _is_prose(text: str) -> bool:
 
 
 def balanced(text: str) -> str:
-    """Treat typographic quotes as quotes, unless one is alone (a German „, or an apostrophe)."""
+    """Treat typographic quotes as quotes, unless one is alone (a German „, or an apostrophe). In Hebrew abbreviations
+    (צה"ל), a quotation mark is a letter."""
+    text = _GERSHAYIM.sub("״", text)
     if '"' in text:
         return text
     plain = text.translate(_QUOTES)
@@ -273,7 +276,7 @@ def balanced(text: str) -> str:
 def _clause(match: re.Match[str]) -> Clause | None:
     is_phrase = match["phrase"] is not None
     text = match["phrase"] if is_phrase else match["word"]
-    if not text or not any(c.isalnum() for c in text):
+    if not is_searchable(text):
         return None
     return Clause(text, is_phrase, match["minus"] is not None)
 

@@ -9,7 +9,7 @@ small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .47
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -112,9 +112,8 @@ def weigh(connection: Connection, terms: Sequence[Term]) -> list[Weighed]:
 
 def counted(connection: Connection, terms: Sequence[Term]) -> PhraseDocumentCounts:
     phrases = {phrase for term in terms for phrase in term.phrases}
-    return PhraseDocumentCounts(
-        size(connection), {phrase: frequency_of_phrase(connection, phrase) for phrase in phrases}
-    )
+    view = view_of(connection)
+    return PhraseDocumentCounts(view.size, {phrase: view.frequency(phrase) for phrase in phrases})
 
 
 def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> list[Weighed]:
@@ -240,6 +239,12 @@ def size(connection: Connection) -> int:
 def frequency_of_phrase(connection: Connection, phrase: str) -> int:
     """Return in how many documents a phrase occurs."""
     return view_of(connection).frequency(phrase)
+
+
+def occurring(connection: Connection) -> Callable[[str], bool]:
+    """Return what tells whether a phrase occurs, for many phrases."""
+    view = view_of(connection)
+    return lambda phrase: view.frequency(phrase) > 0
 
 
 def frequency_of_all(connection: Connection, groups: Sequence[AnyOf]) -> int:

@@ -85,7 +85,7 @@ def test_combining_marks_belong_to_the_word(query: str, text: str, expected: flo
 
 
 def test_scripts_without_spaces_go_by_pairs() -> None:
-    assert exact("冷凍設備", ENGLISH) == ["冷凍", "凍設", "設備"]
+    assert exact("冷凍設備", ENGLISH) == ["冷冻", "冻设", "设备"]
     assert fraction("冷凍設備", "この冷凍設備の保守") == 1.0
     assert fraction("冷凍設備", "冷凍した設備") == pytest.approx(2 / 3)
     assert fraction("凍", "冷凍設備") == 1.0

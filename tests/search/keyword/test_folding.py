@@ -12,7 +12,7 @@ LONG = 60_000
 
 
 def test_every_character_keeps_its_place_and_loses_case_and_diacritics() -> None:
-    assert fold_in_place("Žluťoučký KŮŇ Häuser İÉ Ｐ２") == "zlutoucky kun hauser Ie p2"
+    assert fold_in_place("Žluťoučký KŮŇ Häuser İÉ Ｐ２") == "zlutoucky kun hauser ie p2"
 
 
 @pytest.mark.slow
