@@ -63,6 +63,9 @@ UNSTEMMED = "none"
 # Their words are pairs of characters. Words in Latin letters among them are mostly English.
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
+_NUMBERS = {code: number for number, code in enumerate((UNSTEMMED, *sorted(SNOWBALL)))}
+MOST_STEMMERS = len(_NUMBERS)
+
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
 _LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
     {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i"}
@@ -80,6 +83,11 @@ def stemming_language(language: str | None) -> str:
         return primary
     is_known = primary == UNSTEMMED or (len(primary) == 2 and primary not in _UNSPACED)
     return UNSTEMMED if is_known else DEFAULT_LANGUAGE
+
+
+def stemmer_number(language: str | None) -> int:
+    """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index has these numbers."""
+    return _NUMBERS[stemming_language(language)]
 
 
 class Folds(dict[str, str]):

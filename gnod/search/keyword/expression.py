@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from gnod.analysis.stemming import fold, normalise
+from gnod.analysis.common_words import is_common, language_of
+from gnod.analysis.stemming import fold, normalise, stemming_language
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import Cache, Computed
@@ -33,10 +34,12 @@ _JOINERS = re.compile(r"[_.:/\\@&]")
 
 class QueryTerm(NamedTuple):
     """One word, identifier or quoted phrase of a query, as FTS5 phrases: `variants`, one per stem, and `wholes`, an
-    identifier in one piece, which is rarer and so scores on top."""
+    identifier in one piece, which is rarer and so scores on top. `languages`: of each of the first variants, those
+    whose stem it is (None: of all)."""
 
     variants: tuple[str, ...]
     wholes: tuple[str, ...] = ()
+    languages: tuple[frozenset[str] | None, ...] = ()
 
     @property
     def phrases(self) -> tuple[str, ...]:
@@ -57,8 +60,8 @@ class Expression(NamedTuple):
     def terms(self) -> list[Term]:
         """Return what is scored: a repeated word weighs double."""
         words = [*self.words, *self.required]
-        counts = Counter(phrases for word in words for phrases in (word.variants, word.wholes) if phrases)
-        return [Term(phrases, weight) for phrases, weight in counts.items()]
+        parts = [part for word in words for part in ((word.variants, word.languages), (word.wholes, ())) if part[0]]
+        return [Term(phrases, weight, languages) for (phrases, languages), weight in Counter(parts).items()]
 
     def phrases(self) -> list[str]:
         """Return every phrase that scores, once."""
@@ -97,16 +100,21 @@ class Expression(NamedTuple):
 
 
 def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:
-    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it.
+    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it. Common words
+    alone say little, so they also count as a phrase: `to be or not to be`.
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
     terms = [c.text for c in clauses if not (c.is_negated or c.is_phrase or c.alternatives)]
     units = [unit for text in terms for unit in _variants(text, analyzers)]
-    dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
-    words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
+    languages = [analyzer.language for analyzer in analyzers]
+    dropped = function_words((unit[0].surface for unit in units), languages)
+    shown = _shown_language(units, languages)
+    words = [_word(unit, languages, shown) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
     if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated or clauses[-1].is_wildcard):
         words[-1] = _with_prefix(words[-1], units[-1][0])
+    if len(units) > 1 and all(is_common(unit[0].surface.lower()) for unit in units):
+        words += _phrases([Clause(" ".join(terms), is_phrase=True)], analyzers)
     words += [QueryTerm(c.alternatives) for c in clauses if c.alternatives and not c.is_negated]
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
@@ -161,10 +169,22 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
     return loosened
 
 
-def _word(units: tuple[QueryUnit, ...]) -> QueryTerm:
-    variants = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in units)
+def _shown_language(units: Sequence[tuple[QueryUnit, ...]], languages: Sequence[str]) -> str | None:
+    """Return which of the languages the query shows to be its own, by its function words."""
+    language = language_of({unit[0].surface.lower() for unit in units}) if len(languages) > 1 else None
+    return code if language and (code := stemming_language(language)) in languages else None
+
+
+def _word(units: tuple[QueryUnit, ...], languages: Sequence[str], shown: str | None) -> QueryTerm:
+    """`languages`: of the analysers that returned the units; pairs of characters are the same in all. Words count fully
+    in documents of the language that the query shows; if it shows none, stems in those of their own languages."""
+    by_parts: dict[tuple[str, ...], list[str]] = {}
+    for unit, language in zip(units, languages, strict=False):
+        by_parts.setdefault(unit.parts, []).append(shown or language)
+    variants = tuple(_quoted(parts, units[0].unspaced) for parts in by_parts)
     wholes = dict.fromkeys(quote(unit.whole) for unit in units if unit.whole)
-    return QueryTerm(tuple(variants), tuple(wholes))
+    of_some = map(frozenset, by_parts.values()) if shown or len(variants) > 1 else ()
+    return QueryTerm(variants, tuple(wholes), tuple(of_some))
 
 
 def _with_prefix(word: QueryTerm, unit: QueryUnit) -> QueryTerm:
