@@ -20,6 +20,10 @@ COLUMN_WEIGHTS = (1.5, 3.0, 1.0)
 # Those together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
 FUSED_COLUMN_WEIGHTS = (1.5, 2.0, 1.0)
 
+# What a title adds that consists of words of the query, as a share of their weights.
+# docs/adr/0004-lexical-ranking.md has the figures.
+COVERED_TITLE = 1.0
+
 Number = TypeVar("Number", float, NDArray[np.float64])
 
 
@@ -40,7 +44,17 @@ def saturated(frequency: Number, length: Number | float = 1.0, *, b: float = B) 
     >>> saturated(1.0), round(saturated(1.0, 4.0), 2), round(saturated(1000.0), 2)
     (1.0, 0.45, 2.2)
     """
-    return frequency * (K1 + 1) / (frequency + K1 * (1 - b + b * length))
+    return damped(frequency, damping(length, b=b))
+
+
+def damping(length: Number | float, *, b: float = B) -> Number | float:
+    """Return what `damped` needs of a text's length."""
+    return K1 * (1 - b + b * length)
+
+
+def damped(frequency: Number, damping: Number | float) -> Number:
+    """Do as `saturated`, with what `damping` returns for the length, which many terms share."""
+    return frequency * (K1 + 1) / (frequency + damping)
 
 
 def greatest(weights: float) -> float:

@@ -42,6 +42,10 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
     ),
     "Keyword search": (
         Constant("bm25:COLUMN_WEIGHTS", "weights of path, title and body"),
+        Constant("bm25:COVERED_TITLE", "weight of a title that consists of words of the query"),
+        Constant(
+            "store.keyword_index.postings.view:OTHER_LANGUAGE", "weight of a stem in documents of other languages"
+        ),
         Constant(
             "search.keyword.lexical:ALL_WORDS_BONUS", "bonus of a document with every word, as a share of its score"
         ),

@@ -66,6 +66,9 @@ UNSTEMMED = "none"
 # Their words are pairs of characters. Words in Latin letters among them are mostly English.
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
+_NUMBERS = {code: number for number, code in enumerate((UNSTEMMED, *sorted(SNOWBALL)))}
+MOST_STEMMERS = len(_NUMBERS)
+
 # Other ways to write the letters of a language: two letters where a keyboard does not have one, and the Cyrillic
 # script. The stemmers for German and Serbian know them; marking words in a text needs them too.
 _DANISH = {"aa": "å", "ae": "æ", "oe": "ø"}
@@ -110,6 +113,11 @@ def stemming_language(language: str | None) -> str:
         return primary
     is_known = primary == UNSTEMMED or (len(primary) == 2 and primary not in _UNSPACED)
     return UNSTEMMED if is_known else DEFAULT_LANGUAGE
+
+
+def stemmer_number(language: str | None) -> int:
+    """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index has these numbers."""
+    return _NUMBERS[stemming_language(language)]
 
 
 class Folds(dict[str, str]):

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.bm25 import COLUMN_WEIGHTS, idf
+from gnod.bm25 import COLUMN_WEIGHTS, COVERED_TITLE, idf
 from gnod.shared.weights import NO_TERM, counts_of, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
+from gnod.store.keyword_index.postings.contents import tokens
 from gnod.store.keyword_index.postings.searching import Conditions
 from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
@@ -47,6 +48,13 @@ def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
     return dict(fulltext.search(index.reader, fulltext.weigh(index.reader, terms), Conditions(), 100).best)
 
 
+def covered_title(terms: Terms, query: dict[int, float]) -> float:
+    """Return what only the full-text table adds."""
+    title = tokens(terms.title)
+    found = query.keys() & {term_id(token.decode()) for token in title}
+    return COVERED_TITLE * sum(query[id_] for id_ in found) * len(found) / max(len(title), 1)
+
+
 @given(stored=st.lists(TERMS, min_size=1, max_size=6), words=st.sets(st.sampled_from(WORDS), min_size=1, max_size=3))
 def test_products_are_the_scores_of_the_full_text_table(
     shared_index: SmallIndex, stored: list[Terms], words: set[str]
@@ -58,6 +66,7 @@ def test_products_are_the_scores_of_the_full_text_table(
     query = {id_: idf(len(counted), sum(id_ in counts.ids for counts in counted)) for id_ in wanted}
     expected = {
         number: sum(weight * weights.get(id_, 0.0) for id_, weight in query.items())
+        + covered_title(stored[number - 1], query)
         for number, weights in enumerate(map(partial(weights_of, average=average), counted), 1)
     }
     found = scores(shared_index, sorted(words))

@@ -15,9 +15,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from gnod.analysis import stopwords
+from gnod.analysis.common_words import is_common, language_of
 from gnod.analysis.figures import figures
 from gnod.analysis.prose import ENGLISH_WORDS
-from gnod.analysis.stemming import fold, normalise
+from gnod.analysis.stemming import fold, normalise, stemming_language
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import SPELLED, Analyzer, QueryUnit, is_unspaced, visible
 from gnod.caches import Cache, Computed
@@ -40,14 +41,19 @@ _MIN_JOINED, _MIN_JOINED_TOGETHER = 2, 5
 _JOINERS = re.compile(r"[_.:/\\@&]")
 
 
+Languages = tuple[frozenset[str] | None, ...]
+
+
 class QueryTerm(NamedTuple):
     """One word, identifier or quoted phrase of a query, as FTS5 phrases: `variants`, one per stem, `wholes`, an
-    identifier in one piece, which is rarer and so scores on top, and other `spellings`. `written`: its words
-    themselves, which a passage should have rather than others with their stems."""
+    identifier in one piece, which is rarer and so scores on top, and other `spellings`. `languages`: of each of the
+    first variants, those whose stem it is (None: of all). `written`: its words themselves, which a passage should have
+    rather than others with their stems."""
 
     variants: tuple[str, ...]
     wholes: tuple[str, ...] = ()
     spellings: tuple[str, ...] = ()
+    languages: Languages = ()
     written: TermVariant = ()
 
     @property
@@ -68,9 +74,9 @@ class QueryTerm(NamedTuple):
         """Return what scores. Spellings share the frequency of the variants, so a rare one does not weigh more."""
         wholes = [Term(self.wholes)] if self.wholes else []
         if not self.spellings:
-            return [Term(self.variants), *wholes]
-        together = Term((*self.variants, *self.spellings), _SPELLING)
-        return [together, Term(self.variants, 1 - _SPELLING), *wholes]
+            return [Term(self.variants, languages=self.languages), *wholes]
+        together = Term((*self.variants, *self.spellings), _SPELLING, self.languages)
+        return [together, Term(self.variants, 1 - _SPELLING, self.languages), *wholes]
 
     @property
     def expression(self) -> str:
@@ -86,10 +92,11 @@ class Expression(NamedTuple):
 
     def terms(self) -> list[Term]:
         """Return what is scored: a repeated word weighs double."""
-        weights: dict[tuple[str, ...], float] = {}
+        weights: dict[tuple[tuple[str, ...], Languages], float] = {}
         for term in [term for word in (*self.words, *self.required) for term in word.scored()]:
-            weights[term.phrases] = weights.get(term.phrases, 0) + term.weight
-        return [Term(phrases, weight) for phrases, weight in weights.items()]
+            phrases = (term.phrases, term.languages)
+            weights[phrases] = weights.get(phrases, 0) + term.weight
+        return [Term(phrases, weight, languages) for (phrases, languages), weight in weights.items()]
 
     def with_spellings(self, occurs: Callable[[str], bool]) -> Expression:
         """Return the expression with those spellings that occur."""
@@ -132,16 +139,21 @@ class Expression(NamedTuple):
 
 
 def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:
-    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it.
+    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it. Common words
+    alone say little, so they also count as a phrase: `to be or not to be`.
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
     terms = [c.text for c in clauses if not (c.is_negated or c.is_phrase or c.alternatives)]
     units = _spelled([_variants(text, analyzers) for text in terms], terms, analyzers)
-    dropped = function_words((unit[0].surface for unit in units), [analyzer.language for analyzer in analyzers])
-    words = [_word(unit) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
+    languages = [analyzer.language for analyzer in analyzers]
+    dropped = function_words((unit[0].surface for unit in units), languages)
+    shown = _shown_language(units, languages)
+    words = [_word(unit, languages, shown) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
     if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated or clauses[-1].is_wildcard):
         words[-1] = _with_prefix(words[-1], units[-1][0])
+    if len(units) > 1 and all(is_common(unit[0].surface.lower()) for unit in units):
+        words += _phrases([Clause(" ".join(terms), is_phrase=True)], analyzers)
     words += [QueryTerm(c.alternatives) for c in clauses if c.alternatives and not c.is_negated]
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
     excluded = _phrases([c for c in clauses if c.is_negated], analyzers)
@@ -227,11 +239,23 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
     return loosened
 
 
-def _word(units: tuple[QueryUnit, ...]) -> QueryTerm:
-    variants = dict.fromkeys(_quoted(unit.parts, unit.unspaced) for unit in units)
+def _shown_language(units: Sequence[tuple[QueryUnit, ...]], languages: Sequence[str]) -> str | None:
+    """Return which of the languages the query shows to be its own, by its function words."""
+    language = language_of({unit[0].surface.lower() for unit in units}) if len(languages) > 1 else None
+    return code if language and (code := stemming_language(language)) in languages else None
+
+
+def _word(units: tuple[QueryUnit, ...], languages: Sequence[str], shown: str | None) -> QueryTerm:
+    """`languages`: of the analysers that returned the units; pairs of characters are the same in all. Words count fully
+    in documents of the language that the query shows; if it shows none, stems in those of their own languages."""
+    by_parts: dict[tuple[str, ...], list[str]] = {}
+    for unit, language in zip(units, languages, strict=False):
+        by_parts.setdefault(unit.parts, []).append(shown or language)
+    variants = tuple(_quoted(parts, units[0].unspaced) for parts in by_parts)
     wholes = dict.fromkeys(quote(unit.whole) for unit in units if unit.whole)
     spellings = dict.fromkeys(spelling for unit in units for spelling in _spellings(unit))
-    return QueryTerm(tuple(variants), tuple(wholes), tuple(spellings), _written(units[:1]))
+    of_some = map(frozenset, by_parts.values()) if shown or len(variants) > 1 else ()
+    return QueryTerm(variants, tuple(wholes), tuple(spellings), tuple(of_some), _written(units[:1]))
 
 
 def _written(units: Sequence[QueryUnit]) -> TermVariant:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 # The places of path, title and body among the columns, and of the columns in `Terms`: they are the same.
 ORDER = (2, 1, 0)
-BODY = 0
+BODY, TITLE = 0, 1
 _MOST_BYTES = 9  # the length of a varint; its last byte has eight bits
 
 
@@ -29,12 +29,21 @@ def column_sizes(record: bytes) -> Iterator[int]:
             number = number << 7 | byte & 0x7F
 
 
-def lengths(records: Sequence[bytes]) -> NDArray[np.int64]:
-    """Return the number of terms in all columns together, from the records of many documents."""
+def lengths(records: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of terms in all columns together, and in the title, from the records of many documents."""
     data = np.frombuffer(b"".join(records), np.uint8)
     # What a byte adds depends on how far the last byte of its number is away.
     last = np.flatnonzero(data < 0x80)
     at = np.arange(len(data))
-    digits = last[last.searchsorted(at).clip(max=len(last) - 1)] - at if len(last) else 0 * at
-    of_record = np.repeat(np.arange(len(records)), list(map(len, records)))
-    return np.bincount(of_record, (data & 0x7F) * 128.0 ** digits.clip(0), len(records)).astype(np.int64)
+    column = last.searchsorted(at)
+    digits = last[column.clip(max=len(last) - 1)] - at if len(last) else 0 * at
+    values = (data & 0x7F) * 128.0 ** digits.clip(0)
+    sizes = np.array(list(map(len, records)), np.int64)
+    of_record = np.repeat(np.arange(len(records)), sizes)
+    first = column.take(np.cumsum(sizes) - sizes, mode="clip") if len(column) else column
+    in_title = column - first[of_record] == TITLE
+    return _summed(of_record, values, len(records)), _summed(of_record, values * in_title, len(records))
+
+
+def _summed(of_record: NDArray[np.int64], values: NDArray[np.float64], records: int) -> NDArray[np.int64]:
+    return np.bincount(of_record, values, records).astype(np.int64)

@@ -9,7 +9,8 @@ small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .47
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 from weakref import WeakSet
 
@@ -24,7 +25,7 @@ from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings import feed, searching
 from gnod.store.keyword_index.postings.current_view import view_of
 from gnod.store.keyword_index.postings.searching import Conditions, RankedDocids
-from gnod.store.keyword_index.postings.view import AnyOf
+from gnod.store.keyword_index.postings.view import AnyOf, WeighedPhrase
 from gnod.store.tables.records import Terms
 
 # In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
@@ -47,10 +48,12 @@ _with_positions: WeakSet[Connection] = WeakSet()
 
 class Term(NamedTuple):
     """A query term: any of `phrases` (FTS5 syntax). They are variants of one word and share one document frequency: a
-    rare stem of a common word does not weigh more. `weight` multiplies the score."""
+    rare stem of a common word does not weigh more. `weight` multiplies the score. `languages`: of each of the first
+    phrases, as in `WeighedPhrase`."""
 
     phrases: tuple[str, ...]
     weight: float = 1.0
+    languages: tuple[frozenset[str] | None, ...] = ()
 
 
 class PhraseDocumentCounts(NamedTuple):
@@ -61,14 +64,21 @@ class PhraseDocumentCounts(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """A term's weight, and in how many documents each of its phrases occurs."""
+    """A term's weight, and in how many documents each of its phrases occurs. `languages`: as in `Term`."""
 
     weight: float
     frequencies: list[tuple[str, int]]
+    languages: tuple[frozenset[str] | None, ...] = ()
+
+    def phrases(self) -> Iterator[WeighedPhrase]:
+        """Yield the phrases that occur."""
+        for (phrase, n), languages in zip_longest(self.frequencies, self.languages):
+            if n:
+                yield WeighedPhrase(phrase, self.weight, languages)
 
     def among(self, frequencies: Mapping[str, int]) -> Weighed:
         """Return the term with its weight, and these frequencies."""
-        return Weighed(self.weight, [(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
+        return self._replace(frequencies=[(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
 class FulltextMatches(NamedTuple):
@@ -123,7 +133,7 @@ def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> l
     for term in terms:
         frequencies = [(phrase, sum(each.frequencies.get(phrase, 0) for each in indexes)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
-        found.append(Weighed(term.weight * bm25.idf(total, together), frequencies))
+        found.append(Weighed(term.weight * bm25.idf(total, together), frequencies, term.languages))
     return found
 
 
@@ -162,7 +172,7 @@ def _ranked(
 ) -> RankedDocids:
     view = view_of(connection)
     read = worth_reading(terms, view.size, thorough=thorough)
-    phrases = [(phrase, term.weight) for term in read for phrase, n in term.frequencies if n]
+    phrases = [phrase for term in read for phrase in term.phrases()]
     return searching.ranked(connection, view, phrases, weights, depth, passing)
 
 

@@ -136,6 +136,69 @@ def test_words_are_stemmed_in_every_language_of_the_index(small_index: SmallInde
 
 
 @pytest.mark.parametrize(
+    ("query", "language", "accident"),
+    [
+        ("intern", "sv", "An int is a number, and an int has bits in it."),
+        ("alter", "de", "Press alt and a letter, then alt and another."),
+        ("comes", "es", "Open the com port, and then close the com port."),
+        ("halving", "nl", "It is half a mile there, and half a mile back."),
+    ],
+)
+def test_a_stem_of_one_language_counts_less_in_documents_of_another(
+    small_index: SmallIndex, query: str, language: str, accident: str
+) -> None:
+    small_index.add({"own.md": f"A page that has {query} once among its ten words."}, language="en")
+    small_index.add({"accident.md": accident}, language="en")
+    small_index.add({f"{number}.md": "Ett 7" for number in range(5)}, language=language)
+    assert small_index.search(query) == ["own.md", "accident.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "language", "word", "other", "text"),
+    [
+        ("what are the bones of a whale", "en", "bones", "fr", "Une bonne idée pour la ville, et de bonnes notes."),
+        ("where do the cases go", "en", "cases", "es", "La casa del puerto es grande, y otra casa es blanca."),
+        ("which intern was here", "en", "intern", "sv", "Båten är inte i hamnen, och den kommer inte."),
+        ("wo ist der Server", "de", "Server", "en", "The server is up, and the other server is down."),
+        ("où est le canvas", "fr", "canvas", "de", "Das Canvas ist leer, das andere Canvas ist voll."),
+    ],
+)
+def test_a_query_that_shows_its_language_prefers_it_and_hides_no_other(
+    small_index: SmallIndex, query: str, language: str, word: str, other: str, text: str
+) -> None:
+    small_index.add({"own.md": f"7 8 9 {word} 10 11 12 13 14"}, language=language)
+    small_index.add({"other.md": text}, language=other)
+    small_index.add({f"{number}.md": "15" for number in range(5)}, language=language)
+    assert small_index.search(query)[:2] == ["own.md", "other.md"]
+    assert small_index.search(word)[0] == "other.md"
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [("canvas", "Canvas"), ("what is a canvas", "Canvas"), ("sync regions", "Sync regions"), ("Größe", "Größen")],
+)
+def test_a_page_whose_title_the_query_covers_comes_first(small_index: SmallIndex, query: str, title: str) -> None:
+    changes = f"- {title}: fixed. {title}: faster. {title}: new. {title}: better.\n"
+    small_index.add({f"v{number}.md": f"# Version {number}\n\n{changes * 2}" for number in range(6)}, language="de")
+    small_index.add({"part.md": f"# {title} and many other things of the program\n\n{changes}"}, language="de")
+    page = f"# {title}\n\nA long page about one subject, which it seldom names. {title}. {'More of it. ' * 40}"
+    small_index.add({"page.md": page}, language="de")
+    assert small_index.search(query)[0] == "page.md"
+
+
+@pytest.mark.parametrize(
+    "phrase", ["to be or not to be", "sein oder nicht sein", "être ou ne pas être", "быть или не быть", "it was not me"]
+)
+def test_common_words_alone_count_as_a_phrase(small_index: SmallIndex, phrase: str) -> None:
+    words = phrase.split()
+    noise = f"{' 7 '.join(words)}. "
+    small_index.add({f"{number}.md": noise * (number + 1) for number in range(6)})
+    small_index.add({"page.md": f"A play, and a long speech: {phrase.capitalize()}, that is what he asks. And so on."})
+    assert small_index.search(phrase)[0] == "page.md"
+    assert len(small_index.search(phrase)) == 7
+
+
+@pytest.mark.parametrize(
     ("query", "found"),
     [("冷凍", True), ("凍", True), ("保守記録", True), ('"冷凍設備の保守"', True), ("録", True), ("検索", False)],
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gnod.bm25 import COVERED_TITLE
 from gnod.bm25 import FUSED_COLUMN_WEIGHTS as WEIGHTS
 from gnod.search.keyword import lexical
 from gnod.search.keyword.lexical import ALL_WORDS_BONUS, LexicalSurvey
@@ -43,15 +45,27 @@ class Terms(NamedTuple):
     lengths: dict[int, int]
 
     def bm25(self, term: str) -> NDArray[np.float64]:
-        ids = sorted(self.lengths)
-        lengths = np.array([self.lengths[id_] for id_ in ids])
-        found = self.counts.get(term, Counter())
-        columns = ("filepath", "title", "body")
-        often = np.array([sum(w * found[(i, c)] for w, c in zip(WEIGHTS, columns, strict=True)) for i in ids])
-        n = int((often > 0).sum())
-        idf = np.log(1 + (len(ids) - n + 0.5) / (n + 0.5))
-        scores: NDArray[np.float64] = idf * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / lengths.mean()))
+        lengths = np.array([self.lengths[id_] for id_ in sorted(self.lengths)])
+        often = sum(w * self._often(term, c) for w, c in zip(WEIGHTS, ("filepath", "title", "body"), strict=True))
+        scores: NDArray[np.float64] = often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / lengths.mean()))
+        return self._idf(term) * scores
+
+    def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
+        """Return the scores for a query, with what the titles add that it covers."""
+        in_title = {word: self._often(word, "title") > 0 for word in words}
+        titles = sum(self._often(word, "title") for word in self.counts)
+        weights = sum(self._idf(word) * in_title[word] for word in words)
+        covered = np.sum(list(in_title.values()), axis=0) / np.maximum(titles, 1)
+        scores: NDArray[np.float64] = sum(map(self.bm25, words)) + COVERED_TITLE * weights * covered
         return scores
+
+    def _often(self, term: str, column: str) -> NDArray[np.float64]:
+        found = self.counts.get(term, Counter())
+        return np.array([float(found[(id_, column)]) for id_ in sorted(self.lengths)])
+
+    def _idf(self, term: str) -> float:
+        n = len({id_ for id_, _ in self.counts.get(term, ())})
+        return float(np.log(1 + (len(self.lengths) - n + 0.5) / (n + 0.5)))
 
 
 def terms_of(index: SmallIndex) -> Terms:
@@ -79,7 +93,7 @@ def surveyed(index: SmallIndex, query: str, filters: Filters | None = None, dept
 def test_scores_and_prominence_are_those_of_numpy(zoo: SmallIndex, query: str) -> None:
     terms = terms_of(zoo)
     each = [terms.bm25(word) for word in query.split()]
-    raw = np.sum(each, axis=0)
+    raw = terms.scores(query.split())
     whole = np.all([scores > 0 for scores in each], axis=0) & (len(set(query.split())) > 1)
     with_bonus = raw * (1 + ALL_WORDS_BONUS * whole)
     found = surveyed(zoo, query)
@@ -106,7 +120,7 @@ def test_what_lies_beyond_the_depth_is_taken_for_its_mean(zoo: SmallIndex) -> No
     cut = surveyed(zoo, "zebra", depth=7)
     assert list(cut.scores.items()) == list(everything.scores.items())[:7]
     assert cut.prominence == pytest.approx(everything.prominence)
-    rest = np.sort(terms_of(zoo).bm25("zebra"))[:-7]
+    rest = np.sort(terms_of(zoo).scores(["zebra"]))[:-7]
     assert cut.beyond == pytest.approx(rest.mean())
     assert 0 < cut.beyond < min(cut.scores.values())
 

@@ -38,6 +38,7 @@ class SegmentInput(msgspec.Struct, frozen=True, array_like=True):
     id: int
     docid: str
     collection: int
+    stemmer: int
     terms: Terms | None
     text: Text | None = None
 
@@ -97,7 +98,7 @@ def _document(source: SegmentInput, analyse: Analyse) -> SegmentDocument:
         terms = analyse(*msgspec.structs.astuple(source.text)) if source.text else Terms("", "", "")
     else:
         terms = source.terms
-    return SegmentDocument(source.id, source.docid, source.collection, terms)
+    return SegmentDocument(source.id, source.docid, source.collection, source.stemmer, terms)
 
 
 def _kept(piece: SegmentPiece) -> Kept:

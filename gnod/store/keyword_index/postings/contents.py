@@ -6,6 +6,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ from gnod.store.tables.records import Terms
 
 Numbers = NDArray[Any]
 COLUMNS = 3  # filepath, title, body
+TITLE = 1
+# What is known of each document, by its number.
+OF_DOCUMENTS = ("ids", "docids", "collections", "stemmers", "lengths", "titles")
 # A posting is one number, which sorts postings by term, code and document.
 _DOCUMENT_BITS, _CODE_BITS = 16, 24
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS
@@ -27,6 +31,7 @@ class SegmentDocument(NamedTuple):
     id: int
     docid: str
     collection: int
+    stemmer: int
     terms: Terms
 
     def terms_by_column(self) -> tuple[str, str, str]:
@@ -34,17 +39,38 @@ class SegmentDocument(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`ids`, `docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers
-    in a segment, in the order of their ids. `words`: the terms, sorted. `postings` (as `posting` makes them), sorted. A
-    code is a row in `counts`, how often a term occurs in each column."""
+    """`ids`, `docids` (as `ordered_docid`), `collections`, `stemmers` (as `stemmer_number`), `lengths` and `titles` (in
+    terms) by document: documents have numbers in a segment, in the order of their ids. `words`: the terms, sorted.
+    `postings` (as `posting` makes them), sorted. A code is a row in `counts`, how often a term occurs in each
+    column."""
 
     ids: Numbers
     docids: Numbers
     collections: Numbers
+    stemmers: Numbers
     lengths: Numbers
+    titles: Numbers
     words: list[bytes]
     postings: NDArray[np.uint64]
     counts: Numbers
+
+
+class CountTable:
+    """How often a term occurs in each column, one row for each code. Keeps what was computed of all rows."""
+
+    def __init__(self, counts: Numbers) -> None:
+        self._counts = counts
+        self._weighed: dict[tuple[float, ...], NDArray[np.float64]] = {}
+
+    def weighed(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return the sum of each row, with a weight for each column."""
+        if weights not in self._weighed:
+            self._weighed[weights] = self._counts @ np.array(weights)
+        return self._weighed[weights]
+
+    @cached_property
+    def in_title(self) -> NDArray[np.bool_]:
+        return self._counts[:, TITLE] > 0
 
 
 def posting(terms: Numbers, codes: Numbers, documents: Numbers) -> NDArray[np.uint64]:
@@ -91,7 +117,9 @@ def build(documents: Sequence[SegmentDocument]) -> Contents:
         ids=np.array([each.id for each in ordered], np.int64),
         docids=np.array([ordered_docid(each.docid) for each in ordered], np.int64),
         collections=np.array([each.collection for each in ordered], np.int64),
+        stemmers=np.array([each.stemmer for each in ordered], np.int64),
         lengths=lengths.reshape(-1, COLUMNS).sum(axis=1),
+        titles=lengths.reshape(-1, COLUMNS)[:, TITLE],
         words=words,
         postings=postings,
         counts=table,

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 import numpy as np
 
+from gnod.analysis.stemming import stemmer_number
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.postings.contents import ordered_docid
@@ -27,7 +28,7 @@ from gnod.store.tables.changes import Position
 
 _AVERAGES = 1
 # Documents, with the records of their lengths where the full-text table has them.
-_SELECT = "SELECT d.id, d.docid, d.collection_id, s.sz FROM"
+_SELECT = "SELECT d.id, d.docid, d.collection_id, d.language, s.sz FROM"
 _SIZES = "LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob'"
 _ALL = f"{_SELECT} documents d {_SIZES} WHERE d.active"
 _THESE = f"{_SELECT} json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value {_SIZES}"
@@ -153,10 +154,15 @@ def _segment_of(rows: Sequence[tuple[Any, ...]]) -> Segment:
     """Return the documents of rows that are in the full-text table, as a segment without postings: that table has
     them."""
     there = sorted(row for row in rows if row[-1])
-    ids, docids, collections, records = zip(*there, strict=True) if there else ((), (), (), ())
+    ids, docids, collections, languages, records = zip(*there, strict=True) if there else [()] * 5
+    of_all, of_titles = lengths(records)
     return Segment.of_documents(
-        np.array(ids, np.int64),
-        np.array([ordered_docid(docid) for docid in docids], np.int64),
-        np.array(collections, np.int64),
-        lengths(records),
+        {
+            "ids": np.array(ids, np.int64),
+            "docids": np.array([ordered_docid(docid) for docid in docids], np.int64),
+            "collections": np.array(collections, np.int64),
+            "stemmers": np.array([stemmer_number(language) for language in languages], np.int64),
+            "lengths": of_all,
+            "titles": of_titles,
+        }
     )

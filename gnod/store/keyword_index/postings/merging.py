@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gnod.store.keyword_index.postings.contents import (
     MOST_DOCUMENTS,
+    OF_DOCUMENTS,
     Contents,
     Numbers,
     code_of,
@@ -71,10 +72,7 @@ def merge(kept: Sequence[Kept]) -> Contents:
         new_terms = np.cumsum(used) - 1
         postings = posting(new_terms[term_of(postings)], code_of(postings), document_of(postings))
     return Contents(
-        ids=_of_documents("ids", pieces, alive)[order],
-        docids=_of_documents("docids", pieces, alive)[order],
-        collections=_of_documents("collections", pieces, alive)[order],
-        lengths=_of_documents("lengths", pieces, alive)[order],
+        **{name: _of_documents(name, pieces, alive)[order] for name in OF_DOCUMENTS},
         words=[word for word, is_used in zip(words, used.tolist(), strict=True) if is_used],
         postings=postings,
         counts=table,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.postings.contents import Numbers
-from gnod.store.keyword_index.postings.view import AnyOf, Matching, View, Weights
+from gnod.store.keyword_index.postings.view import AnyOf, Matching, View, WeighedPhrase
 from gnod.store.tables import copies
 from gnod.store.tables.filters import Filters
 
@@ -36,7 +36,12 @@ class RankedDocids(NamedTuple):
 
 
 def ranked(
-    connection: Connection, view: View, phrases: Weights, weights: tuple[float, ...], depth: int, passing: Conditions
+    connection: Connection,
+    view: View,
+    phrases: Sequence[WeighedPhrase],
+    weights: tuple[float, ...],
+    depth: int,
+    passing: Conditions,
 ) -> RankedDocids:
     """Return the best documents; ties are ordered by docid."""
     filters = passing.filters

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from gnod.store.keyword_index.postings.contents import (
     COLUMNS,
+    OF_DOCUMENTS,
     Contents,
+    CountTable,
     Numbers,
     code_of,
     document_of,
@@ -33,7 +35,7 @@ _MAGIC = b"gnodpost"
 _BLOCK = 64
 # A term never contains white space.
 _SEPARATOR = b" "
-_IN_MEMORY = ("ids", "docids", "collections", "lengths", "counts")
+_IN_MEMORY = (*OF_DOCUMENTS, "counts")
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -52,25 +54,26 @@ class Record(NamedTuple):
 
 
 class Segment:
-    """`docids` (as `ordered_docid`), `collections` and `lengths` (in terms) by document: documents have numbers in a
-    segment, in the order of their ids. A code is a row in `counts`, how often a term occurs in each column. `postings`:
-    how many there are."""
+    """`docids`, `collections`, `stemmers`, `lengths` and `titles` by document, as in `Contents`. A code is a row in
+    `counts`, how often a term occurs in each column. `postings`: how many there are."""
 
     def __init__(self, first_id: int, postings: int, arrays: Mapping[str, Numbers], texts: _Texts | None) -> None:
         self.postings = postings
         self.docids = arrays["docids"]
         self.collections = arrays["collections"]
+        self.stemmers = arrays["stemmers"]
         self.lengths = arrays["lengths"]
+        self.titles = arrays["titles"]
         self.counts = arrays["counts"].reshape(-1, COLUMNS)
         self._first_id = first_id
         self._ids = arrays["ids"]
         self._texts = texts
+        self.table = CountTable(self.counts)
 
     @classmethod
-    def of_documents(cls, ids: Numbers, docids: Numbers, collections: Numbers, lengths: Numbers) -> Segment:
-        """Make a segment without postings."""
-        arrays = {"ids": ids, "docids": docids, "collections": collections, "lengths": lengths}
-        return cls(0, 0, arrays | {"counts": np.empty(0, np.int64)}, None)
+    def of_documents(cls, arrays: Mapping[str, Numbers]) -> Segment:
+        """Make a segment without postings. `arrays`: one for each of OF_DOCUMENTS."""
+        return cls(0, 0, {**arrays, "counts": np.empty(0, np.int64)}, None)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -117,7 +120,8 @@ class Segment:
             sizes = self._texts.sizes()
             every = self._texts.record(0, len(sizes))
             postings = posting(np.repeat(np.arange(len(sizes)), sizes), every.codes, every.documents)
-        return Contents(self.ids(), self.docids, self.collections, self.lengths, self.terms(), postings, self.counts)
+        of_documents = (self.ids(), self.docids, self.collections, self.stemmers, self.lengths, self.titles)
+        return Contents(*of_documents, self.terms(), postings, self.counts)
 
 
 class _Texts:
@@ -140,19 +144,24 @@ class _Texts:
 
     def range(self, term: bytes, *, is_prefix: bool) -> tuple[int, int]:
         """Return the number of the first term that is this one, or begins so, and of the first behind these."""
-        return self._first(term), self._first(term + (b"\xff" if is_prefix else b"\0"))
+        first, is_here = self._place(term)
+        return first, self._place(term + b"\xff")[0] if is_prefix else first + is_here
 
     def record(self, first: int, last: int) -> Record:
         """Return the postings of the terms with these numbers."""
-        start, end = (int(self._starts.part(number, number + 1)[0]) for number in (first, last))
+        starts = self._starts.part(first, last + 1)
+        start, end = int(starts[0]), int(starts[-1])
         return Record(self._documents.part(start, end), self._codes.part(start, end))
 
-    def _first(self, term: bytes) -> int:
-        """Return the number of the first term that is not below `term`."""
-        block = bisect_left(self._sample, term) - 1
-        if block < 0:
-            return 0
-        return block * _BLOCK + bisect_left(self._terms.raw(*self._blocks[block : block + 2]).split(), term)
+    def _place(self, term: bytes) -> tuple[int, bool]:
+        """Return the number of the first term that is not below `term`, and whether it is this one."""
+        block = bisect_left(self._sample, term)
+        is_first = self._sample[block : block + 1] == [term]
+        if is_first or not block:
+            return block * _BLOCK, is_first
+        words = self._terms.raw(*self._blocks[block - 1 : block + 1]).split()
+        at = bisect_left(words, term)
+        return (block - 1) * _BLOCK + at, words[at : at + 1] == [term]
 
 
 class _Array:
@@ -184,10 +193,8 @@ def encode(contents: Contents) -> list[bytes]:
     starts = np.cumsum([0, *np.bincount(term_of(contents.postings), minlength=len(words)).tolist()])
     ends = np.cumsum([0, *(len(word) + len(_SEPARATOR) for word in words)])
     arrays = {
+        **{name: _small(getattr(contents, name)) for name in OF_DOCUMENTS},
         "ids": _small(contents.ids - first_id),  # relative to the first id
-        "docids": _small(contents.docids),
-        "collections": _small(contents.collections),
-        "lengths": _small(contents.lengths),
         "counts": _small(contents.counts.reshape(-1)),
         "blocks": _small(np.append(ends[:-1:_BLOCK], ends[-1])),
         "sample": _text(words[::_BLOCK]),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gnod.analysis.stemming import stemmer_number
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, SegmentPiece, Text
 from gnod.store.keyword_index.postings.current_view import in_snapshot, totals
@@ -138,7 +139,8 @@ def _documents(
             is_latest = stored is not None and each.clock <= stored.clock
             terms = stored.terms if stored and is_latest else None
             text = _text(connection, each) if terms is None else None
-            found.append(SegmentInput(each.id, each.docid, each.collection, terms, text))
+            stemmer = stemmer_number(each.language)
+            found.append(SegmentInput(each.id, each.docid, each.collection, stemmer, terms, text))
             characters += found[-1].characters
             if characters >= _MOST_CHARACTERS:
                 break

@@ -27,7 +27,7 @@ from gnod.store.keyword_index.postings.files import Damaged, File
 from gnod.store.keyword_index.postings.segment import Segment, opened
 
 # Increase it when the files change, or when some may be wrong: files of another format are built again.
-FORMAT = 4
+FORMAT = 5
 # No snapshot is open for longer than this.
 _KEPT_S = 60.0
 _MANIFEST = "manifest.json"

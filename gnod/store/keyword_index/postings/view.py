@@ -7,7 +7,7 @@ Depends on FTS5's phrases; must not depend on filters or the query language.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from struct import Struct
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
+from gnod.analysis.stemming import MOST_STEMMERS, stemmer_number
 from gnod.caches import Computed
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import columns
-from gnod.store.keyword_index.postings.contents import COLUMNS, Numbers, tokens
+from gnod.store.keyword_index.postings.contents import COLUMNS, CountTable, Numbers, tokens
 from gnod.store.keyword_index.postings.segment import Segment
 from gnod.store.keyword_index.postings.versions import ListedSegment
 
@@ -29,6 +30,9 @@ from gnod.store.keyword_index.postings.versions import ListedSegment
 # of a phrase, which takes 1 µs for each document that has it.
 _FEW = 50
 _PATH = (1.0, 0.0, 0.0)
+# What the stem of one language counts in documents of another. There it is often that of another word, and sometimes
+# that of a related one.
+OTHER_LANGUAGE = 0.5
 # Packs a row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
@@ -37,8 +41,14 @@ _noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
 
 # Any of the phrases, in FTS5's syntax.
 AnyOf = tuple[str, ...]
-# Phrases, each with its part of the score.
-Weights = Sequence[tuple[str, float]]
+
+
+class WeighedPhrase(NamedTuple):
+    """A phrase with its weight. `languages`: whose stemmers make this phrase of the query's word (None: all)."""
+
+    text: str
+    weight: float
+    languages: frozenset[str] | None = None
 
 
 class Phrase(NamedTuple):
@@ -59,20 +69,33 @@ _phrases = Computed(_phrase)
 
 
 class Places(NamedTuple):
-    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `counts`: how
+    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
     often each column has it. `owners`: the place of each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
-    counts: Numbers
+    table: CountTable
     owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return how often each document has the phrase, with a weight for each column."""
-        of_codes: NDArray[np.float64] = (self.counts @ np.array(weights)).take(self.codes)
+        of_codes: NDArray[np.float64] = self.table.weighed(weights).take(self.codes)
         if self.owners is None:
             return of_codes
         return np.bincount(self.owners, of_codes, len(self.documents)).astype(np.float64)
+
+    def in_titles(self) -> Numbers:
+        """Return the documents whose title has the phrase, which must not be a prefix."""
+        found: Numbers = self.documents[self.table.in_title.take(self.codes)]
+        return found
+
+
+class _InTitles(NamedTuple):
+    """Documents whose title has a phrase, with the phrase's weight and its number of terms."""
+
+    documents: Numbers
+    weight: float
+    terms: int
 
 
 class Scored(NamedTuple):
@@ -127,6 +150,7 @@ class View:
         self._mean = mean or self.length / max(self.size, 1) or 1.0
         self._rows: dict[str, tuple[Numbers, Numbers]] = {}
         self._places: dict[tuple[Segment, str], Places] = {}
+        self._damping = [np.asarray(bm25.damping(part.segment.lengths / self._mean)) for part in self.parts]
 
     def forget(self) -> None:
         """Forget where phrases occur, which takes megabytes in a large index."""
@@ -192,7 +216,11 @@ class View:
         return np.concatenate(found)
 
     def scored(
-        self, phrases: Weights, weights: tuple[float, ...], depth: int | None, among: Matching | None = None
+        self,
+        phrases: Sequence[WeighedPhrase],
+        weights: tuple[float, ...],
+        depth: int | None,
+        among: Matching | None = None,
     ) -> Scored:
         """Return the documents with the best BM25 scores: `depth` of them and those as good as the last (None: all).
         The sums do not depend on `among`."""
@@ -200,7 +228,7 @@ class View:
         total = total_of_roots = 0.0
         top, least = np.empty(0), float(np.nextafter(0.0, 1.0))
         for number, part in enumerate(self.parts):
-            scores = self._scores(part, phrases, weights)
+            scores = self._scores(number, phrases, weights)
             total += float(scores.sum())
             total_of_roots += float(np.sqrt(scores).sum())
             if among is not None:
@@ -216,14 +244,28 @@ class View:
         are_best = scores >= least
         return Scored(ids[are_best], docids[are_best], scores[are_best], total, total_of_roots)
 
-    def _scores(self, part: ListedSegment, phrases: Weights, weights: tuple[float, ...]) -> NDArray[np.float64]:
+    def _scores(self, number: int, phrases: Sequence[WeighedPhrase], weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return the scores of all documents of a part."""
+        part, damping = self.parts[number], self._damping[number]
         scores = np.zeros(len(part.segment))
-        for phrase, weight in phrases:
-            found = self._find(part, phrase)
-            lengths = part.segment.lengths.take(found.documents) / self._mean
-            scores[found.documents] += weight * bm25.saturated(found.frequencies(weights), lengths)
+        titled: list[_InTitles] = []
+        for phrase in phrases:
+            found = self._find(part, phrase.text)
+            gained = bm25.damped(found.frequencies(weights), damping.take(found.documents))
+            scores[found.documents] += self._weight(part, phrase, found) * gained
+            parsed = Phrase.of(phrase.text)
+            if not parsed.is_prefix:  # the whole word of a title is another word
+                titled.append(_InTitles(found.in_titles(), phrase.weight, len(parsed.terms)))
+        _add_titles(scores, part.segment.titles, titled)
         return scores
+
+    @staticmethod
+    def _weight(part: ListedSegment, phrase: WeighedPhrase, found: Places) -> NDArray[np.float64] | float:
+        """Return the weight of a phrase, where it depends on it for each document."""
+        if phrase.languages is None:
+            return phrase.weight
+        of_stemmers: NDArray[np.float64] = phrase.weight * _trust(phrase.languages)
+        return of_stemmers.take(part.segment.stemmers.take(found.documents))
 
     def _mask(self, part: ListedSegment, phrases: AnyOf) -> NDArray[np.bool_]:
         """Return which documents of a part have one of the phrases."""
@@ -245,7 +287,7 @@ class View:
             self._rows[phrase] = self._read(phrase, parsed)
         ids, counts = self._rows[phrase]
         is_here, numbers = part.segment.numbers_of(ids)
-        return _alive(part, Places(numbers, np.arange(len(numbers)), counts[is_here]))
+        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here])))
 
     def _read(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
@@ -258,9 +300,33 @@ class View:
         return ids[order], counts[order]
 
 
+def _add_titles(scores: NDArray[np.float64], titles: Numbers, found: Sequence[_InTitles]) -> None:
+    """Add what a title gives: the weight of its words in the query, by the share of the title that these are.
+
+    BM25 hardly distinguishes a title from a word that is frequent in the text: both saturate. But a title that the
+    query covers says what the document is about.
+    """
+    if not any(len(each.documents) for each in found):
+        return
+    weights, terms = np.zeros(len(scores)), np.zeros(len(scores))
+    for each in found:
+        weights[each.documents] += each.weight
+        terms[each.documents] += each.terms
+    titled = np.flatnonzero(terms)
+    scores[titled] += bm25.COVERED_TITLE * weights[titled] * np.minimum(terms[titled] / titles[titled].clip(1), 1)
+
+
+@cache
+def _trust(languages: frozenset[str]) -> NDArray[np.float64]:
+    """Return how much a stem of these languages counts in documents, by their stemmers."""
+    trust = np.full(MOST_STEMMERS, OTHER_LANGUAGE)
+    trust[[stemmer_number(language) for language in languages]] = 1.0
+    return trust
+
+
 def _in_segment(part: ListedSegment, phrase: Phrase) -> Places:
     found = part.segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
-    places = _alive(part, Places(found.documents.astype(np.intp), found.codes, part.segment.counts))
+    places = _alive(part, Places(found.documents.astype(np.intp), found.codes, part.segment.table))
     if not phrase.is_prefix:
         return places
     # Several terms may begin like this, and a document may have some of them.
