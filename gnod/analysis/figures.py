@@ -52,7 +52,7 @@ _LEAST, _MOST = 7, 20
 _COUNTRY = re.compile("[17]|(?:2[1-69]|3[578]|42|5[09]|6[789]|8[0578]|9[679])[0-9]|[0-9]{2}")
 
 
-class Figure(NamedTuple):
+class WrittenFigure(NamedTuple):
     """`form`: an ISO date, or digits without grouping, with a point before decimals."""
 
     start: int
@@ -64,7 +64,7 @@ class Figure(NamedTuple):
         return text[self.start : self.end] == self.form
 
 
-def figures(text: str) -> Iterator[Figure]:
+def figures(text: str) -> Iterator[WrittenFigure]:
     """Yield the numbers and dates that can be written in other ways."""
     for run in _RUN.finditer(text):
         start, end = run.span()
@@ -74,29 +74,29 @@ def figures(text: str) -> Iterator[Figure]:
         if digits.isdigit():
             yield from _of_digits(text, start, end, digits)
         elif iban := _IBAN.search(text, max(start - _IBAN_HEAD, 0), end + _IBAN_HEAD):
-            yield Figure(iban.start(), iban.end(), iban[0].replace(" ", "").lower())
+            yield WrittenFigure(iban.start(), iban.end(), iban[0].replace(" ", "").lower())
         elif dates := list(_dates(text, start, end)):
             yield from dates
         else:
             for form in _forms(digits, _is_international(text, start)):
-                yield Figure(start, end, form)
+                yield WrittenFigure(start, end, form)
 
 
-def _of_digits(text: str, start: int, end: int, digits: str) -> Iterator[Figure]:
+def _of_digits(text: str, start: int, end: int, digits: str) -> Iterator[WrittenFigure]:
     """Yield the date of a year, and other forms of a telephone number, that is written without separators."""
     if len(digits) == _YEAR_DIGITS:
         for year in _YEAR.finditer(text, start, end):
             yield from _with_name(text, year)
     elif _LEAST <= len(digits) <= _MOST and (digits[0] == "0" or _is_international(text, start)):
         for form in _codes(digits, _is_international(text, start)):
-            yield Figure(start, end, form)
+            yield WrittenFigure(start, end, form)
 
 
 def _is_international(text: str, start: int) -> bool:
     return text[max(start - 3, 0) : start].rstrip(" (").endswith("+")
 
 
-def _dates(text: str, low: int, high: int) -> Iterator[Figure]:
+def _dates(text: str, low: int, high: int) -> Iterator[WrittenFigure]:
     """Yield the dates in a run of digits, and those whose year it has."""
     for found in _YEAR_FIRST.finditer(text, low, high):
         yield from _figures_of(found, found[1], found[3], found[4])
@@ -108,12 +108,12 @@ def _dates(text: str, low: int, high: int) -> Iterator[Figure]:
         yield from _with_name(text, year)
 
 
-def _figures_of(found: re.Match[str], year: str, month: str, day: str) -> Iterator[Figure]:
+def _figures_of(found: re.Match[str], year: str, month: str, day: str) -> Iterator[WrittenFigure]:
     if 1 <= int(month) <= 12 and 1 <= int(day) <= 31:
-        yield Figure(found.start(), found.end(), f"{year}-{int(month):02}-{int(day):02}")
+        yield WrittenFigure(found.start(), found.end(), f"{year}-{int(month):02}-{int(day):02}")
 
 
-def _with_name(text: str, year: re.Match[str]) -> Iterator[Figure]:
+def _with_name(text: str, year: re.Match[str]) -> Iterator[WrittenFigure]:
     """Yield the date of a year with a day and the name of a month just before it, or else just after it."""
     start, end = year.span()
     before = _tokens(text, max(start - _REACH, 0), start)[::-1]
@@ -124,7 +124,7 @@ def _with_name(text: str, year: re.Match[str]) -> Iterator[Figure]:
         if len(days) == len(names) == 1 and (months := _months().get(fold(normalise(names[0])))):
             low, high = min(start, tokens[0].start(), tokens[1].start()), max(end, tokens[0].end(), tokens[1].end())
             for month in months:
-                yield Figure(low, high, f"{year[0]}-{month:02}-{int(days[0]):02}")
+                yield WrittenFigure(low, high, f"{year[0]}-{month:02}-{int(days[0]):02}")
             return
 
 

@@ -173,7 +173,7 @@ def vector_results(
 ) -> Results:
     words = marked(connection, parse_text(corrected.text))
     facts = retrieval.facts_of(connection, [each.id for each in ranked])
-    meant = retrieval.Meant.of(ranked, vectors.row(0), spreads)
+    meant = retrieval.QueryMeaning.of(ranked, vectors.row(0), spreads)
     reader = retrieval.reader_of(vectors, readability)
     loose = retrieval.loose_documents(connection, [words.expression], [meant], facts, vectors.served, reader)
     shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]

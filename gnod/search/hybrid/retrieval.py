@@ -69,7 +69,7 @@ class Retrieved(NamedTuple):
         )
 
 
-class Meant(NamedTuple):
+class QueryMeaning(NamedTuple):
     """What one vector of the query says: the `similarity` of documents, and by model the vector and the `spreads` of
     its cosines."""
 
@@ -78,7 +78,9 @@ class Meant(NamedTuple):
     spreads: Mapping[str, Spread]
 
     @classmethod
-    def of(cls, ranked: Sequence[RankedDocument], query: Mapping[str, Rows], spreads: Mapping[str, Spread]) -> Meant:
+    def of(
+        cls, ranked: Sequence[RankedDocument], query: Mapping[str, Rows], spreads: Mapping[str, Spread]
+    ) -> QueryMeaning:
         return cls({each.id: each.score for each in ranked}, query, spreads)
 
     def unrelated(self, model: str, readability: Readability, language: str | None) -> Unrelated | None:
@@ -208,7 +210,7 @@ def facts_of(connection: Connection, ids: Collection[int]) -> dict[int, Facts]:
 def loose_documents(
     connection: Connection,
     queries: Sequence[Expression],
-    meant: Sequence[Meant],
+    meant: Sequence[QueryMeaning],
     facts: Mapping[int, Facts],
     served: Mapping[str, str],
     reader: Reader,
@@ -302,7 +304,7 @@ def _loose(
         return set()
     queries = [survey.expression for line, survey in words if line.is_original]
     meant = [
-        Meant.of(found.ranked, vectors.row(number), found.spreads)
+        QueryMeaning.of(found.ranked, vectors.row(number), found.spreads)
         for number, (line, found) in enumerate(surveys)
         if line.is_original
     ]
