@@ -69,7 +69,7 @@ def test_save_compare_and_run(tmp_path: Path) -> None:
 
     second = _bench(folder, "--compare", saved, "--run", run, "--json")
     assert second.returncode == 0
-    assert second.stderr.startswith("only lexical: the model hf:")
+    assert second.stderr.startswith("only lexical: the model pypi:")
     assert second.stderr.endswith(f"\n{run}: 1 ids contain spaces or '%' and are percent-encoded\n")
     answer = json.loads(second.stdout)
     [summary], [compared] = answer["runs"], answer["comparisons"]

@@ -9,7 +9,7 @@ small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .47
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 from weakref import WeakSet
@@ -69,12 +69,6 @@ class Weighed(NamedTuple):
     weight: float
     frequencies: list[tuple[str, int]]
     languages: tuple[frozenset[str] | None, ...] = ()
-
-    def phrases(self) -> Iterator[WeighedPhrase]:
-        """Yield the phrases that occur."""
-        for (phrase, n), languages in zip_longest(self.frequencies, self.languages):
-            if n:
-                yield WeighedPhrase(phrase, self.weight, languages)
 
     def among(self, frequencies: Mapping[str, int]) -> Weighed:
         """Return the term with its weight, and these frequencies."""
@@ -172,8 +166,17 @@ def _ranked(
 ) -> RankedDocids:
     view = view_of(connection)
     read = worth_reading(terms, view.size, thorough=thorough)
-    phrases = [phrase for term in read for phrase in term.phrases()]
-    return searching.ranked(connection, view, phrases, weights, depth, passing)
+    return searching.ranked(connection, view, _phrases(read), weights, depth, passing)
+
+
+def _phrases(terms: Sequence[Weighed]) -> list[WeighedPhrase]:
+    """Return the phrases that occur, each once: a word and its other spellings have phrases in common."""
+    weights: dict[tuple[str, frozenset[str] | None], float] = {}
+    for term in terms:
+        for (text, n), languages in zip_longest(term.frequencies, term.languages):
+            if n:
+                weights[text, languages] = weights.get((text, languages), 0.0) + term.weight
+    return [WeighedPhrase(text, weight, languages) for (text, languages), weight in weights.items()]
 
 
 def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
