@@ -112,7 +112,7 @@ def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubIm
     assert "small would be better: run `gnoctl models use auto` when the hub can be reached" in done.stderr
     assert machine.config.read_text().endswith("preset: mini-multilingual\n")
     assert machine.paths("harbour") == ["ferry.md"]
-    assert "~91.0 MB" in machine.run("models", "list").stdout
+    assert "~91.2 MB" in machine.run("models", "list").stdout
 
 
 def test_the_languages_of_the_folder_decide(machine: Machine) -> None:

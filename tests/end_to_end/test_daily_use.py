@@ -46,8 +46,8 @@ def test_a_hit_tells_all(busy: Machine) -> None:
     (hit,) = result["hits"]
     assert hit["uri"] == "gno://notes/deploy.md"
     assert hit["source"] == str(busy.notes / "deploy.md")
-    assert (hit["title"], hit["line"], hit["tags"]) == ("Deployment", 4, ["ops"])
-    assert 0.3 < hit["score"] < 1
+    assert (hit["title"], hit["line"], hit["tags"]) == ("Deployment", 6, ["ops"])
+    assert 0.3 < hit["score"] <= 1
     start, end = hit["marks"][0]
     assert hit["snippet"][start:end] == "Deployment"
     assert hit["snippet"].startswith("# Deployment")
