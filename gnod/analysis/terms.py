@@ -105,8 +105,9 @@ _REGULAR = {
     **{digit: str(unicodedata.digit(digit)) for digit in _DIGITS},
     **{each: unicodedata.normalize("NFKC", each).replace("\u2044", "/") for each in _COMPATIBLE},
 }
+IRREGULAR_CHARACTERS = f"{_INVISIBLE}{''.join(_REGULAR)}"
 IRREGULAR = f"[{_INVISIBLE}]+|[{''.join(_REGULAR)}]"
-_IRREGULAR = re.compile(f"[{_INVISIBLE}{''.join(_REGULAR)}]")
+_IRREGULAR = re.compile(f"[{IRREGULAR_CHARACTERS}]")
 # Currency, arrows, mathematical and technical symbols, shapes, pictures; not lines and blocks, which draw tables.
 _SYMBOL = re.compile(
     "[\U0001f1e6-\U0001f1ff]{2}|[\u00a2-\u00a5\u00a7\u00a9\u00ac\u00ae\u00b1\u00b6\u00d7\u00f7\u2020\u2021\u2030\u20a0-\u20cf\u2116\u2117"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
-from gnod.analysis.terms import Analyzer
+from gnod.analysis.terms import SPELLED, Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, numbered, worth_of
 from gnod.store.connection import Connection
@@ -64,12 +64,14 @@ def wanted(
     for phrase, terms in [(phrase, terms_of(phrase)) for phrase in expression.phrases()]:
         if not is_findable(terms):
             continue
+        # To find other spellings in a text takes longer than to ask the index.
+        is_spelling = terms[-1].endswith(SPELLED)
         asked = []
-        for id_ in documents:
+        for id_ in fulltext.matching(connection, [(phrase,)], documents) if is_spelling else documents:
             text = texts.get(id_)
             if text is not None and id_ not in long and phrase not in wholes:
                 found[id_][phrase] = b""
-            elif text is None or text.may_have(terms):
+            elif text is None or is_spelling or text.may_have(terms):
                 asked.append(id_)
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions
