@@ -74,9 +74,8 @@ def plain(heading: str) -> str:
 def headings_above(text: str, line: int) -> list[str]:
     """Return the headings that a line (from 1) is below, the highest first, as people read them; itself, if it is
     one."""
-    at = 0
-    for _ in range(line):
-        at = text.find("\n", at) + 1 or len(text)
+    below = text.split("\n", line)[line:]
+    at = len(text) - sum(map(len, below))
     path: list[Heading] = []
     for heading in outline(text[:at], start=head_end(text)).headings:
         path = [*(above for above in path if above.level < heading.level), heading]
