@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
@@ -20,6 +22,7 @@ from gnod.models.run.stop import Stop
 pytestmark = pytest.mark.slow
 
 QUESTION = [("user", "Name three animals that live in the sea.")]
+GIGABYTE = 1 << 30
 LONG = "The harbour master closed the east gate before the storm. " * 60
 YES_OR_NO = 'root ::= "yes" | "no"'
 LINES = 'root ::= line line\nline ::= ("lex: " | "vec: ") [a-z]{3,10} " " [a-z]{3,10} "\\n"'
@@ -144,8 +147,12 @@ def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path) -> None:
 
 def test_a_context_that_does_not_fit_is_an_error_of_memory(spec: ModelSpec) -> None:
     model = library.load(spec)
+    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    # Without a limit, the kernel promises any memory, and kills the process that uses it.
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + GIGABYTE, hard))
     try:
         with pytest.raises(MemoryError):
             library.new_context(model, "to write text", threads=1, n_ctx=1 << 30)
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
         llama_cpp.llama_model_free(model)
