@@ -5,7 +5,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -51,16 +51,15 @@ LINES = [
     "back: `tick`",
     "share: 50%: half",
     "id: !!python/object/apply:os.system [echo]",
-    "\tindented: by a tab",
     "due: 2026-02-30",
-    "just some words",
-    ": no key",
 ]
+WITHOUT_KEY = ["\tindented: by a tab", "just some words", ": no key"]
 
 
-@given(st.lists(st.sampled_from(LINES), max_size=5), st.integers(0, 5))
+@given(st.lists(st.sampled_from(LINES + WITHOUT_KEY), max_size=5), st.integers(0, 5))
 def test_bad_lines_cost_only_themselves(lines: list[str], place: int) -> None:
     good = ["tags:", "  - harbour", "status: open"]
+    assume(sum(line in WITHOUT_KEY for line in lines) <= len(good))  # a block with more of them than keys is prose
     text = "\n".join(["---", *lines[:place], *good, *lines[place:], "status2: open", "---", "body", ""])
     metadata, start, _ = frontmatter.parse(text)
     assert text[start:] == "body\n"
