@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.config.model import CollectionConfig
@@ -45,6 +45,7 @@ def listed_by_git(root: Path) -> set[str]:
     return set(found.decode().split("\0")) - {""}
 
 
+@example(["a/***", "!*/"], [], "\n", b"")
 @given(lines, lines, st.sampled_from(["\n", "\r\n"]), st.sampled_from([b"", codecs.BOM_UTF8]))
 def test_any_patterns_are_read_as_by_git(outer: list[str], inner: list[str], line_end: str, mark: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ _CLASSES = {
     "blank": " \t",
     "punct": "!-/:-@\\[-`{-~",
 }
-_STARS = re.compile(r"(?<![^/\n])\*{3,}(?=/)")
+_STARS = re.compile(r"(?<![^/\n])\*{3,}(?=/|\r?$)", re.MULTILINE)
 _FOLDERS_BELOW = re.compile(r"/\*\*/(?=\r?$)", re.MULTILINE)
 
 
