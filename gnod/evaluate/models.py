@@ -36,6 +36,10 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
+# Seconds between two looks for a signal.
+_LOOK_S = 0.2
+
+
 class LoopThread:
     """A context manager: an event loop in a thread of its own, so that no signal interrupts it."""
 
@@ -66,6 +70,9 @@ class LoopThread:
 
         done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
         try:
+            # A signal that the kernel hands to another thread is handled when this one goes on.
+            while not done.done():
+                wait([done], timeout=_LOOK_S)
             return done.result()
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(cancel)
