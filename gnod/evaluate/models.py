@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
@@ -68,8 +69,11 @@ class LoopThread:
             else:  # it has not begun yet
                 self._loop.call_soon(cancel)
 
+        # Between here and `try`, a signal would leave the work without anybody who ends it.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
             # A signal that the kernel hands to another thread is handled when this one goes on.
             while not done.done():
                 wait([done], timeout=_LOOK_S)
