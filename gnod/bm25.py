@@ -20,7 +20,7 @@ COLUMN_WEIGHTS = (1.5, 3.0, 1.0)
 # Those together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
 FUSED_COLUMN_WEIGHTS = (1.5, 2.0, 1.0)
 
-# What a title adds that consists of words of the query, as a share of their weights.
+# A title that consists of words of the query adds this share of their weights.
 # docs/adr/0004-lexical-ranking.md has the figures.
 COVERED_TITLE = 1.0
 

@@ -35,7 +35,7 @@ _YEAR_FIRST = re.compile(
 _YEAR_LAST = re.compile(rf"{_BEFORE}([0-9]{{1,2}})([-/.]) ?([0-9]{{1,2}})\2 ?([12][0-9]{{3}})(?![\d/-])")
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_][^\s\d.,;:!?()/]*")
 _REACH = 32  # characters from a year to its day and month
-# What stands between a day, a month and a year.
+# Words between a day, a month and a year, which are skipped.
 _FILLERS = frozenset(
     {"st", "nd", "rd", "th", "er", "o", "º", "ª", "de", "of", "del", "d", "the", "m", "gada", "г", "р"}
 )

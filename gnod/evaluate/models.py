@@ -37,10 +37,6 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-# Seconds between two looks for a signal.
-_LOOK_S = 0.2
-
-
 class LoopThread:
     """A context manager: an event loop in a thread of its own, so that no signal interrupts it."""
 
@@ -69,14 +65,14 @@ class LoopThread:
             else:  # it has not begun yet
                 self._loop.call_soon(cancel)
 
-        # Between here and `try`, a signal would leave the work without anybody who ends it.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:  # a signal between the start of the work and the wait for it would not end it
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        except KeyboardInterrupt:
+            work.close()
+            raise
         done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            # A signal that the kernel hands to another thread is handled when this one goes on.
-            while not done.done():
-                wait([done], timeout=_LOOK_S)
             return done.result()
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(cancel)

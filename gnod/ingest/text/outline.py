@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
 
-# What may be above a title: comments, tags, pictures, links and badges, properties, labels of MyST, imports.
+# These may be above a title: comments, tags, pictures, links and badges, properties, labels of MyST, imports.
 _ANY_LINK = r"!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)"
 _NOT_PROSE = re.compile(
     rf"<!--(?s:.){{0,4000}}?-->|<[^<>]{{1,2000}}>|!?\[\[[^\[\]\n]{{1,1000}}\]\]|\[{_ANY_LINK}\]\([^()\n]{{0,2000}}\)|{_ANY_LINK}"

@@ -35,7 +35,7 @@ MAX_WORDS = 64
 _MIN_PREFIX = 3
 # The share of a word's weight that another spelling has, so that a document with what was typed comes first.
 _SPELLING = 0.8
-# Two words of a query may be one in documents, if they have so many letters each and together.
+# Two words of a query may be written as one if each has this many letters, and both together have this many.
 _MIN_JOINED, _MIN_JOINED_TOGETHER = 2, 5
 
 _JOINERS = re.compile(r"[_.:/\\@&]")

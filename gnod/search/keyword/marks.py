@@ -43,10 +43,10 @@ ANY_ENDING = "*"
 # A term that begins with it is a word as the query has it, not its stem. Its number in marks is the complement (`~`) of
 # the number of its word.
 AS_WRITTEN = "="
-# What a word as written adds to the worth of a stretch that has the word.
+# A stretch that has a word as written is worth this share of the word more.
 _WRITTEN_SHARE = 0.5
 
-# What every place of a variant contains: of each term, what all words with that stem begin with.
+# Texts that every place of a variant contains: for each term, the beginning that all words with its stem share.
 _Needles = tuple[str, ...]
 
 
@@ -99,7 +99,7 @@ class TermFinder:
 
     def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
         """Return the places of all query terms in order, without those inside another: at least the first `most` of
-        each variant, if it has so many."""
+        each variant."""
         whole, original = [(0, len(self._text))], self._plain.original
         found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
         places: list[tuple[int, int]] = []

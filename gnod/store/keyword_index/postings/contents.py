@@ -17,7 +17,7 @@ from gnod.store.tables.records import Terms
 Numbers = NDArray[Any]
 COLUMNS = 3  # filepath, title, body
 TITLE = 1
-# What is known of each document, by its number.
+# The arrays that have one value for each document, by its number.
 OF_DOCUMENTS = ("ids", "docids", "collections", "stemmers", "lengths", "titles")
 # A posting is one number, which sorts postings by term, code and document.
 _DOCUMENT_BITS, _CODE_BITS = 16, 24
