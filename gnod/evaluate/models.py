@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Self, TypeVar
 
@@ -33,6 +32,8 @@ from gnod.store.tables.learned_factors import Prior
 from gnod.store.vectors import vectors
 from gnod.tuning.experiment import OnProgress, learn
 
+_SIGNAL_CHECK_S = 0.5  # a signal that comes just before a wait begins does not interrupt it
+
 T = TypeVar("T")
 M = TypeVar("M")
 
@@ -52,32 +53,38 @@ class LoopThread:
         self._loop.close()
 
     def run(self, work: Coroutine[object, object, T]) -> T:
-        """Run a coroutine in the loop and wait for it. Ctrl-C ends it."""
+        """Run a coroutine in the loop and wait for it. Ctrl-C ends it, at whichever line it comes."""
+        done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
 
-        async def noted() -> T:
-            tasks.append(asyncio.ensure_future(work))
-            return await tasks[0]
+        def start() -> None:
+            task = self._loop.create_task(work)
+            task.add_done_callback(partial(_copy, done))
+            tasks.append(task)
 
         def cancel() -> None:
             if tasks:
                 tasks[0].cancel()
-            else:  # it has not begun yet
-                self._loop.call_soon(cancel)
+            else:
+                work.close()
+                done.set_exception(asyncio.CancelledError())
 
-        try:  # a signal between the start of the work and the wait for it would not end it
-            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        except KeyboardInterrupt:
-            work.close()
-            raise
-        done = asyncio.run_coroutine_threadsafe(noted(), self._loop)
         try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            self._loop.call_soon_threadsafe(start)
+            while not wait([done], timeout=_SIGNAL_CHECK_S).done:
+                pass
             return done.result()
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(cancel)
+            self._loop.call_soon_threadsafe(cancel)  # after `start`, if that was called
             wait([done])  # what it uses may be closed only after it
             raise
+
+
+def _copy(to: Future[T], task: asyncio.Task[T]) -> None:
+    try:
+        to.set_result(task.result())
+    except (Exception, asyncio.CancelledError) as error:
+        to.set_exception(error)
 
 
 class EvaluationModels(LoopThread):
