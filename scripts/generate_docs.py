@@ -410,6 +410,8 @@ def _setting_type(setting: model.Setting) -> str:
 
 
 def _yaml(value: object) -> str:
+    if isinstance(value, str) and "\n" in value:
+        return msgspec.json.encode(value).decode()
     if isinstance(value, tuple | list):
         return f"[{', '.join(str(each) for each in value)}]"
     if value is None or isinstance(value, bool | dict):

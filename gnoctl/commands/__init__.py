@@ -17,7 +17,7 @@ PANELS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("search", "vsearch", "similar"), "search"),
         **dict.fromkeys(("saved add", "saved list", "saved remove"), "saved"),
         **{name: name for name in ("ui", "web", "open")},
-        **dict.fromkeys(("get", "multi-get", "ls"), "document"),
+        **dict.fromkeys(("get", "multi-get", "ls", "capture"), "document"),
     },
     "Links": dict.fromkeys(
         ("links", "backlinks", "mentions", "graph", "unresolved", "orphans", "check-links"), "links"

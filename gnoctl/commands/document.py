@@ -1,4 +1,4 @@
-"""`gnoctl get`, `multi-get`, `ls`: the documents in the index."""
+"""`gnoctl get`, `multi-get`, `ls`: the documents in the index. `capture`: a new one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.references import absolute, split
 from gnoctl.arguments.shared_options import FormatOptions, print_documents
+from gnoctl.arguments.standard_input import given_text
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note
@@ -192,3 +193,27 @@ def _table(result: wire.DocumentListResult, terminal: Terminal) -> Iterator[str]
     ]
     if rows:
         yield from columns(["docid", "modified", "size", "document"], rows, terminal)
+
+
+class CaptureOptions(JsonOptions, frozen=True, kw_only=True):
+    text: Annotated[list[str], argument("TEXT", "The note; - or nothing: standard input")] = []
+    collection: Annotated[str | None, option("-c, --collection", "Write to this collection", "NAME")] = None
+
+
+@command("capture", CaptureOptions)
+def capture(options: CaptureOptions) -> None:
+    """Write a note to the inbox folder; searches find it at once.
+
+    The file is named after today and the first line, and never replaces another one. `capture` in index.yml sets the
+    collection, the folder, the name and what the note begins with.
+
+    Examples:
+      gnoctl capture 'Ask Mara about the heat pump #house'
+      gnoctl capture -c notes < draft.md
+    """
+    text = given_text(options.text, missing="there is no text: gnoctl capture 'Call the plumber'")
+    params = wire.DocumentCaptureParams(text=text, collection=options.collection)
+    written = options.call("document.capture", params, wire.DocumentCaptureResult)
+    options.show(written, written.source)
+    if not written.is_indexed:
+        note("it will be found in a moment: other files are being read")

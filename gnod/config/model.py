@@ -224,6 +224,18 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "local"
 
 
+class CaptureConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Where `gnoctl capture` writes notes, and what they begin with. `{date}`, `{time}` and `{title}` stand for today,
+    now and the first line of the text."""
+
+    collection: Annotated[str | None, setting("The collection of captured notes; by default, the only one.")] = None
+    folder: Annotated[str, setting("The folder inside the collection; it is created when needed.")] = "Inbox"
+    name: Annotated[str, setting("The name of the file, without extension.")] = "{date} {title}"
+    head: Annotated[str, setting("What the note begins with; `\\n` is a line break.")] = (
+        "---\ncreated: {date}T{time}\n---\n\n"
+    )
+
+
 class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A saved search. `@name` at the beginning of a query stands for it."""
 
@@ -244,6 +256,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     daemon: DaemonConfig = msgspec.field(default_factory=DaemonConfig)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     memory: MemoryConfig = msgspec.field(default_factory=MemoryConfig)
+    capture: CaptureConfig = msgspec.field(default_factory=CaptureConfig)
     viewers: tuple[ViewerConfig, ...] = ()
     searches: tuple[SearchConfig, ...] = ()
 

@@ -90,6 +90,7 @@ def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Conf
             **dict.fromkeys(MODEL_ROLES, partial(_model_uri, or_none=True)),
         ),
         memory=_section(fields.mapping("memory", _keys(model.MemoryConfig)), model.MemoryConfig),
+        capture=_section(fields.mapping("capture", _keys(model.CaptureConfig)), model.CaptureConfig),
         viewers=tuple(_viewers(fields)),
         searches=tuple(_searches(fields)),
     )

@@ -50,6 +50,25 @@ class DocumentListParams(Params, frozen=True):
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
+class DocumentCaptureParams(Params, frozen=True):
+    """A note to write.
+
+    - `text`: Markdown. Its first line gives the title for the name of the file.
+    - `collection`: where; by default, what `capture` in index.yml says.
+    """
+
+    text: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+    collection: str | None = None
+
+
+class DocumentCaptureResult(Result, frozen=True, kw_only=True):
+    """`is_indexed`: searches find the note; otherwise gnod has other files to read before it."""
+
+    uri: str
+    source: str
+    is_indexed: bool
+
+
 class DocumentEntry(Result, frozen=True, kw_only=True):
     docid: str
     uri: str

@@ -60,6 +60,7 @@ _ALL = [
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
+    Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
     _again(
         "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document and to it."
     ),
