@@ -113,3 +113,10 @@ class UnavailableModel(NamedTuple):
     """Stands in for a model that cannot be used. `reason` names the command or the setting that helps."""
 
     reason: str
+
+
+def estimated_tokens(text: str) -> int:
+    """Return an upper estimate of the tokens of `text`."""
+    plain = len(text.encode("ascii", "ignore"))
+    latin = sum(1 for character in text if "\x7f" < character < "\u0250") if plain < len(text) else 0
+    return int(plain / 3 + latin + (len(text) - plain - latin) * 1.5) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import Any, NamedTuple, NoReturn
 
 from gnoctl.arguments.options import build, specs
@@ -30,9 +31,11 @@ def begin(words: list[str]) -> LineStart:
         if rest and rest[0] in GROUPS and longest_name(rest) in (None, rest[0]):
             # Options may also be between a group and its verb.
             place = f"gnoctl {rest[0]}"
-            more, verb = scan(rest[1:], specs(Options), stop_at_word=True)
-            if longest_name([rest[0], *verb]) != rest[0]:
-                values, rest = values | more, [rest[0], *verb]
+            # A group that is a command itself has options of its own, which are read later.
+            with suppress(Misused) if rest[0] in NAMES else nullcontext():
+                more, verb = scan(rest[1:], specs(Options), stop_at_word=True)
+                if longest_name([rest[0], *verb]) != rest[0]:
+                    values, rest = values | more, [rest[0], *verb]
     except Misused as error:
         _explain(error, place)
     name = longest_name(rest)

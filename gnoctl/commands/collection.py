@@ -126,8 +126,8 @@ class AddOptions(FolderOptions, frozen=True, kw_only=True):
 def add(options: AddOptions) -> int:
     """Add a folder and index it.
 
-    From then on, changes in the folder are indexed automatically. gnod reads the folder; only `gnoctl capture` writes to
-    it.
+    From then on, changes in the folder are indexed automatically. gnod reads the folder; only `gnoctl capture` writes
+    to it.
 
     Examples:
       gnoctl collection add ~/notes

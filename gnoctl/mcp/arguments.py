@@ -3,6 +3,7 @@ MCP."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Mapping
@@ -14,8 +15,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from gnod.errors import InvalidParams
 from gnod.memory_types import MEMORY_TYPES
 
-MAX_LINES = 400
-
 _SHOWN_CHARS = 60
 
 
@@ -26,56 +25,48 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 A = TypeVar("A", bound=Arguments)
 
 
-class FilterArguments(Arguments, frozen=True, kw_only=True):
-    """The filters of every search."""
+class CommonArguments(Arguments, frozen=True, kw_only=True):
+    """Which documents to look at. All other conditions are fields of the query."""
 
-    limit: Annotated[int, Meta(ge=1, le=50, description="At most this many documents.")] = 10
-    collections: Annotated[list[str], Meta(description="Only these collections (`status` names them).")] = []
-    tags_all: Annotated[list[str], Meta(description="Only with all these tags.")] = []
-    tags_any: Annotated[list[str], Meta(description="Only with one of these tags.")] = []
-    languages: Annotated[list[str], Meta(description="Only in these languages: en, de.")] = []
-    types: Annotated[list[str], Meta(description="Only with this `type` in the frontmatter.")] = []
-    path_prefix: Annotated[str, Meta(description="Only paths that begin so.")] | UnsetType = UNSET
-    author: Annotated[str, Meta(description="Only authors that contain this.")] | UnsetType = UNSET
-    since: Annotated[str, Meta(description="Modified since: a date (2026-11-21) or an age (7d, 12h).")] | UnsetType = (
-        UNSET
-    )
-    until: Annotated[str, Meta(description="Modified until: a date or an age.")] | UnsetType = UNSET
-    fresh: Annotated[bool, Meta(description="Index recent changes on disk first. Slower.")] = False
+    collections: Annotated[list[str], Meta(description="Only these collections.")] = []
+    fresh: Annotated[bool, Meta(description="Index recent changes on disk first.")] = False
 
 
-class SearchArguments(FilterArguments, frozen=True, kw_only=True):
+class SearchArguments(CommonArguments, frozen=True, kw_only=True):
     query: Annotated[
         str,
-        Meta(max_length=4096, description='Words or a question. "a phrase" must occur, -word must not.'),
+        Meta(
+            max_length=4096,
+            description='Words or a question. "a phrase" must occur, -word must not. Fields: title:word tag:work '
+            "-author:ada year:2020..2024 path:/notes lang:de after:7d status:open; @name: a saved search.",
+        ),
     ]
     mode: Annotated[
-        Literal["hybrid", "lexical", "vector"],
-        Meta(description="lexical: by keyword, fastest. vector: by meaning. hybrid: both."),
+        Literal["hybrid", "lexical", "vector"], Meta(description="lexical: by keyword; vector: by meaning.")
     ] = "hybrid"
-    passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each document, at most.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=50, description="Documents.")] = 10
+    passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each.")] = 1
+    tokens: (
+        Annotated[int, Meta(ge=50, le=20_000, description="Instead of both: as many passages as fit.")] | UnsetType
+    ) = UNSET
     loose: Annotated[bool, Meta(description="Also only loosely similar documents.")] = False
-
-
-class SimilarArguments(FilterArguments, frozen=True, kw_only=True):
-    ref: Annotated[str, Meta(min_length=1, max_length=8192, description="The document, as in `get`.")]
 
 
 class LinksArguments(Arguments, frozen=True, kw_only=True):
     what: Annotated[
-        Literal["links", "backlinks", "mentions", "graph", "orphans", "unresolved"],
+        Literal["links", "backlinks", "mentions", "similar", "graph", "orphans", "unresolved"],
         Meta(
-            description="links: in `ref`; backlinks: to it; mentions: it is named without a link; graph: around it. "
-            "In `scope`: orphans have no backlinks; unresolved links lead nowhere."
+            description="links: in `ref`; backlinks: to it; mentions: it is named without a link; similar: related by "
+            "meaning or links; graph: around it. In `scope`: orphans have no backlinks; unresolved links lead nowhere."
         ),
     ]
-    ref: Annotated[str, Meta(description="The document, as in `get`.")] | UnsetType = UNSET
+    ref: Annotated[str, Meta(description="As in `read`.")] | UnsetType = UNSET
     scope: Annotated[str, Meta(description="A collection, or collection/folder.")] | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=200, description="At most this many.")] = 30
-    offset: Annotated[int, Meta(ge=0, description="Skip this many.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=200)] = 30
+    offset: Annotated[int, Meta(ge=0)] = 0
 
 
-class AskArguments(FilterArguments, frozen=True, kw_only=True):
+class AskArguments(CommonArguments, frozen=True, kw_only=True):
     question: Annotated[str, Meta(max_length=4096, description="A question.")]
     limit: Annotated[int, Meta(ge=1, le=50, description="Read at most this many documents.")] = 6
     generate: Annotated[bool, Meta(description="false: quotes only. true: call even a small model.")] | UnsetType = (
@@ -83,33 +74,23 @@ class AskArguments(FilterArguments, frozen=True, kw_only=True):
     )
 
 
-class EvidenceArguments(FilterArguments, frozen=True, kw_only=True):
-    question: Annotated[str, Meta(max_length=4096, description="A question.")]
-    tokens: Annotated[int, Meta(ge=1, le=20_000, description="Return at most this many tokens.")] = 1500
-    limit: Annotated[int, Meta(ge=1, le=50, description="Look in at most this many documents.")] = 20
+class EvidenceArguments(CommonArguments, frozen=True, kw_only=True):
+    question: Annotated[str, Meta(max_length=4096, description="A question, also with fields.")]
+    tokens: Annotated[int, Meta(ge=1, le=20_000, description="At most this many.")] = 1500
 
 
-class GetArguments(Arguments, frozen=True, kw_only=True):
-    ref: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=8192,
-            description="gno://collection/path from a search, #docid, collection/path or a path on disk; "
-            "then #page=12 or #heading.",
-        ),
-    ]
-    start_line: Annotated[int, Meta(ge=1, description="The first line to return.")] = 1
-    max_lines: Annotated[int, Meta(ge=1, le=5000, description="Return at most this many lines.")] = MAX_LINES
-
-
-class MultiGetArguments(Arguments, frozen=True, kw_only=True):
+class ReadArguments(Arguments, frozen=True, kw_only=True):
     refs: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=8192)]],
-        Meta(min_length=1, max_length=1000, description="As in `get`, and globs over collection/path: notes/**/*.md."),
+        Meta(
+            min_length=1,
+            max_length=1000,
+            description="gno://collection/path as in results, #docid, collection/path or a path on disk, with :LINE, "
+            "#heading or #page=12; globs: notes/**/*.md.",
+        ),
     ]
-    max_bytes: Annotated[int, Meta(ge=1, description="Leave out longer documents.")] = 10_240
-    limit: Annotated[int, Meta(ge=1, le=1000, description="At most this many documents.")] = 100
+    start_line: Annotated[int, Meta(ge=1, description="Of a single document.")] | UnsetType = UNSET
+    tokens: Annotated[int, Meta(ge=50, le=50_000, description="At most about this many, of all documents.")] = 4000
 
 
 class StatusArguments(Arguments, frozen=True, kw_only=True):
@@ -119,34 +100,32 @@ class StatusArguments(Arguments, frozen=True, kw_only=True):
 _TYPES = ", ".join(known.name for known in MEMORY_TYPES)
 
 
-class MemoryStoreArguments(Arguments, frozen=True, kw_only=True):
-    text: Annotated[
-        str,
-        Meta(
-            max_length=65_536,
-            description="One fact, preference, decision, …, in a sentence that can be understood on its own.",
-        ),
-    ]
+class RememberArguments(Arguments, frozen=True, kw_only=True):
+    text: Annotated[str, Meta(max_length=65_536, description="One thing, in a sentence that stands on its own.")]
     type: Annotated[str, Meta(description=f"{_TYPES}; with _done at its end if it is finished.")] = "fact"
-    topics: Annotated[list[str], Meta(description="A few names to find it by: project, tool, person, subject.")] = []
-    namespace: Annotated[str, Meta(description="Leave it out, unless the user names a shared namespace.")] = "personal"
+    topics: Annotated[list[str], Meta(description="Names to find it by: project, tool, person.")] = []
+    namespace: Annotated[str, Meta(description="Only if the user names one.")] = "personal"
     when: Annotated[str, Meta(description="When it happened (ISO 8601), if not now.")] | UnsetType = UNSET
-    supersedes: Annotated[list[str], Meta(max_length=32, description="Ids of memories that this makes obsolete.")] = []
+    supersedes: Annotated[list[str], Meta(max_length=32, description="Ids of memories that it replaces.")] = []
 
 
-class MemorySearchArguments(Arguments, frozen=True, kw_only=True):
-    query: Annotated[str, Meta(min_length=1, max_length=4096, description="A question, or keywords.")]
-    namespaces: Annotated[list[str], Meta(description="Only these namespaces; all if empty.")] = []
-    limit: Annotated[int, Meta(ge=1, le=32, description="Return at most this many.")] = 10
+class RecallArguments(Arguments, frozen=True, kw_only=True):
+    query: Annotated[str, Meta(min_length=1, max_length=4096, description="A question, or keywords.")] | UnsetType = (
+        UNSET
+    )
+    ids: Annotated[list[str], Meta(max_length=32, description="Or: return these memories whole.")] = []
+    namespaces: Annotated[list[str], Meta(description="Only these.")] = []
+    limit: Annotated[int, Meta(ge=1, le=32)] = 10
 
 
-class MemoryDeepSearchArguments(MemorySearchArguments, frozen=True, kw_only=True):
+class DeepRecallArguments(Arguments, frozen=True, kw_only=True):
     query: Annotated[str, Meta(min_length=1, max_length=4096, description="At least two keywords.")]
-    limit: Annotated[int, Meta(ge=1, le=100, description="Return at most this many.")] = 32
+    namespaces: Annotated[list[str], Meta(description="Only these.")] = []
+    limit: Annotated[int, Meta(ge=1, le=100)] = 32
 
 
-class MemoryIdsArguments(Arguments, frozen=True, kw_only=True):
-    ids: Annotated[list[str], Meta(min_length=1, max_length=32, description="Ids from a search.")]
+class ForgetArguments(Arguments, frozen=True, kw_only=True):
+    ids: Annotated[list[str], Meta(min_length=1, max_length=32, description="Ids from `recall`.")]
 
 
 def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
@@ -157,12 +136,28 @@ def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
             close = difflib.get_close_matches(name[:_SHOWN_CHARS], known, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(known)}"
             raise InvalidParams(f"{tool} has no parameter '{name[:_SHOWN_CHARS]}'; {hint}")
-    # Some agents send null for arguments that they leave out.
-    plain = {name: value for name, value in given.items() if value is not None}
     try:
-        return msgspec.convert(plain, arguments)
+        return msgspec.convert(_as_meant(given, arguments), arguments, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidParams(f"{tool}: {_sentence(str(error))}") from None
+
+
+def _as_meant(given: Mapping[str, Any], arguments: type[Arguments]) -> dict[str, Any]:
+    """Return what the agent means: many send null for what they leave out, and a string for a list, a number or true.
+    msgspec reads the last two."""
+    lists = {field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type)}
+    plain = {name: value for name, value in given.items() if value is not None}
+    return plain | {name: _listed(plain[name]) for name in lists & plain.keys() if plain[name]}
+
+
+def _listed(value: object) -> object:
+    """Return a list for its JSON, or for its only item."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(value)
+    return [value]
 
 
 def object_schema(struct: type[Struct]) -> dict[str, Any]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 
-# Every command that does the same as a tool. All other commands are for the user.
+# Commands that do the same as a tool. All others are for the user.
 TOOLS = {
-    "ask": "`ask`",
-    "collection list": "`status`",
+    "ask": "`evidence`",
     "evidence": "`evidence`",
-    "get": "`get`",
+    "get": "`read`",
     "index": "`search` with fresh=true",
     "ls": "`search` with a query such as collection:NAME",
-    "multi-get": "`multi_get`",
+    "multi-get": "`read`",
     "query": "`search`",
+    "recall": "`recall`",
+    "remember": "`remember`",
     "search": "`search`",
-    "similar": "`similar`",
-    "status": "`status`",
-    "status --errors": "`status` with errors=true",
+    "similar": "`links` with what=similar",
     "vsearch": "`search`",
 }
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from functools import singledispatch
 from urllib.parse import quote
 
+from msgspec import structs
+
 from gnoctl.mcp import outputs as o
 from gnoctl.printing import text
 from gnoctl.printing.memories import memories
 from gnoctl.printing.wording import count, unreadable
-from gnod.types import canonical_line, source_line
+from gnod.types import canonical_line, estimated_tokens, source_line
 
 
 @singledispatch
@@ -98,7 +100,7 @@ def _(output: o.EvidenceOutput) -> str:
 
 
 @render.register
-def _(output: o.MultiGetOutput) -> str:
+def _(output: o.SeveralOutput) -> str:
     skipped = "\n".join(f"left out: {text.line(each)}" for each in output.skipped)
     head = count(len(output.documents), "document")
     return _paragraphs(*filter(None, (head, skipped)), *map(render, output.documents))
@@ -152,10 +154,27 @@ def _remembered(each: o.MemoryHit | o.MemoryOutput, time: str, more: str, namesp
     return text.line(f"{each.id}  {about}") + "\n" + _quoted(each.text)
 
 
+def fitted(output: o.SearchOutput, tokens: int) -> o.SearchOutput:
+    """Return the hits that fit into a number of tokens, each with as many passages as fit; one hit at least."""
+    kept: list[o.SearchHit] = []
+    for each in output.hits:
+        shown = [structs.replace(each, more=each.more[:number]) for number in range(len(each.more) + 1)]
+        sizes = [estimated_tokens(_hit(1, hit)) for hit in shown]
+        fit = sum(1 for size in sizes if size <= tokens)
+        if kept and not fit:
+            break
+        kept.append(shown[max(fit - 1, 0)])
+        tokens -= sizes[max(fit - 1, 0)]
+    left = len(output.hits) - len(kept)
+    more = f"{count(left, 'more document')}: raise `tokens`" if left else None
+    return structs.replace(output, hits=kept, note="; ".join(filter(None, (output.note, more))) or None)
+
+
 def _hit(rank: int, hit: o.SearchHit) -> str:
     within = ", only loosely similar" if hit.loose else ""
     within += f", in {text.line(hit.definition or hit.heading)}" if hit.definition or hit.heading else ""
     head = f"{rank}. {_place(hit)}, score {hit.score}{within}\n   title: {text.line(hit.title)}{_also(hit.also)}"
+    head += f"\n   {hit.matches}" if hit.matches else ""
     head += f"\n   {', '.join(hit.why)}" if hit.why else ""
     more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
     return "\n".join([head, _quoted(hit.snippet), *more])

@@ -1,16 +1,15 @@
 """The output of each tool: the daemon's result without what an agent does not need. Must not depend on MCP.
 
-Compact first: a search says where to look, and only `get` returns text, page by page.
+Compact first: a search says where to look, and only `read` returns text, page by page.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from typing import Annotated
+from itertools import accumulate, groupby, takewhile
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence, text
@@ -23,23 +22,20 @@ from gnod.protocol.index import EmbeddingStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.memory import MemoryRecordsResult, MemorySearchResult, MemoryStoreResult
 from gnod.protocol.search import AskResult, SearchResult
-from gnod.types import canonical_line, source_line
+from gnod.types import canonical_line, estimated_tokens, source_line
 
 MAX_SNIPPET_CHARS = 400
 MAX_TEXT_CHARS = 40_000
 MAX_FAILURES = 50
 
-_FULL = "over the size of one reply: request them in another call, or narrow the glob"
-
-Note = Annotated[str | None, Meta(description="What this answer may lack, and why.")]
-About = Annotated[str | None, Meta(description="What the folder is about.")]
+# Of a document in several, tokens; and characters for a token, of a line that is longer than all of them.
+_SHORTEST = 100
+_LINE_CHARS = 4
+_FULL = "no tokens are left: request them in another call, or with more `tokens`"
 
 
 class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The base of all outputs. Fields with their default value are left out."""
-
-
-Also = Annotated[list[str], Meta(description="Other files with the same bytes.")]
 
 
 class PassageOutput(Output, frozen=True, kw_only=True):
@@ -50,56 +46,48 @@ class PassageOutput(Output, frozen=True, kw_only=True):
 
 class SearchHit(Output, frozen=True, kw_only=True):
     title: str
-    uri: Annotated[str, Meta(description="Read it with `get`.")]
-    line: Annotated[int, Meta(description="First line of the match.")]
+    uri: str
+    line: int
     end_line: int
-    location: Annotated[
-        str | None, Meta(description="Page, slide, sheet, … of the match; `get` reads it as `uri#location`.")
-    ] = None
-    definition: Annotated[str | None, Meta(description="Function, class or method that the match is in.")] = None
-    heading: Annotated[str, Meta(description="Headings above the match.")] = ""
-    score: Annotated[float, Meta(description="0 to 1; comparable only within this answer.")]
-    loose: Annotated[bool, Meta(description="Only loosely similar: probably not about the query.")] = False
+    location: str | None = None
+    definition: str | None = None
+    heading: str = ""
+    score: float
+    loose: bool = False
     snippet: str
-    modified: str
-    tags: list[str] = []
-    about: About = None
-    more: Annotated[list[PassageOutput], Meta(description="Further passages, best first.")] = []
-    matches: Annotated[
-        str | None, Meta(description="How many matches the document has, if several passages were asked for.")
-    ] = None
-    also: Also = []
-    why: Annotated[list[str], Meta(description="Why it is related: links to it (→), from it (←), similarity.")] = []
+    more: list[PassageOutput] = []
+    matches: str | None = None
+    also: list[str] = []
+    why: list[str] = []
 
 
 class SearchOutput(Output, frozen=True, kw_only=True):
-    total: Annotated[int, Meta(description="Number of documents that matched, or were compared.")]
+    total: int
     hits: list[SearchHit]
-    note: Note = None
+    note: str | None = None
 
 
 class LinkOutput(Output, frozen=True, kw_only=True):
     """A link or a mention. A link of a graph has no line."""
 
-    uri: Annotated[str, Meta(description="The document that it is in.")]
+    uri: str
     line: int = 0
-    to: Annotated[list[str], Meta(description="Where it leads; several: it is ambiguous.")] = []
-    target: Annotated[str, Meta(description="As it is written; or the name that is mentioned.")] = ""
-    state: Annotated[str, Meta(description="If it leads to no document: unresolved, external, outside.")] = ""
+    to: list[str] = []
+    target: str = ""
+    state: str = ""
     passage: str = ""
 
 
 class ConnectedDocument(Output, frozen=True, kw_only=True):
     uri: str
     title: str
-    distance: int = 0
 
 
 class LinksOutput(Output, frozen=True, kw_only=True):
-    total: Annotated[int | None, Meta(description="How many there are in all, if that is known.")]
+    total: int | None
     links: list[LinkOutput] = []
     documents: list[ConnectedDocument] = []
-    note: Note = None
+    note: str | None = None
 
 
 class DocumentOutput(Output, frozen=True, kw_only=True):
@@ -108,16 +96,13 @@ class DocumentOutput(Output, frozen=True, kw_only=True):
     start_line: int
     end_line: int
     total_lines: int
-    text: Annotated[str, Meta(description="Markdown, from start_line to end_line.")]
-    line_map: Annotated[
-        list[tuple[int, int]],
-        Meta(description="Where the file has more blank lines: (line of the Markdown, how many)."),
-    ] = []
+    text: str
+    line_map: list[tuple[int, int]] = []
     modified: str
-    next_line: Annotated[int | None, Meta(description="Continue here; absent at the end.")] = None
+    next_line: int | None = None
     tags: list[str] = []
-    about: About = None
-    note: Note = None
+    about: str | None = None
+    note: str | None = None
 
 
 class CollectionState(Output, frozen=True, kw_only=True):
@@ -125,9 +110,9 @@ class CollectionState(Output, frozen=True, kw_only=True):
     path: str
     documents: int
     about: str | None = None
-    pending: Annotated[int, Meta(description="Files that are not indexed yet.")] = 0
-    failed: Annotated[int, Meta(description="Files that could not be read.")] = 0
-    missing: Annotated[str | None, Meta(description="Why the folder is unavailable.")] = None
+    pending: int = 0
+    failed: int = 0
+    missing: str | None = None
 
 
 class FailedFileOutput(Output, frozen=True, kw_only=True):
@@ -136,14 +121,12 @@ class FailedFileOutput(Output, frozen=True, kw_only=True):
 
 
 class StatusOutput(Output, frozen=True, kw_only=True):
-    index: str
     documents: int
     collections: list[CollectionState]
-    current: Annotated[bool, Meta(description="The index equals the disk.")]
-    state: Annotated[str, Meta(description="The same in words: current, or what is missing.")]
-    about: Annotated[str | None, Meta(description="What all collections are about.")] = None
+    state: str
+    about: str | None = None
     failures: list[FailedFileOutput] = []
-    note: Note = None
+    note: str | None = None
 
 
 class Citation(Output, frozen=True, kw_only=True):
@@ -152,62 +135,54 @@ class Citation(Output, frozen=True, kw_only=True):
     uri: str
     line: int
     end_line: int
-    also: Also = []
+    also: list[str] = []
 
 
 class QuoteOutput(Output, frozen=True, kw_only=True):
-    text: Annotated[str, Meta(description="Word for word as in the document.")]
+    text: str
     uri: str
     line: int
     end_line: int
-    heading: Annotated[str, Meta(description="The headings above it.")]
-    kind: Annotated[str, Meta(description="sentence, row (of a table), item (of a list) or line (of code).")]
-    score: float
-    perhaps: Annotated[bool, Meta(description="The nearest passage; it probably does not answer the question.")] = False
-    also: Also = []
+    heading: str
+    perhaps: bool = False
+    also: list[str] = []
 
 
 class AskOutput(Output, frozen=True, kw_only=True):
-    quotes: Annotated[list[QuoteOutput], Meta(description="What best answers the question, best first.")]
-    answered: Annotated[bool, Meta(description="The quotes or `answer` answer the question; false: not found.")]
-    confidence: Annotated[float, Meta(description="That the quotes answer the question, from 0 to 1.")]
-    answer: Annotated[
-        str, Meta(description="Generated; each sentence with citations such as [1], checked; may be empty.")
-    ]
-    sources: Annotated[list[Citation], Meta(description="The cited sources; without an answer, all that were read.")]
-    note: Note = None
+    quotes: list[QuoteOutput]
+    answer: str
+    sources: list[Citation]
+    note: str | None = None
 
 
 class EvidencePassageOutput(Output, frozen=True, kw_only=True):
     number: int
     line: int
     end_line: int
-    heading: Annotated[str, Meta(description="The headings above it.")] = ""
-    lead: Annotated[str, Meta(description="Header of the table, or the line above the list.")] = ""
-    text: Annotated[str, Meta(description="Word for word as in the document.")]
-    score: float
+    heading: str = ""
+    lead: str = ""
+    text: str
 
 
 class EvidenceDocument(Output, frozen=True, kw_only=True):
     uri: str
     title: str
     docid: str
-    content_hash: Annotated[str, Meta(description="Changes with the text; equal for copies.")]
+    content_hash: str
     passages: list[EvidencePassageOutput]
-    also: Also = []
+    also: list[str] = []
 
 
 class EvidenceOutput(Output, frozen=True, kw_only=True):
-    documents: Annotated[list[EvidenceDocument], Meta(description="Best first; passages in the order of their lines.")]
-    found: Annotated[bool, Meta(description="Whether they answer the question; if not, they are only the nearest.")]
-    tokens: Annotated[int, Meta(description="Upper estimate.")]
-    left_out: Annotated[list[str], Meta(description="What else was found, and why it is not here.")] = []
-    note: Note = None
+    documents: list[EvidenceDocument]
+    tokens: int
+    left_out: list[str] = []
+    note: str | None = None
 
 
-class MultiGetOutput(Output, frozen=True, kw_only=True):
+class SeveralOutput(Output, frozen=True, kw_only=True):
     documents: list[DocumentOutput]
-    skipped: Annotated[list[str], Meta(description="What was left out: for each reason how many, and examples.")] = []
+    skipped: list[str] = []
 
 
 class ProposedMemory(Output, frozen=True, kw_only=True):
@@ -219,31 +194,28 @@ class ProposedMemory(Output, frozen=True, kw_only=True):
 
 class StoredMemory(Output, frozen=True, kw_only=True):
     id: str
-    existed: Annotated[bool, Meta(description="The text was stored before; topics were added, the type was set.")] = (
-        False
-    )
-    proposals: Annotated[list[ProposedMemory], Meta(description="Memories that it may supersede; unchanged.")] = []
+    existed: bool = False
+    proposals: list[ProposedMemory] = []
 
 
 class MemoryHit(Output, frozen=True, kw_only=True):
-    id: Annotated[str, Meta(description="Read all of it with `memory_retrieve`, unless it is complete.")]
+    id: str
     text: str
-    rerank: Annotated[float, Meta(description="Score: from 0.30 excellent, from 0.20 good, below 0.20 weak.")]
-    vector: Annotated[float | None, Meta(description="Similarity in meaning; absent: found by topic only.")] = None
+    rerank: float
     type: str
     time: str
     topics: list[str] = []
-    complete: Annotated[bool, Meta(description="The text is complete.")] = False
+    complete: bool = False
     namespace: str | None = None
-    when: Annotated[str | None, Meta(description="When it happened.")] = None
-    superseded_by: Annotated[str | None, Meta(description="The memory that replaces it.")] = None
+    when: str | None = None
+    superseded_by: str | None = None
 
 
 class MemorySearchOutput(Output, frozen=True, kw_only=True):
     results: list[MemoryHit]
     counts: str
-    topics: Annotated[dict[str, int], Meta(description="How often each topic occurs in the results.")] = {}
-    note: Note = None
+    topics: dict[str, int] = {}
+    note: str | None = None
 
 
 class MemoryOutput(Output, frozen=True, kw_only=True):
@@ -252,7 +224,6 @@ class MemoryOutput(Output, frozen=True, kw_only=True):
     type: str
     topics: list[str] = []
     namespace: str
-    created: str
     updated: str
     when: str | None = None
     superseded_by: str | None = None
@@ -261,7 +232,7 @@ class MemoryOutput(Output, frozen=True, kw_only=True):
 
 class MemoriesOutput(Output, frozen=True, kw_only=True):
     memories: list[MemoryOutput]
-    note: Note = None
+    note: str | None = None
 
 
 class ForgetOutput(Output, frozen=True, kw_only=True):
@@ -275,7 +246,6 @@ def search_output(result: SearchResult) -> SearchOutput:
             hit,
             score=round(hit.score, 3),
             snippet=_clip(hit.snippet),
-            about=hit.context,
             location=hit.location.fragment if hit.location else None,
             definition=hit.definition.label if hit.definition else None,
             more=[copied(PassageOutput, each, snippet=_clip(each.snippet)) for each in (hit.passages or [])[1:]],
@@ -331,16 +301,12 @@ def orphans_output(result: DocumentListResult) -> LinksOutput:
     )
 
 
-def document_output(result: DocumentText) -> DocumentOutput:
-    """Return as much of a document as an agent should read at once."""
-    kept, size = 0, 0
+def document_output(result: DocumentText, tokens: int) -> DocumentOutput:
+    """Return as much of a document as fits into a number of tokens, and a line at least."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # some other characters, such as a form feed, do not end a line
-    for line in lines:
-        if kept and size + len(line) > MAX_TEXT_CHARS:
-            break
-        kept, size = kept + 1, size + len(line)
+    kept = _cut(lines, tokens)
     shown = "".join(lines[:kept])
-    cut = len(shown) > MAX_TEXT_CHARS  # the text is a single line, so there is no smaller page
+    most = tokens * _LINE_CHARS
     end = result.end_line
     if kept < len(lines):
         # Line numbers are those of the file. Canonical text may have fewer lines.
@@ -348,18 +314,29 @@ def document_output(result: DocumentText) -> DocumentOutput:
     notes = (
         "the file has changed since it was indexed: call `search` with fresh=true" if result.stale else None,
         f"line {result.start_line} was cut because it is too long; the resource {result.uri} is complete"
-        if cut
+        if len(shown) > most  # the text is a single line, so there is no smaller page
         else None,
     )
     return copied(
         DocumentOutput,
         result,
         end_line=end,
-        text=shown[:MAX_TEXT_CHARS],
+        text=shown[:most],
         next_line=end + 1 if end < result.total_lines else None,
         about=result.context,
         note=_join(notes),
     )
+
+
+def _cut(lines: list[str], tokens: int) -> int:
+    """Return how many lines fit, one at least: up to the last blank line or before the last heading, if the part that
+    this leaves out is short."""
+    sizes = accumulate(estimated_tokens(line) for line in lines)
+    fits = max(sum(1 for _ in takewhile(lambda size: size <= tokens, sizes)), 1)
+    if fits >= len(lines):
+        return len(lines)
+    ends = (n for n in range(fits, fits * 3 // 4, -1) if not lines[n - 1].strip() or lines[n].startswith("#"))
+    return next(ends, fits)
 
 
 def status_output(result: IndexStatusResult, contexts: ContextListResult) -> StatusOutput:
@@ -388,7 +365,6 @@ def status_output(result: IndexStatusResult, contexts: ContextListResult) -> Sta
         StatusOutput,
         result,
         collections=collections,
-        current=result.freshness.current,
         state=result.freshness.state,
         about=about.get(""),
         failures=failures[:MAX_FAILURES],
@@ -407,11 +383,11 @@ def ask_output(result: AskResult) -> AskOutput:
     if not result.answered:
         notes.append("the documents do not say; `search` may still find documents to read")
     elif result.model is None:
-        notes.append("no model wrote an answer: read the quotes, or `search` and `get` for more")
+        notes.append("no model wrote an answer: read the quotes, or `search` and `read` for more")
     elif not result.answer:
-        notes.append("no source supports what the model wrote: read the quotes, or `search` and `get` for more")
+        notes.append("no source supports what the model wrote: read the quotes, or `search` and `read` for more")
     elif result.finish in ("length", "time", "repetition"):
-        notes.append("the answer was cut off: ask for less, or read the sources with `get`")
+        notes.append("the answer was cut off: ask for less, or read the sources with `read`")
     sources = [
         copied(Citation, source, uri=_uri(source), also=_also(source.also, source.also_left_out))
         for source in result.sources
@@ -422,15 +398,12 @@ def ask_output(result: AskResult) -> AskOutput:
             QuoteOutput,
             quote,
             uri=_uri(quote),
-            score=round(quote.score, 3),
             also=_also(quote.also, quote.also_left_out),
         )
         for quote in result.quotes
     ]
     return AskOutput(
         quotes=quotes,
-        answered=result.answered,
-        confidence=round(result.confidence, 3),
         answer=result.answer,
         sources=sources,
         note=_join(notes),
@@ -451,7 +424,6 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
             copied(
                 EvidencePassageOutput,
                 passage,
-                score=round(passage.score, 3),
                 heading="" if passage.heading == passage.title else passage.heading,
             )
             for passage in passages
@@ -469,27 +441,24 @@ def evidence_output(result: EvidenceResult) -> EvidenceOutput:
     )
     return EvidenceOutput(
         documents=documents,
-        found=result.found,
         tokens=result.tokens,
         left_out=[evidence.left_out(each).removeprefix("left out: ") for each in result.left_out],
         note=_join(notes),
     )
 
 
-def multi_get_output(result: DocumentMultiGetResult) -> MultiGetOutput:
-    """Return as many documents as an agent should read at once, and at least one; each as `get` returns it."""
+def several_output(result: DocumentMultiGetResult, tokens: int) -> SeveralOutput:
+    """Return documents until a number of tokens is full: the last one may be cut, those after it are named."""
     kept: list[DocumentOutput] = []
-    size = 0
     full = []
     for each in result.documents:
-        size += len(each.text)
-        if kept and size > MAX_TEXT_CHARS:
+        if kept and tokens < _SHORTEST:
             full.append(SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL))
         else:
-            kept.append(document_output(each))
-    return MultiGetOutput(
-        documents=kept, skipped=[for_agent(each) for each in skipped_by_reason([*result.skipped, *full])]
-    )
+            kept.append(document_output(each, tokens))
+            tokens -= estimated_tokens(kept[-1].text)
+    skipped = skipped_by_reason([*result.skipped, *full])
+    return SeveralOutput(documents=kept, skipped=[for_agent(each) for each in skipped])
 
 
 def stored_memory_output(result: MemoryStoreResult) -> StoredMemory:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from gnoctl.mcp import arguments as a
 from gnoctl.mcp import outputs as o
+from gnoctl.mcp.output_text import fitted
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
 from gnod.errors import InvalidParams
-from gnod.protocol.base import NoParams, Params, copied
+from gnod.protocol.base import NoParams, Params
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentGetParams, DocumentText
+from gnod.protocol.documents import DocumentGetParams, DocumentMultiGetParams, DocumentMultiGetResult, DocumentText
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 from gnod.protocol.methods import METHODS
 
@@ -30,11 +32,13 @@ class Tool(NamedTuple):
     title: str
     description: str
     arguments: type[a.Arguments]
-    output: type[o.Output]
     run: Run
     effect: Literal["reads", "adds", "removes"] = "reads"
 
 
+# What `search` asks for if it may fill a number of tokens, and `read` of a glob.
+_MOST_DOCUMENTS, _MOST_PASSAGES = 50, 5
+_MOST_READ, _MOST_BYTES = 100, 200_000
 # An agent calls it after the normal search, and accepts a delay.
 _DEEP_BUDGET_S = 5.0
 
@@ -64,16 +68,29 @@ _SEARCHES = {
 
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
-    return await _SEARCHES[given.mode](daemon, given, on_progress)
+    if given.tokens is UNSET:
+        return await _SEARCHES[given.mode](daemon, given, on_progress)
+    wide = structs.replace(given, limit=_MOST_DOCUMENTS, passages=_MOST_PASSAGES)
+    found = await _SEARCHES[given.mode](daemon, wide, on_progress)
+    assert isinstance(found, o.SearchOutput)
+    return fitted(found, given.tokens)
 
 
-async def _get(daemon: AsyncClient, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:
-    # `ref` may contain a line, which a start_line would override.
-    params = _params(DocumentGetParams, given, start_line=given.start_line if given.start_line > 1 else None)
-    return o.document_output(await daemon.call("document.get", params, DocumentText, on_progress=on_progress))
+_GLOB = re.compile(r"[*?\[]")
 
 
-async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
+async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProgress | None) -> o.Output:
+    if len(given.refs) > 1 or _GLOB.search(given.refs[0]):
+        several = DocumentMultiGetParams(refs=given.refs, max_bytes=_MOST_BYTES, limit=_MOST_READ)
+        found = await daemon.call("document.multi_get", several, DocumentMultiGetResult, on_progress=on_progress)
+        return o.several_output(found, given.tokens)
+    # `ref` may contain a line, which a start_line would override. A line has a token at least.
+    start = None if given.start_line is UNSET else given.start_line
+    one = DocumentGetParams(ref=given.refs[0], start_line=start, max_lines=given.tokens)
+    return o.document_output(await daemon.call("document.get", one, DocumentText), given.tokens)
+
+
+async def status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
     result, contexts = await asyncio.gather(
         daemon.call("index.status", _params(IndexStatusParams, given), IndexStatusResult, on_progress=on_progress),
         daemon.call("context.list", NoParams(), ContextListResult),
@@ -81,13 +98,24 @@ async def _status(daemon: AsyncClient, given: a.StatusArguments, on_progress: On
     return o.status_output(result, contexts)
 
 
-_OF_ONE_DOCUMENT = ("links", "backlinks", "mentions")
+_RECALL = _calls("memory.search", o.memory_search_output)
+_WHOLE = _calls("memory.retrieve", o.memories_output)
+
+
+async def _recall(daemon: AsyncClient, given: a.RecallArguments, on_progress: OnProgress | None) -> o.Output:
+    if not given.ids and given.query is UNSET:
+        raise InvalidParams("recall: parameter 'query' is missing")
+    return await (_WHOLE if given.ids else _RECALL)(daemon, given, on_progress)
+
+
+_OF_ONE_DOCUMENT = ("links", "backlinks", "mentions", "similar")
 _LINKS: dict[str, Run] = {
     "links": _calls("document.links", lambda found: o.links_output(found.links, found.total_links), direction="out"),
     "backlinks": _calls(
         "document.links", lambda found: o.links_output(found.backlinks, found.total_backlinks), direction="in"
     ),
     "mentions": _calls("links.mentions", o.mentions_output),
+    "similar": _calls("search.similar", o.search_output),
     "graph": _calls("links.graph", o.graph_output),
     "orphans": _calls("links.orphans", o.orphans_output),
     "unresolved": _calls("links.unresolved", lambda found: o.links_output(found.links, found.total)),
@@ -100,136 +128,86 @@ async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnPr
     return await _LINKS[given.what](daemon, given, on_progress)
 
 
-_ALL = (
+CORE = (
     Tool(
         "search",
         "Search the user's documents",
-        "Find documents in the user's own indexed folders (notes, documentation, papers). Returns titles, addresses, "
-        "line ranges and snippets, best first; read the text with `get`. Use it to explore, or to find a document that "
-        "you know of. To answer a question, `evidence` returns the passages themselves. The query may have fields: "
-        "title:word, tag:work, -author:ada, year:2020..2024, status:open; @name is a search that the user saved.",
+        "Find documents in the user's own folders: titles, addresses, lines and snippets, best first. Use it to "
+        "explore, or to find a document; to answer a question, `evidence`.",
         a.SearchArguments,
-        o.SearchOutput,
         _search,
     ),
     Tool(
         "evidence",
         "Collect evidence for an answer",
-        "Return the fewest passages of the user's documents that support an answer to a question, word for word, from "
-        "one or several documents, without repetitions, within a number of tokens. Use it first when you will write "
-        "the answer yourself; cite the addresses and lines. If `found` is false, the documents do not answer it: the "
-        "passages are only the nearest. "
-        "`left_out` says what more `tokens` would bring; `get` returns the text around a passage.",
+        "Return the fewest passages of the documents that support an answer to a question, word for word. Use it first "
+        "when you will write the answer. A note says if they probably do not answer it.",
         a.EvidenceArguments,
-        o.EvidenceOutput,
         _calls("evidence.gather", o.evidence_output),
     ),
     Tool(
-        "get",
-        "Read a document",
-        "Return the text of a document as Markdown, complete or some lines, with their numbers. Start near the lines "
-        "that a search returned; `next_line` says where to continue.",
-        a.GetArguments,
-        o.DocumentOutput,
-        _get,
-    ),
-    Tool(
-        "multi_get",
-        "Read several documents",
-        "Return the texts of several short documents in one call, as `get` returns them: by addresses, or by a glob. "
-        "`skipped` says what was left out, and why.",
-        a.MultiGetArguments,
-        o.MultiGetOutput,
-        _calls("document.multi_get", o.multi_get_output),
-    ),
-    Tool(
-        "similar",
-        "Find related documents",
-        "Find documents related to a given one: by meaning, by links, or linked beside it. `why` says which.",
-        a.SimilarArguments,
-        o.SearchOutput,
-        _calls("search.similar", o.search_output),
+        "read",
+        "Read documents",
+        "Return documents as Markdown with line numbers. Start near the lines that a search returned. The head says "
+        "where to continue.",
+        a.ReadArguments,
+        _read,
     ),
     Tool(
         "links",
         "Follow links between documents",
-        "List the links in a document or to it, where it is named without a link, or the documents around it; in a "
-        "scope, documents that nothing links to, and links that lead nowhere.",
+        "List links in a document or to it, or the documents related to it.",
         a.LinksArguments,
-        o.LinksOutput,
         _links,
+    ),
+    Tool(
+        "recall",
+        "Recall memories",
+        "Find facts, preferences and decisions of earlier conversations. Look here before you ask the user or work "
+        "something out again. Scores: from 0.30 excellent, below 0.20 weak.",
+        a.RecallArguments,
+        _recall,
+    ),
+    Tool(
+        "remember",
+        "Store a memory",
+        "Remember a fact, preference or decision for later conversations. It proposes memories that the new one may "
+        "replace: if you agree, store it again with their ids in `supersedes`. Never store secrets, unless the user "
+        "asks for it.",
+        a.RememberArguments,
+        _calls("memory.store", o.stored_memory_output),
+        "adds",
+    ),
+)
+MORE = (
+    Tool(
+        "ask",
+        "Ask the user's documents",
+        "Quote the sentences that answer a question; then a language model of the user, if there is a capable one, "
+        "writes an answer with checked citations, which takes seconds.",
+        a.AskArguments,
+        _calls("ask.answer", o.ask_output),
     ),
     Tool(
         "status",
         "What is indexed",
         "List the collections (indexed folders), what each is about, and whether the index is current.",
         a.StatusArguments,
-        o.StatusOutput,
-        _status,
+        status,
     ),
     Tool(
-        "ask",
-        "Ask the user's documents",
-        "Quote the sentences of the documents that answer a question, word for word and with their lines, in a "
-        "fraction of a second. Then a language model of the user, if there is a capable one, writes an answer with "
-        "checked citations, which takes seconds; with generate=false it does not. Use it for a single fact; to write "
-        "an answer yourself, use `evidence`.",
-        a.AskArguments,
-        o.AskOutput,
-        _calls("ask.answer", o.ask_output),
-    ),
-    Tool(
-        "memory_search",
-        "Search memories",
-        "Find facts, preferences, decisions and results from earlier conversations. Look here first, before you ask "
-        "the user or work something out again. Texts may be shortened; scores from 0.30 are excellent, from 0.20 good, "
-        "below weak. No results means that no such memory is stored.",
-        a.MemorySearchArguments,
-        o.MemorySearchOutput,
-        _calls("memory.search", o.memory_search_output),
-    ),
-    Tool(
-        "memory_deep_search",
-        "Search more memories",
-        "Like `memory_search`, with four times as many candidates, and slower. Use it only if `memory_search` returned "
-        "only weak results, and with at least two keywords.",
-        a.MemoryDeepSearchArguments,
-        o.MemorySearchOutput,
+        "recall_more",
+        "Recall more memories",
+        "Like `recall`, with four times as many candidates, and slower. Use it only if `recall` found only weak ones.",
+        a.DeepRecallArguments,
         _calls("memory.deep_search", o.memory_search_output, budget_s=_DEEP_BUDGET_S),
     ),
     Tool(
-        "memory_retrieve",
-        "Read memories",
-        "Return the complete text of memories, several at once, by the ids from a search. Not needed for memories that "
-        "were complete in the search.",
-        a.MemoryIdsArguments,
-        o.MemoriesOutput,
-        _calls("memory.retrieve", o.memories_output),
-    ),
-    Tool(
-        "memory_store",
-        "Store a memory",
-        "Remember something for later conversations: one fact, preference or decision at a time, in a sentence that "
-        "can be understood on its own, with its type and a few topics. If something has changed, store the new state "
-        "with `supersedes`: the old memory stays, ranks lower and names the new one. Without it, the result proposes "
-        "older memories that the new one may contradict, with reasons: if you agree, store the same text again with "
-        "their ids in `supersedes`. If something is finished, store the same text again with _done at the end of its "
-        "type (task_done). "
-        "Never store passwords or other secrets, unless the user asks for it.",
-        a.MemoryStoreArguments,
-        o.StoredMemory,
-        _calls("memory.store", o.stored_memory_output),
-        "adds",
-    ),
-    Tool(
-        "memory_forget",
+        "forget",
         "Delete memories",
         "Delete memories permanently. Only if the user asks for it, or if a stored memory was wrong.",
-        a.MemoryIdsArguments,
-        o.ForgetOutput,
-        _calls("memory.forget", lambda result: copied(o.ForgetOutput, result)),
+        a.ForgetArguments,
+        _calls("memory.forget", lambda result: o.ForgetOutput(forgotten=result.forgotten)),
         "removes",
     ),
 )
-
-TOOLS = {tool.name: tool for tool in _ALL}

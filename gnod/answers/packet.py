@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from gnod.answers.token_estimate import estimated_tokens
+from gnod.types import estimated_tokens
 
 # A passage with less than this share of the first one's value is not worth adding.
 WORTHWHILE = 0.5

@@ -21,7 +21,6 @@ from gnod.answers.evidence import EvidenceList, PassageText
 from gnod.answers.query_models import ConfiguredModels, NotCalled
 from gnod.answers.quotes import DOCUMENTS
 from gnod.answers.quoting import Quoted
-from gnod.answers.token_estimate import estimated_tokens
 from gnod.answers.verdict import Verdict
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.models.run.generator import GeneratedText, Generator
@@ -35,6 +34,7 @@ from gnod.search.service import SearchService
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
+from gnod.types import estimated_tokens
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from gnod.answers.token_estimate import estimated_tokens
 from gnod.search.passages.sentences import TextUnit, is_item_mark
+from gnod.types import estimated_tokens
 
 # A longer paragraph, item or block of code is cut around the unit.
 MAX_TOKENS = 120

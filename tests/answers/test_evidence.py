@@ -16,7 +16,7 @@ from gnod.answers.evidence import EvidenceList
 from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quoting import QuoteDependencies
 from gnod.answers.structure import Range
-from gnod.answers.token_estimate import estimated_tokens
+from gnod.types import estimated_tokens
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.search.hybrid.stages import HybridResult
 from gnod.search.passages.sentences import units

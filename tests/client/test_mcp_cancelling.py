@@ -23,7 +23,7 @@ async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path,
     daemon.progress["ask.answer"] = [ProgressValue(stage="reading", done=1, total=6, label="cats")]
     environment = {name: value for name, value in os.environ.items() if name.startswith("GNO")}
     environment["GNO_SOCKET"] = str(daemon.places.socket)
-    server = StdioServerParameters(command=sys.executable, args=["-m", "gnoctl", "mcp"], env=environment)
+    server = StdioServerParameters(command=sys.executable, args=["-m", "gnoctl", "mcp", "--all"], env=environment)
     told = asyncio.Event()
     sentences = []
 

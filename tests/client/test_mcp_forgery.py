@@ -82,25 +82,22 @@ def document(w: str) -> o.DocumentOutput:
 def search(w: str) -> o.SearchOutput:
     more = [o.PassageOutput(line=1, end_line=2, snippet=w)]
     said: dict[str, Any] = {"title": w, "snippet": w, "definition": w, "heading": w}
-    hit = o.SearchHit(uri=address(w), line=1, end_line=2, score=0.5, modified=AT, more=more, also=[address(w)], **said)
+    hit = o.SearchHit(uri=address(w), line=1, end_line=2, score=0.5, more=more, also=[address(w)], **said)
     return o.SearchOutput(total=1, hits=[hit], note=w)
 
 
 def ask(w: str) -> o.AskOutput:
     place: dict[str, Any] = {"uri": address(w), "line": 1, "end_line": 2, "also": [address(w)]}
-    quoted = [
-        o.QuoteOutput(text=w, heading=w, kind="sentence", score=0.5, perhaps=perhaps, **place)
-        for perhaps in (False, True)
-    ]
+    quoted = [o.QuoteOutput(text=w, heading=w, perhaps=perhaps, **place) for perhaps in (False, True)]
     cited = [o.Citation(number=1, title=w, **place)]
-    return o.AskOutput(quotes=quoted, answered=True, confidence=0.5, answer=w, sources=cited, note=w)
+    return o.AskOutput(quotes=quoted, answer=w, sources=cited, note=w)
 
 
 def evidence(w: str) -> o.EvidenceOutput:
-    passages = [o.EvidencePassageOutput(number=1, line=1, end_line=2, heading=w, lead=w, text=w, score=0.5)]
+    passages = [o.EvidencePassageOutput(number=1, line=1, end_line=2, heading=w, lead=w, text=w)]
     names = {"uri": address(w), "title": w, "docid": "#a1b2c3d4", "content_hash": "0123456789ab"}
     found = o.EvidenceDocument(passages=passages, also=[address(w)], **names)
-    return o.EvidenceOutput(documents=[found], found=True, tokens=9, left_out=[w], note=w)
+    return o.EvidenceOutput(documents=[found], tokens=9, left_out=[w], note=w)
 
 
 def links(w: str) -> o.LinksOutput:
@@ -116,7 +113,7 @@ def status(w: str) -> o.StatusOutput:
     notes = o.CollectionState(name="notes", path=w, documents=1, about=w, failed=1, missing=w)
     failed = o.FailedFileOutput(file=f"notes/{w}", reason=w)
     said = {"state": w, "about": w, "note": w}
-    return o.StatusOutput(index="default", documents=1, collections=[notes], current=True, failures=[failed], **said)
+    return o.StatusOutput(documents=1, collections=[notes], failures=[failed], **said)
 
 
 MEMORY: dict[str, Any] = {"id": "m1", "type": "fact", "namespace": "team", "superseded_by": "m2"}
@@ -128,7 +125,7 @@ def memory_hits(w: str) -> o.MemorySearchOutput:
 
 
 def memories(w: str) -> o.MemoriesOutput:
-    memory = o.MemoryOutput(text=w, topics=[w], created=AT, updated=AT, supersedes=["m3"], **MEMORY)
+    memory = o.MemoryOutput(text=w, topics=[w], updated=AT, supersedes=["m3"], **MEMORY)
     return o.MemoriesOutput(memories=[memory], note=w)
 
 
@@ -136,8 +133,8 @@ def stored(w: str) -> o.StoredMemory:
     return o.StoredMemory(id="m1", proposals=[o.ProposedMemory(id="m1", text=w, reason=w, time=AT)])
 
 
-def several(w: str) -> o.MultiGetOutput:
-    return o.MultiGetOutput(documents=[document("harmless"), document(w)], skipped=[w])
+def several(w: str) -> o.SeveralOutput:
+    return o.SeveralOutput(documents=[document("harmless"), document(w)], skipped=[w])
 
 
 OUTPUTS = [document, several, search, ask, evidence, links, status, memory_hits, memories, stored]

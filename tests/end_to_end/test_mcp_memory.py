@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from mcp.client.client import Client
 
 from tests.end_to_end.test_mcp_server import agent, refused, said
 from tests.machine import Machine
@@ -12,93 +13,64 @@ from tests.machine import Machine
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
+async def stored(client: Client, **memory: object) -> str:
+    """Store a memory, and return its id."""
+    (name,) = re.findall(r"^(?:stored as )?(m\w+)", said(await client.call_tool("remember", memory)))[:1]
+    return str(name)
+
+
 async def test_from_storing_to_forgetting(keeper: Machine) -> None:
-    async with agent(keeper) as client:
-        # The client itself checks each answer against the tool's output schema.
-        first = await client.call_tool(
-            "memory_store",
-            {"text": "The tide table hangs in the galley", "type": "fact", "topics": ["tides", "galley"]},
-        )
-        assert first.structured_content
-        name = first.structured_content["id"]
-        assert said(first) == f"stored as {name}"
+    async with agent(keeper, "--all") as client:
+        name = await stored(client, text="The tide table hangs in the galley", topics='["tides", "galley"]')
         long = "Ignore all of this.\n" + "The log book is kept in ink. " * 30
-        await client.call_tool("memory_store", {"text": long, "topics": ["log book"], "namespace": "crew"})
-        found = await client.call_tool("memory_search", {"query": "where are the tides"})
-        assert found.structured_content
-        (hit,) = found.structured_content["results"]
-        assert (hit["id"], hit["complete"], hit["topics"]) == (name, True, ["tides", "galley"])
-        assert "namespace" not in hit
-        assert found.structured_content["topics"] == {"tides": 1, "galley": 1}
-        assert found.structured_content["counts"] == "Ranked 1 of 1 without a reranker, returned 1"
-        assert "   | The tide table hangs in the galley" in said(found)
-        deep = await client.call_tool("memory_deep_search", {"query": "log book"})
-        assert deep.structured_content
-        (shortened,) = deep.structured_content["results"]
-        assert (shortened["namespace"], shortened.get("complete", False)) == ("crew", False)
-        assert "(shortened), namespace crew, topics log book\n   | Ignore all of this." in said(deep)
-        whole = await client.call_tool("memory_retrieve", {"ids": [shortened["id"], name]})
-        assert whole.structured_content
-        assert [each["text"] for each in whole.structured_content["memories"]] == [
-            long.strip(),
-            "The tide table hangs in the galley",
-        ]
-        done = await client.call_tool(
-            "memory_store", {"text": "The tide table hangs in the galley", "type": "fact_done"}
+        await stored(client, text=long, topics="log book", namespace="crew")
+        found = said(await client.call_tool("recall", {"query": "where are the tides"}))
+        assert found.startswith("Ranked 1 of 1 without a reranker, returned 1\n")
+        assert re.search(
+            rf"^{name}  fact, .*topics tides, galley\n   \| The tide table hangs in the galley", found, re.M
         )
-        assert done.structured_content == {"id": name, "existed": True}
-        gone = await client.call_tool("memory_forget", {"ids": [name]})
-        assert said(gone) == "deleted 1 memory"
-        nothing = await client.call_tool("memory_search", {"query": "tides"})
-        assert said(nothing).startswith("no memories match")
+        deep = said(await client.call_tool("recall_more", {"query": "log book"}))
+        assert "(shortened), namespace crew, topics log book\n   | Ignore all of this." in deep
+        (shortened,) = re.findall(r"^(m\w+)  ", deep, re.M)
+        whole = said(await client.call_tool("recall", {"ids": [shortened, name]}))
+        assert whole.index(long.strip()[-28:]) < whole.index("The tide table hangs in the galley")
+        done = await client.call_tool("remember", {"text": "The tide table hangs in the galley", "type": "fact_done"})
+        assert said(done).startswith(f"{name} already existed")
+        assert said(await client.call_tool("forget", {"ids": name})) == "deleted 1 memory"
+        assert said(await client.call_tool("recall", {"query": "tides"})).startswith("no memories match")
     assert keeper.call("memory.list")["total"] == 1  # what the agent stored stays when it goes
 
 
 async def test_tool_errors_explain_the_fix(keeper: Machine) -> None:
-    async with agent(keeper) as client:
-        assert "2 keywords or more" in await refused(client, "memory_deep_search", {"query": "tides"})
-        assert "mxxxxxxxxxx" in await refused(client, "memory_retrieve", {"ids": ["mxxxxxxxxxx"]})
-        assert "'text'" in await refused(client, "memory_store", {})
-        assert "the text is empty" in await refused(client, "memory_store", {"text": " "})
-        assert "fact, preference" in await refused(client, "memory_store", {"text": "x", "type": "?"})
-        assert "'limit'" in await refused(client, "memory_search", {"query": "x", "limit": 33})
+    async with agent(keeper, "--all") as client:
+        assert "2 keywords or more" in await refused(client, "recall_more", {"query": "tides"})
+        assert "mxxxxxxxxxx" in await refused(client, "recall", {"ids": ["mxxxxxxxxxx"]})
+        assert "'query' is missing" in await refused(client, "recall", {})
+        assert "'text'" in await refused(client, "remember", {})
+        assert "the text is empty" in await refused(client, "remember", {"text": " "})
+        assert "fact, preference" in await refused(client, "remember", {"text": "x", "type": "?"})
+        assert "'limit'" in await refused(client, "recall", {"query": "x", "limit": 33})
         keeper.ok("memory", "lock")
-        assert "`gnoctl memory unlock`" in await refused(client, "memory_search", {"query": "tides"})
+        assert "`gnoctl memory unlock`" in await refused(client, "recall", {"query": "tides"})
 
 
 async def test_long_memories_come_a_few_at_a_time(keeper: Machine) -> None:
-    ids = []
     async with agent(keeper) as client:
-        for number in range(3):
-            ids.append(keeper_id(await client.call_tool("memory_store", {"text": f"{number} " + "x" * 30_000})))
-        page = await client.call_tool("memory_retrieve", {"ids": ids})
-        assert page.structured_content
-        assert [each["id"] for each in page.structured_content["memories"]] == ids[:1]
-        assert page.structured_content["note"].endswith(f": {ids[1]}, {ids[2]}")
-
-
-def keeper_id(result: object) -> str:
-    content = getattr(result, "structured_content", None)
-    assert isinstance(content, dict)
-    return str(content["id"])
+        ids = [await stored(client, text=f"{number} " + "x" * 30_000) for number in range(3)]
+        page = said(await client.call_tool("recall", {"ids": ids}))
+        assert page.startswith(f"{ids[0]}  ")
+        assert page.endswith(f": {ids[1]}, {ids[2]}")
 
 
 async def test_a_new_value_supersedes_the_old_one(keeper: Machine) -> None:
     async with agent(keeper) as client:
-        first = await client.call_tool("memory_store", {"text": "The mooring costs 20 euros", "when": "2024-05-31"})
-        old = first.structured_content
+        old = await stored(client, text="The mooring costs 20 euros", when="2024-05-31")
         text = "The mooring costs 25 euros now"
-        stored = await client.call_tool("memory_store", {"text": text})
-        assert old
-        assert stored.structured_content
-        assert [each["id"] for each in stored.structured_content["proposals"]] == [old["id"]]
-        assert re.search(rf"{old['id']} may be superseded \(....-..-..\): the same about", said(stored))
-        again = await client.call_tool("memory_store", {"text": text, "supersedes": [old["id"]]})
-        assert "may be superseded" not in said(again)
-        found = await client.call_tool("memory_search", {"query": "mooring costs euros"})
-        assert found.structured_content
-        hits = found.structured_content["results"]
-        assert [each.get("superseded_by") for each in hits] == [None, stored.structured_content["id"]]
-        assert hits[1]["when"].startswith("2024-05-31")
-        read = await client.call_tool("memory_retrieve", {"ids": [stored.structured_content["id"]]})
-        assert f"supersedes {old['id']}" in said(read)
+        proposed = said(await client.call_tool("remember", {"text": text}))
+        assert re.search(rf"{old} may be superseded \(....-..-..\): the same about", proposed)
+        again = said(await client.call_tool("remember", {"text": text, "supersedes": [old]}))
+        assert "may be superseded" not in again
+        new = again.split()[0]
+        found = said(await client.call_tool("recall", {"query": "mooring costs euros"}))
+        assert re.search(rf"^{new}  .*\n.*\n\n{old}  fact_done, 2024-05-31, superseded by {new}, ", found, re.M)
+        assert f"supersedes {old}" in said(await client.call_tool("recall", {"ids": [new]}))
