@@ -78,9 +78,9 @@ def handlers(
             in_force=_in_force(configuration.current),
         )
 
-    async def models_recommend(params: wire.ModelsRecommendParams, _: Call) -> wire.ModelsRecommendResult:
+    async def models_recommend(_: NoParams, __: Call) -> wire.ModelsRecommendResult:
         await configuration.reload()
-        return _recommended(await recommendation.recommend(without_hub=params.without_hub))
+        return _recommended(await recommendation.recommend())
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)

@@ -1,8 +1,8 @@
 """Which preset fits a machine and its documents. Pure: what is known goes in, a preset and the reasons come out.
 
-A preset fits if its embedding model reads the languages, all of its models fit into memory, and it is fast enough: the
-documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query. The best
-that fits is chosen. Of equally good ones, an installed one comes first, then one that can be downloaded now.
+A preset fits if its embedding model reads the languages, the models that a search loads fit into memory, and it is fast
+enough: the documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query.
+The best that fits is chosen; of equally good ones, an installed one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RERANK_TOKENS_PER_S = 1600
 # The small presets are fast enough on every machine: something must be.
 _ALWAYS = ("small", "mini")
 
-Why = Literal["languages", "memory", "card", "time", "reranking", "download"]
+Why = Literal["languages", "memory", "card", "time", "reranking"]
 
 
 class TextsToEmbed(NamedTuple):
@@ -75,34 +75,21 @@ def reads(languages: Set[str], documents: TextsToEmbed) -> bool:
 
 
 def choose(
-    documents: TextsToEmbed,
-    host: Host,
-    *,
-    languages: Mapping[str, Set[str]] = {},
-    installed: Collection[str] = (),
-    without_hub: bool = False,
+    documents: TextsToEmbed, host: Host, *, languages: Mapping[str, Set[str]] = {}, installed: Collection[str] = ()
 ) -> PresetChoice:
-    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
-    `without_hub`: the model hub cannot be reached, so what is not installed can come only from the package index."""
+    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured."""
     verdicts: dict[str, Why | None] = {}
     for preset in catalogue.GRADES:
         embedder = catalogue.embedder(preset)
         can_read = reads(languages.get(embedder, catalogue.MODELS[embedder].languages), documents)
         verdicts[preset] = _why_not(preset, documents, host) if can_read else "languages"
     fitting = [preset for preset, why in verdicts.items() if why is None]
-    at_hand = [preset for preset in fitting if _at_hand(preset, installed, without_hub=without_hub)]
-    verdicts |= {preset: "download" for preset in fitting if preset not in at_hand}
-    best = max(at_hand or fitting, key=lambda preset: _value(preset, installed), default=None)
+    best = max(fitting, key=lambda preset: _value(preset, installed), default=None)
     # A machine that has too little of everything gets the smallest model that reads the documents.
     chosen = best or next((preset for preset in reversed(verdicts) if verdicts[preset] != "languages"), None)
     grade = catalogue.GRADES[chosen] if chosen else -1
     rejected = [(preset, why) for preset, why in verdicts.items() if why and catalogue.GRADES[preset] > grade]
     return PresetChoice(chosen, best is not None and _fits_gpu(best, host), rejected)
-
-
-def _at_hand(preset: str, installed: Collection[str], *, without_hub: bool) -> bool:
-    embedder = catalogue.embedder(preset)
-    return not without_hub or embedder in installed or not embedder.startswith("hf:")
 
 
 def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
@@ -115,7 +102,7 @@ def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
 
 
 def _why_not(preset: str, documents: TextsToEmbed, host: Host) -> Why | None:
-    if catalogue.memory_of(preset, catalogue.SEARCH) > host.memory and not _fits_gpu(preset, host):
+    if catalogue.memory_of(preset) > host.memory and not _fits_gpu(preset, host):
         return "memory"
     if preset in catalogue.NEED_A_CARD and not _fits_gpu(preset, host):
         return "card"
