@@ -94,8 +94,9 @@ def handlers(
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
+            force = params.force or bool(params.accept)
             done = await models.pull(
-                uri, partial(_report, call, uri), params.network, force=params.force, accept=params.accept
+                uri, partial(_report, call, uri), params.network, force=force, accept=params.accept
             )
             pulled.append(
                 copied(

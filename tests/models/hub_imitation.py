@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -41,7 +42,7 @@ class Asked(NamedTuple):
 class HubImitation:
     """Behaves until told otherwise. All settings may be changed while it runs."""
 
-    def __init__(self, repositories: dict[str, dict[str, bytes]]) -> None:
+    def __init__(self, repositories: dict[str, dict[str, bytes]], *, tls: Path | None = None) -> None:
         self.repositories = repositories
         self.commit = COMMIT
         """The only revision that it knows, besides main."""
@@ -61,15 +62,26 @@ class HubImitation:
         self.is_captive = False
         """Answers everything with a page, as a Wi-Fi that wants a login does."""
         self.redirects_to: str | None = None
+        """Where the files are: the hub answers with their headers and this address."""
+        self.mirrors: str | None = None
+        """Redirects every request to this hub."""
+        self.refusals: list[int] = []
+        """Each GET of a file takes one: answers with this status; 0: with the file."""
         self.holds_after: int | None = None
         """Sends so many bytes of a file, and then nothing until `release` is called."""
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._scheme = "http"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     @property
     def downloads(self) -> list[Asked]:
@@ -109,7 +121,12 @@ class HubImitation:
         first, _, last = request.headers.get("Range", "").removeprefix("bytes=").partition("-")
         start = int(first or 0)
         self.requests.append(Asked(request.command, request.path, start, request.headers.get("Authorization")))
-        if self.is_captive:
+        is_file = request.command == "GET" and "/resolve/" in request.path
+        if is_file and self.refusals and (status := self.refusals.pop(0)):
+            self._send(request, status, b"<Error>Request has expired</Error>", {})
+        elif self.mirrors:
+            self._send(request, 307, b"", {"Location": f"{self.mirrors}{request.path}"})
+        elif self.is_captive:
             self._send(request, 200, LOGIN_PAGE, {"Content-Type": "text/html"})
         elif self.status is not None:
             error = {"X-Error-Code": self.error_code, "X-Error-Message": "no"} if self.error_code else {}
