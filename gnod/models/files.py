@@ -161,7 +161,7 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
         return None
     path = _model_in(folder)
     is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
-    if not is_right or _size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
+    if not is_right or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
         return None
     return record.at(path)
 
@@ -169,7 +169,7 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
 def _local(uri: LocalFile) -> Installed | None:
     path = Path(uri.path)
     has_settings = path.suffix == encoder.ONNX and path.with_name(encoder.SETTINGS).exists()
-    size = _size_of(path, b"" if has_settings else MAGIC)
+    size = size_of(path, b"" if has_settings else MAGIC)
     with contextlib.suppress(OSError):
         return None if size is None else Installed(str(uri), path, size, "", path.stat().st_mtime)
     return None
@@ -181,7 +181,7 @@ def _model_in(folder: Path) -> Path:
     return path if path.exists() else folder / GGUF
 
 
-def _size_of(path: Path, begins: bytes) -> int | None:
+def size_of(path: Path, begins: bytes) -> int | None:
     """Return the size of a plain file that begins with these bytes; None for others."""
     try:
         # Do not block: opening a named pipe would wait for a writer.

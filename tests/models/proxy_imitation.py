@@ -14,7 +14,7 @@ _LIMIT_S = 30
 
 
 class ProxyImitation:
-    """`password`: asked for, with the name "me"; None: everybody may pass. `requests`: methods and targets that passed."""
+    """`password`: for the name "me"; None: everybody may pass. `requests`: methods and targets that passed."""
 
     def __init__(self, password: str | None = None) -> None:
         self.requests: list[str] = []

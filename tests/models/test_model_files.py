@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,11 +235,14 @@ def test_parameters_are_counted_in_the_file(tmp_path: Path, smollm_gguf: Path) -
 def test_one_at_a_time_even_if_the_folder_is_removed(tmp_path: Path) -> None:
     folder = tmp_path / "partial" / "one"
     waits = []
+    with contextlib.ExitStack() as first:
+        first.enter_context(staging.exclusive(folder, lambda: None))
 
-    def waiting() -> None:
-        waits.append(1)
-        (folder / "lock").unlink()  # as the one who holds it does at the end
+        def waiting() -> None:
+            waits.append(1)
+            shutil.rmtree(folder)  # as the one who holds it does at the end
+            first.close()
 
-    with staging.exclusive(folder, lambda: None), staging.exclusive(folder, waiting):
-        pass
+        with staging.exclusive(folder, waiting):
+            assert folder.is_dir()
     assert waits == [1]

@@ -51,7 +51,7 @@ def test_connections_that_fail(error: Exception, says: str) -> None:
         (401, "", DownloadFailed, "set HF_TOKEN"),
         (407, "", DownloadFailed, "proxy needs a name"),
         (418, "", DownloadFailed, "refused with status 418"),
-        (500, "", DownloadFailed, "internal error"),
+        (500, "", DownloadFailed, "refused with status 500; try again later"),
     ],
 )
 def test_refusals_of_the_hub(status: int, code: str, kind: type[GnoError], says: str) -> None:

@@ -148,7 +148,7 @@ async def test_a_full_disk_while_unpacking(files: ModelFiles, model: bytes, tmp_
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(model) + 400_000, hard))
     try:
-        with pytest.raises(StorageFailed, match=r"the disk is full.*GNO_CACHE_DIR.*is kept"):
+        with pytest.raises(StorageFailed, match=r"the disk is full.*GNO_CACHE_DIR.*what was fetched is kept"):
             await fetch()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

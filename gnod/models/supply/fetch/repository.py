@@ -8,11 +8,10 @@ from pathlib import Path
 from gnod.errors import ModelRejected
 from gnod.models.supply.encoders.files import SMALL_FILES
 from gnod.models.supply.encoders.repository import EncoderPlan
-from gnod.models.supply.fetch import preparing
 from gnod.models.supply.fetch.check import Expected
 from gnod.models.supply.fetch.hub import Hub
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
-from gnod.models.supply.fetch.staging import Staged, check_space
+from gnod.models.supply.fetch.staging import Staged, check_space, named, staged
 from gnod.models.uris import HubRepository
 
 
@@ -27,12 +26,12 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress, expected: Expect
     if not any(path.endswith("config.json") for path in small):
         raise ModelRejected(f"{uri} is not a model that gnod can use: it has no config.json{_gguf(uri, sizes)}")
     hashes = _download(hub, small, model, lambda _: None)
-    with preparing.named(str(uri)):
+    with named(str(uri)):
         large = {path: sizes[path] for path in EncoderPlan(model, str(uri), list(sizes)).large}
     # There must be space for the files and the encoder.
     check_space(folder, 2 * sum(large.values()))
     hashes |= _download(hub, large, model, report)
-    return preparing.staged(model, folder, str(uri), report, hub.pin(hashes))
+    return staged(model, folder, str(uri), report, hub.pin(hashes))
 
 
 def _gguf(uri: HubRepository, sizes: Mapping[str, int]) -> str:

@@ -109,18 +109,13 @@ class Server:
         """Return the error to report for an answer that is one."""
         status, host = response.status_code, host_of(str(response.url))
         details: dict[str, object] = {"uri": name, "host": host, "status": status}
-        match status:
-            case 404:
-                return ModelNotFound(f"{host} has no {name}", details)
-            case 407:
-                return DownloadFailed(_PROXY_PASSWORD, details)
-            case _ if response.history and status in _EXPIRED_STATUS:
-                return DownloadFailed(f"{host}, the storage of the files, refuses {name} ({status}): {_KEPT}", details)
-            case 429:
-                return DownloadFailed(f"{host} limits the rate of requests; try again later", details)
-            case _ if status >= 500:
-                return DownloadFailed(f"{host} has an internal error ({status}); try again later", details)
-        return DownloadFailed(f"{host} refused with status {status}", details)
+        if status == 404:
+            return ModelNotFound(f"{host} has no {name}", details)
+        if status == 407:
+            return DownloadFailed(_PROXY_PASSWORD, details)
+        if response.history and status in _EXPIRED_STATUS:
+            return DownloadFailed(f"{host}, the storage of the files, refuses {name} ({status}): {_KEPT}", details)
+        return DownloadFailed(f"{host} refused with status {status}; try again later", details)
 
     def _retrying(self, work: Callable[[], T], name: str, url: str, progress: Callable[[], int] | None = None) -> T:
         """Return what `work` returns. Retry after a transient failure, a few times or as long as there is progress."""
@@ -217,8 +212,6 @@ def words(error: Exception, host: str, setting: str) -> str:
             return f"{host} stopped answering: {_KEPT}"
         case httpx.TransportError():
             return f"the connection to {host} broke off: {_KEPT}"
-        case httpx.TooManyRedirects():
-            return f"{host} redirects in a loop"
     return f"{host} sent an invalid reply"
 
 
