@@ -146,10 +146,14 @@ def embedder(preset: str) -> str:
     return uri
 
 
+def for_search(preset: str) -> set[str]:
+    """Return the addresses of the models that a search loads."""
+    return {uri for role in SEARCH if (uri := PRESETS[preset][role])}
+
+
 def memory_of(preset: str) -> int:
     """Return the bytes that a search needs with the preset's models loaded."""
-    uris_ = {uri for role in SEARCH if (uri := PRESETS[preset][role])}
-    return sum(MODELS[uri].memory for uri in uris_) + _WORKING_BYTES
+    return sum(MODELS[uri].memory for uri in for_search(preset)) + _WORKING_BYTES
 
 
 def pin_of(uri: str) -> Pin:

@@ -71,8 +71,8 @@ def storage_error(error: OSError, folder: Path) -> GnoError:
     """Return the error to report for an error of the disk."""
     if error.errno not in _FULL:
         return StorageFailed(f"{error.filename or folder}: {error.strerror or error}", {"folder": str(folder)})
-    text = f"the disk is full, or this user may not write that much, in {folder}. {_FREE_SPACE}; what was fetched is kept"
-    return StorageFailed(text, {"folder": str(folder)})
+    text = f"the disk is full, or this user may not write that much, in {folder}"
+    return StorageFailed(f"{text}. {_FREE_SPACE}; what was fetched is kept", {"folder": str(folder)})
 
 
 def _megabytes(size: int) -> str:
