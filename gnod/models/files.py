@@ -90,6 +90,12 @@ class ModelFiles:
         local = _local(parsed) if isinstance(parsed, LocalFile) else None
         return local or _installed(self._folder(parsed), str(parsed))
 
+    def pin(self, uri: str) -> Pin:
+        """Return what was recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
+        parsed = uris.parse(uri)
+        record = _record(self._folder(parsed))
+        return record.pin if record and record.uri == str(parsed) else NO_PIN
+
     def all(self) -> list[Installed]:
         """Return the installed models in the cache, ordered by folder name."""
         return [installed for folder in self._folders() if (installed := _installed(folder, None))]
@@ -154,16 +160,19 @@ class ModelFiles:
 
 def _installed(folder: Path, uri: str | None) -> Installed | None:
     """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
+    record, path = _record(folder), _model_in(folder)
+    if record is None or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
+        return None
+    is_right = record.uri == uri if uri else uris.folder_name(uris.parse(record.uri)) == folder.name
+    return record.at(path) if is_right else None
+
+
+def _record(folder: Path) -> ModelRecord | None:
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
-        parsed = uris.parse(record.uri)
+        return record if str(uris.parse(record.uri)) == record.uri else None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None
-    path = _model_in(folder)
-    is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
-    if not is_right or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
-        return None
-    return record.at(path)
 
 
 def _local(uri: LocalFile) -> Installed | None:

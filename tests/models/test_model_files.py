@@ -199,7 +199,6 @@ def test_a_damaged_header_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
         (b'\xef\xbb\xbf<?xml version="1.0"?><Error>', "login or error page"),
         (b'{"error":"gated"}', "an error message"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
-        (b"lmgg\x01", "dropped in 2023"),
         (b"PK\x03\x04", "not a GGUF file"),
     ],
 )

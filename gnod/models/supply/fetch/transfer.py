@@ -23,10 +23,8 @@ from gnod.models.supply.fetch.staging import check_space
 
 TIMEOUT_S = 30.0
 BACK_OFF_S = (0.5, 1.0, 2.0)
-_MAX_REDIRECTS = 10
 
-# The first one that is set counts.
-CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
 _RETRIED_STATUS = {408, 429, 500, 502, 503, 504}
 # What a storage answers when the signature in an address has expired. The hub gives a new address.
 _EXPIRED_STATUS = {400, 401, 403, 410}
@@ -59,8 +57,10 @@ class Server:
         own = {"User-Agent": "gnod", "Accept-Encoding": "identity", **(headers or {})}
         try:
             self._client = httpx.Client(verify=_certificates(), timeout=TIMEOUT_S, headers=own)
-        except ValueError:
-            raise DownloadFailed(f"the address of the proxy is invalid: check {_PROXY_VARIABLES}") from None
+        except (ValueError, ImportError, httpx.InvalidURL):
+            raise DownloadFailed(
+                f"the proxy is not one for HTTP, or its address is wrong: check {_PROXY_VARIABLES}"
+            ) from None
 
     def get(self, url: str, name: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         """Raises ModelNotFound (404) and DownloadFailed."""
@@ -77,7 +77,7 @@ class Server:
         def ask() -> httpx.Headers:
             found = httpx.Headers()
             request = self._client.build_request("HEAD", url)
-            for _ in range(_MAX_REDIRECTS):
+            for _ in range(10):
                 response = self._client.send(request)
                 found.update(response.headers)
                 if not response.next_request:
@@ -170,17 +170,18 @@ def host_of(url: str) -> str:
         return url
 
 
-def _certificates() -> ssl.SSLContext | bool:
-    """Return the authorities to trust: those that a variable names, or else the system's."""
-    name = next((name for name in CERTIFICATES if os.environ.get(name)), None)
-    if name is None:
-        return True
-    path = os.environ[name]
-    is_folder = Path(path).is_dir()
+def _certificates() -> ssl.SSLContext:
+    """Trust the system's authorities, or those of SSL_CERT_FILE, and besides those that the other variables name."""
+    name = CERTIFICATES[0]
     try:
-        return ssl.create_default_context(cafile=None if is_folder else path, capath=path if is_folder else None)
+        context = httpx.create_ssl_context()
+        for name in CERTIFICATES[1:]:
+            if path := os.environ.get(name):
+                context.load_verify_locations(**{"capath" if Path(path).is_dir() else "cafile": path})
     except OSError:
-        raise DownloadFailed(f"the certificates in {path} cannot be read: check {name}", {"variable": name}) from None
+        text = f"the certificates in {os.environ.get(name)} cannot be read: check {name}"
+        raise DownloadFailed(text, {"variable": name}) from None
+    return context
 
 
 def _is_transient(error: Exception, *, is_transfer: bool) -> bool:
@@ -188,10 +189,11 @@ def _is_transient(error: Exception, *, is_transfer: bool) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
         is_expired = error.response.history and error.response.status_code in _EXPIRED_STATUS
         return error.response.status_code in _RETRIED_STATUS or bool(is_expired)
-    if isinstance(error, httpx.ConnectError) and (not is_transfer or "certificate" in str(error).lower()):
-        return False
     never = httpx.ProxyError | httpx.UnsupportedProtocol | httpx.LocalProtocolError
-    return isinstance(error, httpx.TransportError) and not isinstance(error, never)
+    if isinstance(error, never) or "certificate" in str(error).lower():
+        return False
+    at_first = httpx.ConnectError | httpx.TimeoutException
+    return isinstance(error, httpx.TransportError) and (is_transfer or not isinstance(error, at_first))
 
 
 def words(error: Exception, host: str, setting: str) -> str:
@@ -240,10 +242,7 @@ def _checked(file: RemoteFile, part: Path, report: OnProgress) -> str:
     """Return the SHA-256. Raises ModelCorrupt unless it, and the length, are as announced."""
     size, host = part.stat().st_size, host_of(file.url)
     if file.size is not None and size != file.size:
-        raise ModelCorrupt(
-            f"{file.name} is truncated: {host} sent {size:,} of {file.size:,} bytes",
-            {"uri": file.name, "bytes": size, "needed_bytes": file.size},
-        )
+        raise ModelCorrupt(f"{file.name} is truncated: {host} sent {size:,} of {file.size:,} bytes", {"uri": file.name})
     sha256 = sha256_of(part, lambda done: report(FetchProgress("check", done, size)))
     if file.sha256 and sha256 != file.sha256:
         raise ModelCorrupt(
