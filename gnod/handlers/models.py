@@ -78,9 +78,9 @@ def handlers(
             in_force=_in_force(configuration.current),
         )
 
-    async def models_recommend(params: wire.ModelsRecommendParams, _: Call) -> wire.ModelsRecommendResult:
+    async def models_recommend(_: NoParams, __: Call) -> wire.ModelsRecommendResult:
         await configuration.reload()
-        return _recommended(await recommendation.recommend(without_hub=params.without_hub))
+        return _recommended(await recommendation.recommend())
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)
@@ -94,8 +94,9 @@ def handlers(
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
+            force = params.force or bool(params.accept)
             done = await models.pull(
-                uri, partial(_report, call, uri), params.network, force=params.force, accept=params.accept
+                uri, partial(_report, call, uri), params.network, force=force, accept=params.accept
             )
             pulled.append(
                 copied(

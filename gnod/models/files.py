@@ -32,6 +32,17 @@ READABILITY = "readability.json"
 PARTIAL = "partial"
 
 
+class Pin(msgspec.Struct, frozen=True):
+    """What later downloads of a model must be: the commit of its repository, and the SHA-256 of each file that was
+    downloaded, by its path there."""
+
+    revision: str = ""
+    hashes: dict[str, str] = {}
+
+
+NO_PIN = Pin()
+
+
 class Installed(NamedTuple):
     """A model that can be loaded. `sha256` is empty for a `file:` model, which is used where it is. `profile`: what its
     repository states of it."""
@@ -42,17 +53,21 @@ class Installed(NamedTuple):
     sha256: str
     fetched_at: float
     profile: Profile | None = None
+    pin: Pin = NO_PIN
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `model.json`. `source`: where the file came from, in words."""
+    """The content of `model.json`."""
 
     uri: str
     bytes: int
     sha256: str
     fetched_at: float
-    source: str
     profile: Profile | None = None
+    pin: Pin = NO_PIN
+
+    def at(self, path: Path) -> Installed:
+        return Installed(self.uri, path, self.bytes, self.sha256, self.fetched_at, self.profile, self.pin)
 
 
 class ModelFiles:
@@ -75,12 +90,18 @@ class ModelFiles:
         local = _local(parsed) if isinstance(parsed, LocalFile) else None
         return local or _installed(self._folder(parsed), str(parsed))
 
+    def pin(self, uri: str) -> Pin:
+        """Return what was recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
+        parsed = uris.parse(uri)
+        record = _record(self._folder(parsed))
+        return record.pin if record and record.uri == str(parsed) else NO_PIN
+
     def all(self) -> list[Installed]:
         """Return the installed models in the cache, ordered by folder name."""
         return [installed for folder in self._folders() if (installed := _installed(folder, None))]
 
     def install(
-        self, uri: str, staged: Sequence[Path], sha256: str, source: str, profile: Profile | None = None
+        self, uri: str, staged: Sequence[Path], sha256: str, pin: Pin = NO_PIN, profile: Profile | None = None
     ) -> Installed:
         """Move checked files to their place and record them; the first is the model. Older files stay readable for
         those who have them open. Raises StorageFailed."""
@@ -91,8 +112,8 @@ class ModelFiles:
             bytes=staged[0].stat().st_size,
             sha256=sha256,
             fetched_at=time.time(),
-            source=source,
             profile=profile,
+            pin=pin,
         )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +128,7 @@ class ModelFiles:
             new.replace(path.with_name(RECORD))
         except OSError as error:
             raise StorageFailed(f"the model could not be put into {folder}: {error.strerror or error}") from error
-        return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
+        return record.at(path)
 
     def remove(self, uri: str) -> int:
         """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
@@ -139,22 +160,25 @@ class ModelFiles:
 
 def _installed(folder: Path, uri: str | None) -> Installed | None:
     """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
+    record, path = _record(folder), _model_in(folder)
+    if record is None or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
+        return None
+    is_right = record.uri == uri if uri else uris.folder_name(uris.parse(record.uri)) == folder.name
+    return record.at(path) if is_right else None
+
+
+def _record(folder: Path) -> ModelRecord | None:
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
-        parsed = uris.parse(record.uri)
+        return record if str(uris.parse(record.uri)) == record.uri else None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None
-    path = _model_in(folder)
-    is_right = str(parsed) == uri if uri else uris.folder_name(parsed) == folder.name
-    if not is_right or _size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
-        return None
-    return Installed(record.uri, path, record.bytes, record.sha256, record.fetched_at, record.profile)
 
 
 def _local(uri: LocalFile) -> Installed | None:
     path = Path(uri.path)
     has_settings = path.suffix == encoder.ONNX and path.with_name(encoder.SETTINGS).exists()
-    size = _size_of(path, b"" if has_settings else MAGIC)
+    size = size_of(path, b"" if has_settings else MAGIC)
     with contextlib.suppress(OSError):
         return None if size is None else Installed(str(uri), path, size, "", path.stat().st_mtime)
     return None
@@ -166,7 +190,7 @@ def _model_in(folder: Path) -> Path:
     return path if path.exists() else folder / GGUF
 
 
-def _size_of(path: Path, begins: bytes) -> int | None:
+def size_of(path: Path, begins: bytes) -> int | None:
     """Return the size of a plain file that begins with these bytes; None for others."""
     try:
         # Do not block: opening a named pipe would wait for a writer.

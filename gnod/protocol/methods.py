@@ -134,7 +134,7 @@ _ALL = [
     Method("models.use", mo.ModelsUseParams, mo.ModelsUseResult, "Choose a preset."),
     _again(
         "models.recommend",
-        mo.ModelsRecommendParams,
+        NoParams,
         mo.ModelsRecommendResult,
         "Find the preset that fits the machine and the documents; change nothing.",
     ),

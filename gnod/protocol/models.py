@@ -26,12 +26,6 @@ class ModelsUseParams(Params, frozen=True, kw_only=True):
     preset: Annotated[str, Meta(min_length=1, max_length=100)]
 
 
-class ModelsRecommendParams(Params, frozen=True, kw_only=True):
-    """`without_hub`: the model hub cannot be reached; choose what is installed, or comes from the package index."""
-
-    without_hub: bool = False
-
-
 class ModelsPullParams(Params, frozen=True, kw_only=True):
     """The models to download.
 
@@ -178,7 +172,6 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
     - `card`: it needs a graphics card.
     - `time`: embedding takes over an hour.
     - `reranking`: reranking is too slow.
-    - `download`: it cannot be downloaded without the model hub.
     """
 
     preset: str

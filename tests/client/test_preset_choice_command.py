@@ -83,13 +83,12 @@ def test_yes_downloads_what_search_needs(daemon: FakeDaemon, gnoctl: Gnoctl) -> 
 
 
 @pytest.mark.parametrize("error", [DownloadFailed("no connection to the hub"), Offline("GNO_OFFLINE forbids that")])
-def test_without_the_hub_another_preset_is_chosen(daemon: FakeDaemon, gnoctl: Gnoctl, error: GnoError) -> None:
-    wheel = "pypi:mini==1.0#m"
-    mini = model(wheel)
+def test_a_download_that_fails_leaves_the_preset_in_use(daemon: FakeDaemon, gnoctl: Gnoctl, error: GnoError) -> None:
+    wheel, hub = "pypi:mini==1.0#m", "hf:org/other"
 
-    def choose(params: object) -> m.ModelsRecommendResult:
-        assert isinstance(params, m.ModelsRecommendParams)
-        return recommended(preset="mini", models=[mini], better=[]) if params.without_hub else recommended()
+    def listed(uri: str, *, installed: bool = False) -> m.ModelsListResult:
+        info = m.ModelInfo(uri=uri, name="m", uses=[m.ModelUse(role="embed")], installed=installed)
+        return m.ModelsListResult(preset="mini", presets=[], models=[info], models_dir="/m", total_bytes=0)
 
     def pull(params: object) -> m.ModelsPullResult | GnoError:
         assert isinstance(params, m.ModelsPullParams)
@@ -97,17 +96,21 @@ def test_without_the_hub_another_preset_is_chosen(daemon: FakeDaemon, gnoctl: Gn
             return error
         return m.ModelsPullResult(models=[m.PulledModel(uri=wheel, path="/m", bytes=1, fetched=True, took_ms=1)])
 
-    daemon.answers |= {"models.recommend": choose, "models.pull": pull}
-    outcome = gnoctl("models", "use", "auto", "--yes")
-    assert outcome.err.splitlines() == [
+    failed = [
         f"The download failed: {error.message}",
-        "Keyword search works now; `gnoctl models pull embed` downloads the rest",
-        "small would be better: run `gnoctl models use auto` when the hub can be reached",
+        "mini stays in use; small would be better: run `gnoctl models use auto` again when its models can be "
+        "downloaded",
     ]
-    assert [each.preset for _, each in daemon.calls if isinstance(each, m.ModelsUseParams)] == ["small", "mini"]
+    keywords = "Keyword search works now; `gnoctl models pull embed` downloads the rest"
+    daemon.answers |= {"models.pull": pull, "models.list": listed(wheel)}
+    outcome = gnoctl("models", "use", "auto", "--yes")
+    assert outcome.err.splitlines() == failed
     assert f"downloaded {wheel}" in outcome.out
-    mini = model("hf:org/other")  # this needs the hub too, so it is no way out
-    assert "would be better" not in gnoctl("models", "use", "auto", "--yes").err
+    daemon.answers["models.list"] = listed(wheel, installed=True)
+    assert gnoctl("models", "use", "auto", "--yes").err.splitlines() == failed
+    daemon.answers["models.list"] = listed(hub)  # it needs the hub, too
+    assert gnoctl("models", "use", "auto", "--yes").err.splitlines() == [*failed, keywords]
+    assert "models.use" not in [method for method, _ in daemon.calls], "the next call asks the hub again"
 
 
 def test_other_machines(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -154,7 +157,7 @@ def test_init_chooses_unless_it_is_told_or_the_file_does(daemon: FakeDaemon, gno
     daemon.answers["collection.add"] = added
     daemon.answers["index.sync"] = IndexSyncResult(collections=[], took_ms=1.0)
     assert initialised() == ["models.recommend", "models.use"]
-    assert initialised("--yes") == ["models.recommend", "models.use", "models.pull"]
+    assert initialised("--yes") == ["models.recommend", "models.pull", "models.use"]
     assert initialised("--no-index") == []
     assert initialised("--preset", "none") == ["models.use"]
     assert initialised("--preset", "mini") == ["models.use"]

@@ -28,11 +28,15 @@ def size(cell: str) -> float:
 def test_presets() -> None:
     names = {row[0].strip("`") for row in rows("preset")}
     assert names == set(PRESETS)
-    for name, _, models, languages, download, memory, speed in rows("preset"):
+    for name, _, models, languages, download, more, memory, speed in rows("preset"):
         preset = name.strip("`")
-        uris = {uri for uri in PRESETS[preset].values() if uri}
+        uris = catalogue.for_search(preset)
         assert [model != "–" for model in models.split("; ")] == [uri is not None for uri in PRESETS[preset].values()]
         assert size(download) == pytest.approx(sum(catalogue.MODELS[uri].bytes for uri in uris), rel=0.05)
+        answers = {uri for uri in PRESETS[preset].values() if uri} - uris
+        assert (size(more) if more != "–" else 0) == pytest.approx(
+            sum(catalogue.MODELS[u].bytes for u in answers), rel=0.05
+        )
         assert size(memory) == pytest.approx(catalogue.memory_of(preset), abs=0.06e9)
         known = catalogue.MODELS[catalogue.embedder(preset)].languages
         assert (languages == "en") == (known == {"en"})

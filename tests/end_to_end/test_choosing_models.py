@@ -107,12 +107,15 @@ def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubIm
     done = machine.run("init", str(machine.notes), "--yes")
     assert done.returncode == 0
     assert "The download failed: no connection to 127.0.0.1:1" in done.stderr
-    assert KEYWORDS in done.stderr
-    # The package index may still have something; here it has not either.
-    assert "small would be better: run `gnoctl models use auto` when the hub can be reached" in done.stderr
-    assert machine.config.read_text().endswith("preset: mini-multilingual\n")
+    assert "Keyword search works now; `gnoctl models pull embed` downloads the rest" in done.stderr
+    # The package index may still have the default preset's model; here it has not either.
+    assert "mini-multilingual stays in use; small would be better: run `gnoctl models use auto` again" in done.stderr
+    assert "preset" not in machine.config.read_text()
     assert machine.paths("harbour") == ["ferry.md"]
     assert "~91.2 MB" in machine.run("models", "list").stdout
+    machine.environment["HF_ENDPOINT"] = hub.url
+    machine.ok("models", "use", "auto", "--yes")
+    assert machine.config.read_text().endswith("preset: small\n")
 
 
 def test_the_languages_of_the_folder_decide(machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import signal
@@ -99,10 +100,13 @@ def test_a_repository_serves_searches_and_a_bad_one_changes_nothing(
     machine.ok("models", "pull", "hf:org/bert")
     machine.ok("embed")
     assert machine.json("vsearch", "how do insects navigate")["hits"]
-    hub.repositories["org/bert"] = files | {"model.safetensors": files["model.safetensors"][:-1000]}
-    assert "cannot be used: model.safetensors is cut off" in machine.run(
-        "models", "pull", "hf:org/bert", "--force"
-    ).stderr.replace("\n", " ")
+    cut = files["model.safetensors"][:-1000]
+    hub.repositories["org/bert"] = files | {"model.safetensors": cut}
+    changed = machine.run("models", "pull", "hf:org/bert", "--force").stderr
+    accepted = f"gnoctl models pull --accept {hashlib.sha256(cut).hexdigest()} hf:org/bert"
+    assert accepted in changed.replace("\n", " ")
+    bad = machine.run(*accepted.split()[1:]).stderr
+    assert "cannot be used: model.safetensors is cut off" in bad.replace("\n", " ")
     assert machine.json("vsearch", "how do insects navigate")["hits"]
     machine.config.write_text(machine.config.read_text().replace("hf:org/bert", "hf:org/llama"))
     refused = machine.run("models", "pull", "hf:org/llama").stderr

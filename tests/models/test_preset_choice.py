@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.models.supply import catalogue, choice
-from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed, choose
+from gnod.models.supply.choice import Host, TextsToEmbed, choose
 from gnod.presets import PRESETS
 
 GB = 10**9
@@ -18,7 +18,6 @@ GERMAN = TextsToEmbed(frozenset({"en", "de"}), tokens=100_000)
 LAPTOP = Host(8 * GB, 0, 2)
 SERVER = Host(32 * GB, 0, 32)
 WORKSTATION = Host(32 * GB, 24 * GB, 8)
-WHEELS = [uri for uri in catalogue.MODELS if uri.startswith("pypi:")]
 
 
 @pytest.mark.parametrize(
@@ -52,29 +51,11 @@ def test_the_choice(documents: TextsToEmbed, host: Host, preset: str | None, rea
     assert reason is None or reason in chosen.rejected
 
 
-def test_an_installed_model_comes_before_a_download_of_the_same_grade() -> None:
-    assert catalogue.GRADES["small"] == catalogue.GRADES["multilingual"]
-    host = Host(8 * GB, 0, 12)  # slim is too slow there
-    assert choose(ENGLISH, host).preset == "small"
-    assert choose(ENGLISH, host, installed=[catalogue.embedder("multilingual")]).preset == "multilingual"
-    # An installed model of a lower grade does not.
-    assert choose(ENGLISH, host, installed=[catalogue.embedder("mini")]).preset == "small"
-
-
-def test_without_the_hub_what_is_here_or_at_the_index_comes_first() -> None:
-    only_wheels = choose(ENGLISH, LAPTOP, without_hub=True)
-    assert only_wheels.preset == "mini-multilingual"
-    assert ("small", "download") in only_wheels.rejected
-    assert choose(ENGLISH, LAPTOP, without_hub=True, installed=[catalogue.embedder("small")]).preset == "small"
-    # If nothing else reads the documents, the choice stands: it can be downloaded later.
-    assert choose(TextsToEmbed(frozenset({"eu"})), LAPTOP, without_hub=True).preset == "multilingual"
-
-
 def test_measured_languages_override_what_authors_state() -> None:
     granite = catalogue.embedder("small-multilingual")
     swahili = TextsToEmbed(frozenset({"sw"}))
     assert choose(swahili, LAPTOP).preset == "small-multilingual"
-    assert choose(swahili, LAPTOP, languages={granite: {"en", "de"}}).preset == "mini-multilingual"
+    assert choose(swahili, LAPTOP, {granite: {"en", "de"}}).preset == "mini-multilingual"
 
 
 def test_rare_languages_do_not_count() -> None:
@@ -84,7 +65,6 @@ def test_rare_languages_do_not_count() -> None:
 
 
 SIZES = st.integers(0, 16 * GB)
-URIS = st.sets(st.sampled_from(sorted(catalogue.MODELS)))
 CORES = st.integers(1, 64)
 LANGUAGES = st.sets(st.sampled_from(["en", "de", "zh", "sw", "eu", "dv", "la", "yi"]), max_size=3)
 SCRIPTS = st.sets(st.sampled_from(["LATIN", "HAN", "HEBREW", "THAANA"]), max_size=2)
@@ -96,47 +76,38 @@ DOCUMENTS = st.builds(
 )
 
 
-@given(DOCUMENTS, CORES, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES), URIS, st.booleans())
+@given(DOCUMENTS, CORES, st.tuples(SIZES, SIZES), st.tuples(SIZES, SIZES))
 def test_more_memory_never_gives_a_worse_preset(
-    documents: TextsToEmbed,
-    cores: int,
-    memory: tuple[int, int],
-    gpu_memory: tuple[int, int],
-    installed: set[str],
-    without_hub: bool,
+    documents: TextsToEmbed, cores: int, memory: tuple[int, int], gpu_memory: tuple[int, int]
 ) -> None:
-    def worth(pair: Sequence[int]) -> tuple[bool, int]:
-        chosen = choose(documents, Host(pair[0], pair[1], cores), installed=installed, without_hub=without_hub)
-        return _worth(chosen, installed, without_hub=without_hub)
+    def worth(pair: Sequence[int]) -> int:
+        chosen = choose(documents, Host(pair[0], pair[1], cores)).preset
+        return -catalogue.ORDER.index(chosen) if chosen else -len(catalogue.ORDER)
 
     less, more = (min(memory), min(gpu_memory)), (max(memory), max(gpu_memory))
     assert worth(more) >= worth(less)
 
 
-def _worth(chosen: PresetChoice, installed: set[str], *, without_hub: bool) -> tuple[bool, int]:
-    """Return how good a choice is: one that can be used now is better, then its grade counts."""
-    if chosen.preset is None:
-        return False, -1
-    embedder = catalogue.embedder(chosen.preset)
-    return not without_hub or embedder in installed or embedder in WHEELS, catalogue.GRADES[chosen.preset]
-
-
-@given(DOCUMENTS, SIZES, SIZES, CORES, URIS, st.booleans())
+@given(DOCUMENTS, SIZES, SIZES, CORES)
 def test_a_preset_that_cannot_read_the_documents_is_never_chosen(
-    documents: TextsToEmbed, memory: int, gpu_memory: int, cores: int, installed: set[str], without_hub: bool
+    documents: TextsToEmbed, memory: int, gpu_memory: int, cores: int
 ) -> None:
-    chosen = choose(documents, Host(memory, gpu_memory, cores), installed=installed, without_hub=without_hub)
+    chosen = choose(documents, Host(memory, gpu_memory, cores))
     readable = [p for p in PRESETS if choice.reads(catalogue.MODELS[catalogue.embedder(p)].languages, documents)]
     assert (chosen.preset in readable) if readable else chosen.preset is None
-    assert all(
-        catalogue.GRADES[better] > catalogue.GRADES[chosen.preset] for better, _ in chosen.rejected if chosen.preset
-    )
+    assert chosen.preset not in [better for better, _ in chosen.rejected]
 
 
 def test_the_catalogue_knows_every_model_of_the_presets() -> None:
-    assert set(catalogue.GRADES) == set(PRESETS)
+    assert sorted(catalogue.ORDER) == sorted(PRESETS)
     assert {uri for models in PRESETS.values() for uri in models.values() if uri} == set(catalogue.MODELS)
-    assert all(catalogue.MODELS[uri].sha256 for uri in WHEELS)
+    for uri, known in catalogue.MODELS.items():
+        pin = catalogue.pin_of(uri)
+        # Of a repository, the revision is enough: its files are those of the commit.
+        assert pin.hashes or known.revision
+        assert bool(known.revision) == uri.startswith("hf:")
+        if uri.endswith(".gguf"):
+            assert list(pin.hashes) == [uri.rpartition("/")[2]]
     for preset in PRESETS:
         known = catalogue.MODELS[catalogue.embedder(preset)]
         assert known.languages

@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import keyring
 import numpy as np
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
 from gnod.models.embedding_profiles import EmbeddingText
@@ -25,6 +20,7 @@ from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import RequestFailed
 from gnod.models.run.reranker import Reranker
 from gnod.models.uris import endpoint_of
+from tests.models import certificates
 from tests.models.endpoint_imitation import EndpointImitation, Fault
 from tests.models.remote_bench import CALM, LAN, SOON, WORLD, remote
 from tests.waiting import until
@@ -272,26 +268,7 @@ class TestEncryption:
     @pytest.fixture
     def certificate(self, tmp_path: Path) -> Path:
         """A certificate of world.test that signs itself, with its key."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "world.test")])
-        now = datetime.now(UTC)
-        made = (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(name)
-            .public_key(key.public_key())
-            .serial_number(1)
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName("world.test")]), critical=False)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(key, hashes.SHA256())
-        )
-        path = tmp_path / "world.pem"
-        encoding = serialization.Encoding.PEM
-        private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        path.write_bytes(private + made.public_bytes(encoding))
-        return path
+        return certificates.write(tmp_path / "world.pem", "world.test")
 
     async def test_the_name_of_the_certificate_counts(self, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with EndpointImitation(WORLD, "world.test", tls=certificate) as world:

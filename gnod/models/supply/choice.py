@@ -1,13 +1,13 @@
 """Which preset fits a machine and its documents. Pure: what is known goes in, a preset and the reasons come out.
 
-A preset fits if its embedding model reads the languages, all of its models fit into memory, and it is fast enough: the
-documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query. The best
-that fits is chosen. Of equally good ones, an installed one comes first, then one that can be downloaded now.
+A preset fits if its embedding model reads the languages, the models that a search loads fit into memory, and it is fast
+enough: the documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query.
+The best that fits is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import Literal, NamedTuple
 
 from gnod.models.readability import samples, script_of_language
@@ -23,15 +23,12 @@ RERANK_TOKENS_PER_S = 1600
 # The small presets are fast enough on every machine: something must be.
 _ALWAYS = ("small", "mini")
 
-Why = Literal["languages", "memory", "card", "time", "reranking", "download"]
+Why = Literal["languages", "memory", "card", "time", "reranking"]
 
 
 class TextsToEmbed(NamedTuple):
-    """The texts to embed.
-
-    `languages`: ISO 639-1 codes. `scripts`: scripts of documents in an unknown language, by their Unicode names.
-    `tokens`: an approximate number. `any_language`: nothing is known yet.
-    """
+    """`languages`: ISO 639-1 codes. `scripts`: of documents in an unknown language, by their Unicode names. `tokens`:
+    about. `any_language`: nothing is known yet."""
 
     languages: frozenset[str] = frozenset()
     scripts: frozenset[str] = frozenset()
@@ -74,55 +71,31 @@ def reads(languages: Set[str], documents: TextsToEmbed) -> bool:
     return documents.languages <= languages and documents.scripts <= scripts
 
 
-def choose(
-    documents: TextsToEmbed,
-    host: Host,
-    *,
-    languages: Mapping[str, Set[str]] = {},
-    installed: Collection[str] = (),
-    without_hub: bool = False,
-) -> PresetChoice:
-    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured.
-    `without_hub`: the model hub cannot be reached, so what is not installed can come only from the package index."""
-    verdicts: dict[str, Why | None] = {}
-    for preset in catalogue.GRADES:
-        embedder = catalogue.embedder(preset)
-        can_read = reads(languages.get(embedder, catalogue.MODELS[embedder].languages), documents)
-        verdicts[preset] = _why_not(preset, documents, host) if can_read else "languages"
+def choose(documents: TextsToEmbed, host: Host, languages: Mapping[str, Set[str]] = {}) -> PresetChoice:
+    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured."""
+    verdicts = {preset: _why_not(preset, documents, host, languages) for preset in catalogue.ORDER}
     fitting = [preset for preset, why in verdicts.items() if why is None]
-    at_hand = [preset for preset in fitting if _at_hand(preset, installed, without_hub=without_hub)]
-    verdicts |= {preset: "download" for preset in fitting if preset not in at_hand}
-    best = max(at_hand or fitting, key=lambda preset: _value(preset, installed), default=None)
     # A machine that has too little of everything gets the smallest model that reads the documents.
-    chosen = best or next((preset for preset in reversed(verdicts) if verdicts[preset] != "languages"), None)
-    grade = catalogue.GRADES[chosen] if chosen else -1
-    rejected = [(preset, why) for preset, why in verdicts.items() if why and catalogue.GRADES[preset] > grade]
-    return PresetChoice(chosen, best is not None and _fits_gpu(best, host), rejected)
+    readable = [preset for preset, why in verdicts.items() if why != "languages"]
+    chosen = next(iter([*fitting[:1], *readable[-1:]]), None)
+    better = catalogue.ORDER[: catalogue.ORDER.index(chosen)] if chosen else catalogue.ORDER
+    rejected = [(preset, why) for preset in better if (why := verdicts[preset])]
+    return PresetChoice(chosen, chosen is not None and _fits_gpu(chosen, host), rejected)
 
 
-def _at_hand(preset: str, installed: Collection[str], *, without_hub: bool) -> bool:
-    embedder = catalogue.embedder(preset)
-    return not without_hub or embedder in installed or not embedder.startswith("hf:")
-
-
-def _value(preset: str, installed: Collection[str]) -> tuple[int, int, int]:
-    """Return what to compare presets by: the grade, then how many of its models are installed, the embedding model
-    first, then the order of GRADES."""
-    models = [uri for uri in PRESETS[preset].values() if uri]
-    embedder = catalogue.embedder(preset) in installed
-    there = len(models) * embedder + sum(uri in installed for uri in models)
-    return catalogue.GRADES[preset], there, -list(catalogue.GRADES).index(preset)
-
-
-def _why_not(preset: str, documents: TextsToEmbed, host: Host) -> Why | None:
-    if catalogue.memory_of(preset, catalogue.SEARCH) > host.memory and not _fits_gpu(preset, host):
+def _why_not(preset: str, documents: TextsToEmbed, host: Host, languages: Mapping[str, Set[str]]) -> Why | None:
+    embedder, on_gpu = catalogue.embedder(preset), _fits_gpu(preset, host)
+    if not reads(languages.get(embedder, catalogue.MODELS[embedder].languages), documents):
+        return "languages"
+    if catalogue.memory_of(preset) > host.memory and not on_gpu:
         return "memory"
-    if preset in catalogue.NEED_A_CARD and not _fits_gpu(preset, host):
+    if preset in catalogue.NEED_A_CARD and not on_gpu:
         return "card"
-    if embed_s(preset, documents.tokens, host) > EMBED_LIMIT_S and not preset.startswith(_ALWAYS):
+    seconds = documents.tokens / tokens_per_s(embedder, host, on_gpu=on_gpu)
+    if seconds > EMBED_LIMIT_S and not preset.startswith(_ALWAYS):
         return "time"
     reranker = PRESETS[preset]["rerank"]
-    if reranker and tokens_per_s(reranker, host, on_gpu=_fits_gpu(preset, host)) < RERANK_TOKENS_PER_S:
+    if reranker and tokens_per_s(reranker, host, on_gpu=on_gpu) < RERANK_TOKENS_PER_S:
         return "reranking"
     return None
 
@@ -135,8 +108,3 @@ def tokens_per_s(uri: str, host: Host, *, on_gpu: bool) -> int:
     """Return how fast a model reads, by the catalogue."""
     known = catalogue.MODELS[uri]
     return max(known.per_core * host.cores, known.on_card if on_gpu else 0)
-
-
-def embed_s(preset: str, tokens: int, host: Host) -> float:
-    """Return the expected time to embed this number of tokens."""
-    return tokens / tokens_per_s(catalogue.embedder(preset), host, on_gpu=_fits_gpu(preset, host))

@@ -45,8 +45,7 @@ async def fetch(
     if not isinstance(parsed, LocalFile):
         if not force and (installed := await asyncio.to_thread(files.find, uri)):
             return installed
-        if network.offline_variable(merged := {**os.environ, **environment}):
-            raise network.offline(uri, merged)
+        network.require(uri, {**os.environ, **environment})
     await _run(
         FetchRequest(uri=str(parsed), folder=str(files.folder), force=force, accept=accept), on_progress, environment
     )

@@ -11,27 +11,13 @@ from gnod.errors import Offline
 
 _OFF = frozenset({"", "0", "false", "no", "off"})
 
-# Xet does not support mirrors and keeps a second copy; there is no terminal; no telemetry is sent.
-_FIXED = {
-    "HF_HUB_DISABLE_XET": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-}
 
-
-def offline_variable(environment: Mapping[str, str]) -> str | None:
-    """Return the name of the variable that forbids downloads; None when they are allowed."""
+def require(uri: str, environment: Mapping[str, str]) -> None:
+    """Raise Offline if a variable forbids the download."""
     for name in ("GNO_OFFLINE", "HF_HUB_OFFLINE"):
         if environment.get(name, "").strip().lower() not in _OFF:
-            return name
-    return None
-
-
-def offline(uri: str, environment: Mapping[str, str]) -> Offline:
-    """Return the error for a download that a variable forbids."""
-    name = offline_variable(environment) or "HF_HUB_OFFLINE"
-    text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
-    return Offline(text, {"uri": uri, "variable": name})
+            text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
+            raise Offline(text, {"uri": uri, "variable": name})
 
 
 def for_child(network: Mapping[str, str]) -> dict[str, str]:
@@ -43,4 +29,4 @@ def for_child(network: Mapping[str, str]) -> dict[str, str]:
     'http://a'
     """
     twins = {name.swapcase(): value for name, value in network.items() if name.lower().endswith("_proxy")}
-    return {**twins, **network, **_FIXED}
+    return {**twins, **network}

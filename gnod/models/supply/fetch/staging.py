@@ -1,19 +1,26 @@
-"""The folder in which one model is prepared: locked for other processes, with enough space on the disk."""
+"""The folder in which one model is prepared: locked for other processes, with enough space on the disk.
+
+What was downloaded, or a folder of this machine, is made ready there: a GGUF file is checked, and the files of an
+encoder are written.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from gnod.errors import GnoError, StorageFailed
+from gnod.errors import GnoError, ModelCorrupt, ModelRejected, StorageFailed
+from gnod.models import encoder
 from gnod.models.embedding_profiles import Profile
+from gnod.models.files import MAGIC, NO_PIN, Pin, size_of
+from gnod.models.supply.fetch.check import check_model, sha256_of
+from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 
 # This much stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000
@@ -24,23 +31,29 @@ _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk
 
 
 class Staged(NamedTuple):
-    """Checked files that can be installed, the model first; its hash is `sha256`. `source`: where it came from, in
-    words. `profile`: what the model's repository states."""
+    """Checked files that can be installed, the model first; its hash is `sha256`. `pin`: of the files that were
+    downloaded. `profile`: what the model's repository states."""
 
     paths: list[Path]
     sha256: str
-    source: str
+    pin: Pin = NO_PIN
     profile: Profile | None = None
 
 
 @contextmanager
 def exclusive(folder: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Create and lock the folder; call `on_wait` now and then while another process holds it."""
-    lock = _locked(folder, on_wait)
-    try:
+    """Create and lock the folder; call `on_wait` now and then while another process holds it, and may remove it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f"{folder.name}.lock").open("ab") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                on_wait()
+                time.sleep(POLL_S)
+        folder.mkdir(parents=True, exist_ok=True)
         yield
-    finally:
-        lock.close()
 
 
 def check_space(folder: Path, needed: int) -> None:
@@ -58,42 +71,40 @@ def storage_error(error: OSError, folder: Path) -> GnoError:
     """Return the error to report for an error of the disk."""
     if error.errno not in _FULL:
         return StorageFailed(f"{error.filename or folder}: {error.strerror or error}", {"folder": str(folder)})
-    try:
-        free = f"{_megabytes(shutil.disk_usage(folder).free)} are free"
-    except OSError:
-        free = "no space is left"
-    return StorageFailed(
-        f"the disk is full, or this user may not write that much, in {folder} ({free}). {_FREE_SPACE}; the part "
-        "that was fetched is kept",
-        {"folder": str(folder)},
-    )
-
-
-def _locked(folder: Path, on_wait: Callable[[], None]) -> IO[bytes]:
-    while True:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "lock"
-        try:
-            lock = path.open("ab")
-        except FileNotFoundError:  # the other process has just finished and removed the folder
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_same(path, lock):
-                return lock
-        except BlockingIOError:
-            on_wait()
-            time.sleep(POLL_S)
-        lock.close()
-
-
-def _is_same(path: Path, lock: IO[bytes]) -> bool:
-    """Tell whether the path is still that of the lock: another process may have removed the folder."""
-    try:
-        return path.stat().st_ino == os.fstat(lock.fileno()).st_ino
-    except FileNotFoundError:
-        return False
+    text = f"the disk is full, or this user may not write that much, in {folder}"
+    return StorageFailed(f"{text}. {_FREE_SPACE}; what was fetched is kept", {"folder": str(folder)})
 
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 10**9 else f"{size / 1e6:,.0f} MB"
+
+
+def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = NO_PIN) -> Staged:
+    """Return the GGUF file itself, or an encoder's files, in `folder`. Raises ModelCorrupt, ModelRejected."""
+    files, profile = [model], None
+    if size_of(model, MAGIC) is None:
+        from gnod.models.supply.encoders import repository  # the import takes 0.3 s
+
+        if not repository.accepts(model):
+            raise ModelRejected(
+                f"{name} is not a model that gnod can use: neither GGUF, nor a folder with config.json and weights",
+                {"uri": name},
+            )
+        report(FetchProgress("prepare", 0))
+        with named(name):
+            profile = repository.prepare(model, folder / "encoder", name=name)
+        files = [folder / "encoder" / each for each in (encoder.MODEL, encoder.TOKENIZER, encoder.SETTINGS)]
+    else:
+        check_model(model, name)
+    size = files[0].stat().st_size
+    digest = sha256_of(files[0], lambda done: report(FetchProgress("check", done, size)))
+    return Staged(files, digest, pin, profile)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Say in an error of the preparation which model it is about."""
+    try:
+        yield
+    except (ModelCorrupt, ModelRejected) as error:
+        raise type(error)(f"{name} cannot be used: {error.message}", {"uri": name}) from None
