@@ -16,7 +16,6 @@ from gnod.answers.evidence import EvidenceList
 from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quoting import QuoteDependencies
 from gnod.answers.structure import Range
-from gnod.types import estimated_tokens
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.search.hybrid.stages import HybridResult
 from gnod.search.passages.sentences import units
@@ -24,7 +23,7 @@ from gnod.search.query.parsing import parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
-from gnod.types import UnavailableModel
+from gnod.types import UnavailableModel, estimated_tokens
 from tests.search.passages.test_sentences import PIECES
 from tests.small_index import SmallIndex
 
