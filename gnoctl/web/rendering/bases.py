@@ -223,7 +223,9 @@ def _evaluated(node: ast.expr, row: _Row) -> object:
             return _compared(operation, _evaluated(left, row), _evaluated(right, row))
         case ast.Call(func=ast.Name(id="link" | "list" | "date" as name), args=[argument], keywords=[]):
             value = _evaluated(argument, row)
-            return (value if isinstance(value, list) else [value]) if name == "list" else value
+            if name == "list":
+                return value if isinstance(value, list) else [value]
+            return plain_text(value).rpartition("/")[2] if name == "link" else value
         case ast.Call(func=ast.Attribute(value=ast.Name(id="file"), attr=name), args=arguments, keywords=[]):
             return _of_file(name, row, [plain_text(_evaluated(each, row)) for each in arguments])
         case ast.Call(func=ast.Attribute(value=subject, attr=name), args=arguments, keywords=[]):

@@ -99,9 +99,11 @@ def _slug(title: str) -> str:
     return _SLUG.sub("", title.strip().lower()).replace(" ", "-")
 
 
-def _fence(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:
+def _fence(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
     token = tokens[index]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
+    if language == "math":
+        return _math(renderer, tokens, index, options, environment)
     lines = coloured(token.content.removesuffix("\n").split("\n"), lexer_of_language(language))
     code = "\n".join(lines)
     block = f'<pre class="code" data-line="{token.attrGet("data-line")}"><code>{code}\n</code></pre>\n'
@@ -125,7 +127,7 @@ def _math(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, en
     is_block = token.type != "math_inline"
     line = token.attrGet("data-line")
     shown = environment["inserts"].math(token.content, is_block=is_block)
-    return f'<p class="center" data-line="{line}">{shown}</p>\n' if token.type == "math_block" else shown
+    return shown if token.type.startswith("math_inline") else f'<p class="center" data-line="{line}">{shown}</p>\n'
 
 
 def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -100,7 +101,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
     if not (match := _TAG.match(state.src, at, state.posMax)):
         return False
     if not silent:
-        state.push("link_open", "a", 1).attrs = {"href": f"tag:{match['words'] or match['tag']}"}
+        state.push("link_open", "a", 1).attrs = {"href": f"tag:{quote(match['words'] or match['tag'])}"}
         state.push("text", "", 0).content = match[0]
         state.push("link_close", "a", -1)
     state.pos = match.end()
