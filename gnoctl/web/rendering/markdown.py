@@ -74,7 +74,8 @@ def is_too_much(text: str) -> bool:
 
 def _is_embed(token: Token) -> bool:
     """Tell whether a paragraph has embedded notes only: these are blocks."""
-    return bool(token.children) and all(child.type in ("embed", "softbreak") for child in token.children or ())
+    children = [child for child in token.children or () if child.content.strip(" ")]
+    return bool(children) and all(child.type == "embed" for child in children)
 
 
 def _mark(token: Token, links: PageLinks) -> None:
