@@ -229,7 +229,7 @@ def write_vault(folder: Path) -> None:
     Image.new("1", (20_000, 20_000)).save(folder / "huge.png")
     for number in range(20):
         Image.effect_noise((900, 600), 60).save(folder / f"photo {number}.png")
-    photos = (f"![[photo {number}.png]]\n\n" + "Text.\n\n" * 20 for number in range(20))
+    photos = (f"![[photo {number}.png]]\n\n" + "Text.\n\n" * 8 for number in range(20))
     (folder / "album.md").write_text(f"# Album\n\n{''.join(photos)}")
 
 

@@ -78,9 +78,9 @@ OBSIDIAN = [
     Construct("picture with a selector", "![[send.svg#icon]]", f"{PICTURE}send.svg&amp;kind=embed"),
     Construct("picture of Markdown with a width", "![oar|100](oar.png)", 'alt="oar" loading="lazy" width="100">'),
     Construct("picture with a space", "![x](my%20oar.png)", f"{PICTURE}my%2520oar.png&amp;kind=markdown"),
-    Construct("embedded note", "![[Rope]]", '<div class="embed">.*rope.md">Rope</a>.*<h1>Rope</h1>.*Dry'),
+    Construct("embedded note", "![[Rope]]", '<div class="embed".*rope.md">Rope</a>.*<h1>Rope</h1>.*Dry'),
     Construct("embedded section", "![[Rope#Knots]]", "Rope › Knots</a>.*<h2>Knots</h2>.*reef", "Dry"),
-    Construct("embedded block", "![[Rope#^bow]]", '<div class="embed">.*bowline.*its use', "reef"),
+    Construct("embedded block", "![[Rope#^bow]]", '<div class="embed".*bowline.*its use', "reef"),
     Construct("embedded base", "![[all.base]]", 'Boats <span>1</span>.*Albatros.md">Albatros</a></td><td>1982</td>'),
     Construct("tag", "a #boat", '<a href="/search\\?tag=boat"[^>]*>#boat</a>'),
     Construct("tag below another", "#voyage/iceland", '<a href="/search\\?tag=voyage%2Ficeland"'),
@@ -95,13 +95,13 @@ OBSIDIAN = [
     Construct("open callout", "> [!info]+ Why\n> Text", '<details class="callout note" open=""'),
     Construct("callout in a callout", "> [!note]\n> > [!bug] B\n> > x", "callout note.*callout danger.*>B</p>"),
     Construct("callout of another kind", "> [!my-kind]\n> x", 'callout note"[^>]*>.*>My kind</p>'),
-    Construct("task", "- [ ] caulk", '<li class="task"[^>]*><span class="box">☐</span> caulk', "[ ]"),
-    Construct("done task", "- [x] caulk", '<li class="task done"[^>]*><span class="box">☑</span> caulk'),
+    Construct("task", "- [ ] caulk", '<li class="task"[^>]*><span class="task-box">☐</span> caulk', "[ ]"),
+    Construct("done task", "- [x] caulk", '<li class="task done"[^>]*><span class="task-box">☑</span> caulk'),
     Construct("task of another state", "- [/] caulk\n- [-] tar", "◪.*☒"),
     Construct(
         "properties",
         "---\nyear: 1982\n---\n",
-        '<details class="properties">.*<th scope="row">year</th>.*q=year%3A%221982%22',
+        '<details class="properties".*<th scope="row">year</th>.*q=year%3A%221982%22',
     ),
     Construct(
         "property with a link",
@@ -149,9 +149,9 @@ GITHUB = [
     ),
 ]
 LOGSEQ = [
-    Construct("TODO", "- TODO caulk", '<li class="task"[^>]*><span class="box">☐</span> caulk', "TODO"),
+    Construct("TODO", "- TODO caulk", '<li class="task"[^>]*><span class="task-box">☐</span> caulk', "TODO"),
     Construct("DOING", "- DOING caulk", "◪</span> caulk"),
-    Construct("DONE", "- DONE caulk", '<li class="task done"[^>]*><span class="box">☑'),
+    Construct("DONE", "- DONE caulk", '<li class="task done"[^>]*><span class="task-box">☑'),
     Construct("id of a block", "- a\n  id:: 64b5c0a0-1234-4567-89ab-0123456789ab", "<li[^>]*>a", "64b5c0a0"),
     Construct(
         "property of a page",

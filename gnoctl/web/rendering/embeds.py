@@ -68,7 +68,8 @@ def _box(note: EmbeddedNote, this: str) -> str:
     address = escape(links.address(uri_of(link) or "") or "")
     title = escape(" › ".join([document.title, *filter(None, link.fragment.strip("#").split("#"))]))
     more = f'<p class="more-of"><a href="{address}">The note goes on …</a></p>' if found.is_cut else ""
-    return f'<div class="embed"><p class="embed-title"><a href="{address}">{title}</a></p>{content}{more}</div>'
+    head = f'<p class="embed-title"><a href="{address}">{title}</a></p>'
+    return f'<div class="embed" dir="auto">{head}{content}{more}</div>'
 
 
 def _base(note: EmbeddedNote, this: str) -> str | None:

@@ -20,12 +20,13 @@ _TAGS = ("tag", "tags")
 
 
 def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequence[int], links: PageLinks) -> str:
-    """Return safe HTML. `lines`: those of the frontmatter, `numbers`: theirs in the source."""
+    """Return safe HTML. `lines`: those of the frontmatter, `numbers`: theirs in the source. The table has a direction of
+    its own, because the first letter of the text decides that of the note."""
     addresses = _addresses(links)
     rows = [_row(name, value, numbers[_line(name, lines)], addresses) for name, value in metadata.items()]
     count = "1 property" if len(rows) == 1 else f"{len(rows)} properties"
     return (
-        f'<details class="properties"><summary data-line="{numbers[0]}">{count}</summary>'
+        f'<details class="properties" dir="ltr"><summary data-line="{numbers[0]}">{count}</summary>'
         f"<table><tbody>{''.join(rows)}</tbody></table></details>"
     )
 
@@ -38,7 +39,7 @@ def _line(name: str, lines: Sequence[str]) -> int:
 
 def _row(name: str, value: object, line: int, addresses: Mapping[str, str]) -> str:
     shown = ", ".join(islice((_value(name, plain_text(each), addresses) for each in _flat(value)), _MOST_VALUES))
-    return f'<tr data-line="{line}"><th scope="row">{escape(name)}</th><td>{shown}</td></tr>'
+    return f'<tr data-line="{line}"><th scope="row">{escape(name)}</th><td dir="auto">{shown}</td></tr>'
 
 
 def _addresses(links: PageLinks) -> dict[str, str]:

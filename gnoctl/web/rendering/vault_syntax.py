@@ -44,7 +44,7 @@ _COLOURS = {
     "quote": ("quote", "cite"),
 }
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
-CLASSES = frozenset({"callout", "callout-title", "property", "task", "box", "done", "macro", *_COLOURS, "note"})
+CLASSES = frozenset({"callout", "callout-title", "property", "task", "task-box", "done", "macro", *_COLOURS, "note"})
 
 
 class _Start(NamedTuple):
@@ -270,7 +270,7 @@ def _tasks(state: StateCore) -> None:
         box = (_BOXES | _CANCELLED).get(name, "☑")
         classes = "task done" if box == "☑" or name in _CANCELLED else "task"
         state.tokens[at].attrJoin("class", classes)
-        inline.children = [*_span("box", box), Token("text", "", 0, content=" "), *(inline.children or [])]
+        inline.children = [*_span("task-box", box), Token("text", "", 0, content=" "), *(inline.children or [])]
 
 
 def _callouts(state: StateCore) -> None:
