@@ -55,7 +55,8 @@ views:
     sort: [{property: built, direction: ASC}]
 === boats/albatros.svg
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 100"><path d="M20 72h110l-14 20H36z" fill="#3451b2"/>
-<path d="M66 8v60H30z" fill="#e8b04b"/><path d="M72 14v54h42z" fill="#c9c9c4"/><path d="M67 4h4v70h-4z" fill="#5b616b"/></svg>
+<path d="M66 8v60H30z" fill="#e8b04b"/><path d="M72 14v54h42z" fill="#c9c9c4"/>
+<path d="M67 4h4v70h-4z" fill="#5b616b"/></svg>
 === season/work-rota.md
 # Work rota
 

@@ -167,9 +167,9 @@ def write_vault(machine: Machine) -> None:
     machine.write(
         vault__boat_md="# Boat\n\n![[oar.png]]\n\n![[circle]] ![[circle#Below]] ![[all.base]]\n",
         vault__circle_md="# Circle\n\nRound and round.\n\n![[boat]] ![[circle]]\n\n## Below\n\nzqxbelow\n",
-        vault__all_base='views:\n  - type: table\n    name: Notes\n    filters: file.inFolder("vault") && file.ext == "md"\n',
     )
-    (machine.notes / "vault" / "all_base").rename(machine.notes / "vault" / "all.base")
+    base = 'views:\n  - name: Notes\n    filters: file.inFolder("vault") && file.ext == "md"\n'
+    (machine.notes / "vault" / "all.base").write_text(base)
     for folder in ("ignored", "vault/media", "vault/far/media"):
         (machine.notes / folder).mkdir(parents=True)
     small, huge = Image.new("RGBA", (4, 4), "red"), Image.new("1", (20_000, 20_000))

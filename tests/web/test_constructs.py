@@ -141,6 +141,12 @@ GITHUB = [
     Construct(
         "picture of the web", "![logo](https://x.org/a.png)", 'not loaded: logo <a href="https://x.org/a.png"', "<img"
     ),
+    Construct(
+        "badge in a link",
+        '<a href="https://x.org"><img src="https://x.org/b.svg" alt="build"></a>',
+        '<a href="https://x.org"[^>]*><span class="remote" title="https://x.org/b.svg">[^<]*not loaded: build',
+        "<img",
+    ),
     Construct("anchor of a heading", "## Get Started!", 'id="doc-get-started"'),
     Construct("fenced formula", "```math\na^2\n```", '<math display="block">'),
     Construct("keys", "<kbd>Esc</kbd> H<sub>2</sub>O", "<kbd>Esc</kbd> H<sub>2</sub>O"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 from html import escape
@@ -28,6 +29,11 @@ _MAX_BRACKETS = 8_000
 _ALIGNMENT = re.compile(r"text-align:(\w+)")
 _SLUG = re.compile(r"[^\w\- ]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{1,1000}?)(?:\\?\|([^\[\]\n]{0,1000}))?\]\]")
+_HTML_IMAGE = re.compile(
+    r"<img\s[^<>]{0,2000}?\bsrc\s*=\s*[\"']?\s*(?P<address>(?:https?:)?//[^\s\"'<>]+)[^<>]*>", re.IGNORECASE
+)
+_ALT = re.compile(r"\balt\s*=\s*(?P<mark>[\"'])(?P<alt>[^<>\"']*)(?P=mark)", re.IGNORECASE)
+_NOT_LOADED = "Picture of the web, not loaded"
 _SIZE = re.compile(r"(?P<width>\d{1,4})(?:x(?P<height>\d{1,4}))?")
 # What a program draws from its source, which is shown.
 _DRAWN = {
@@ -61,9 +67,11 @@ def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, *, is
             _align(token)
         if token.type == "inline" and _is_embed(token):
             tokens[number - 1].tag = tokens[number + 1].tag = "div"
-        for child in token.children or ():
-            if child.type == "link_open":
-                _mark(child, links)
+        for each in (token, *(token.children or ())):
+            if each.type == "link_open":
+                _mark(each, links)
+            elif each.type.startswith("html_"):
+                each.content = _HTML_IMAGE.sub(_not_loaded, each.content)
     return str(parser.renderer.render(tokens, parser.options, environment))
 
 
@@ -87,6 +95,13 @@ def _mark(token: Token, links: PageLinks) -> None:
     elif known is not None and known.to is None:
         token.attrSet("class", "unresolved")
         token.attrSet("title", why_nowhere(known))
+
+
+def _not_loaded(image: re.Match[str]) -> str:
+    """Return the note in the place of a picture of the web in HTML. It may be in a link."""
+    alt = _ALT.search(image[0])
+    address = escape(html.unescape(image["address"]))
+    return f'<span class="remote" title="{address}">{_NOT_LOADED}: {alt["alt"] if alt else address}</span>'
 
 
 def _align(token: Token) -> None:
@@ -138,7 +153,7 @@ def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
     alt = renderer.renderInlineAsText(token.children or [], options, environment)
     if is_external(source):
         link = f'<a href="{escape(source)}" target="_blank">{escape(source)}</a>'
-        return f'<span class="remote">Picture of the web, not loaded: {escape(alt)} {link}</span>'
+        return f'<span class="remote">{_NOT_LOADED}: {escape(alt)} {link}</span>'
     return _picture(source, alt, str(token.attrGet("title") or ""))
 
 

@@ -20,8 +20,8 @@ _TAGS = ("tag", "tags")
 
 
 def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequence[int], links: PageLinks) -> str:
-    """Return safe HTML. `lines`: those of the frontmatter, `numbers`: theirs in the source. The table has a direction of
-    its own, because the first letter of the text decides that of the note."""
+    """Return safe HTML. `lines`: those of the frontmatter, `numbers`: theirs in the source. The table has its own
+    direction, because the first letter of the text decides that of the note."""
     addresses = _addresses(links)
     rows = [_row(name, value, numbers[_line(name, lines)], addresses) for name, value in metadata.items()]
     count = "1 property" if len(rows) == 1 else f"{len(rows)} properties"
