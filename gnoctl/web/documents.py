@@ -104,6 +104,7 @@ class _Related:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
         self._left = _MOST_EMBEDDED
+        self._listed: dict[str, list[DocumentEntry]] = {}
 
     async def links(self, ref: str) -> list[DocumentLink]:
         params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
@@ -117,10 +118,13 @@ class _Related:
         from gnoctl.web.rendering.bases import MOST_LISTED
 
         params = DocumentListParams(scope=collection, metadata=True, limit=MOST_LISTED)
-        try:
-            return (await self._client.call("document.list", params, DocumentListResult)).documents
-        except GnoError:
-            return []
+        if collection not in self._listed:
+            try:
+                result = await self._client.call("document.list", params, DocumentListResult)
+            except GnoError:
+                return []
+            self._listed[collection] = result.documents
+        return self._listed[collection]
 
     async def embedded(
         self, links: list[DocumentLink], lines: tuple[int, int], above: tuple[str, ...]

@@ -177,6 +177,7 @@ def write_vault(machine: Machine) -> None:
         ("vault/oar.png", small),
         ("vault/far/media/deep.gif", small),
         ("vault/media/my öar.png", small),
+        ("vault/media/Straße.png", small),
         ("vault/far/media/my öar.png", small),
         ("vault/huge.png", huge),
         ("vault/wide.png", Image.new("L", (5000, 5000))),
@@ -387,6 +388,7 @@ def picture(site: Site, target: str, kind: str = "embed") -> Answer:
         ("deep.gif", "markdown", "gif"),  # Obsidian writes the shortest path in Markdown too
         ("media/my%20%C3%B6ar.png", "markdown", "png"),
         ("my o\u0308ar.png", "embed", "png"),
+        ("straße.png", "embed", "png"),
         ("/vault/mast.svg", "embed", "svg+xml"),
         ("wide.png", "embed", "jpeg"),
     ],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gnoctl.web.rendering import bases
@@ -36,6 +39,15 @@ def test_properties_have_their_lines_and_values_lead_to_searches() -> None:
     assert '<h1 data-line="9"' in html
 
 
+def test_lines_that_are_not_valid_are_shown_with_the_properties() -> None:
+    text = "---\n# comment\na: 1\nb:\n  - x\n- y\n<lost line>\nc d: [\n---\ntext\n"
+    html = shown(text, metadata={"a": 1, "b": ["x", "y"], "C d": "["}).html
+    assert re.findall(r'<tr data-line="(\d+)"><td colspan="2"><code>([^<]*)</code>', html) == [
+        ("7", "&lt;lost line&gt;")
+    ]
+    assert '<summary data-line="1">3 properties</summary>' in html
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_properties_and_embeds_are_text(text: str) -> None:
     check(
@@ -63,6 +75,14 @@ def test_an_embed_shows_what_it_names(fragment: str, line: int | None, lines: tu
     embed = link("A", "gno://notes/a.md", kind="embed", fragment=fragment, to_line=line)
     first, last = shown_lines(document(NOTE), embed)
     assert (first, last - (not NOTE.split("\n")[last - 1])) == lines
+
+
+def test_an_embed_says_what_its_note_does_not_have() -> None:
+    embed = link("B", "gno://notes/b.md", kind="embed", fragment="Gone", has_place=False)
+    html = (
+        Rendering(document("![[B]]\n")).part_at(1, [embed], {"B": EmbeddedNote(embed, document(NOTE, title="B"))}).html
+    )
+    assert '<p class="embed">B has no Gone.</p>' in html
 
 
 def test_a_long_note_is_embedded_in_part() -> None:
@@ -96,6 +116,9 @@ def row(name: str, tags: tuple[str, ...] = (), **metadata: object) -> DocumentEn
     return replace(LISTED[0], path=name, tags=list(tags), metadata=metadata)
 
 
+_NAMES = st.sampled_from(
+    ["and", "or", "not", "filters", "order", "sort", "property", "direction", "limit", "name", "year"]
+)
 ROWS = [
     row("boats/Albatros.md", ("boat/sail",), year=1982, port="Pier", kinds=["Ketch", "Yawl"]),
     row("boats/Bussard.md", ("boat",), year=1995, port="", kinds="Sloop"),
@@ -167,6 +190,23 @@ def test_a_base_that_is_not_plain_is_text(text: str) -> None:
     assert bases.tables(text, ROWS) is None
     html = Rendering(document(f"{text}\n", "a.base", "text/1"), ROWS).part_at(1).html
     check(html)
+
+
+_YAML = st.recursive(
+    st.sampled_from([None, True, 3, "year", "file.name", "year > 3", "a b", "", "DESC", "file.hasTag('boat')"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"views": st.lists(st.dictionaries(_NAMES, _YAML), max_size=2)},
+        optional={"filters": _YAML, "properties": _YAML},
+    )
+)
+def test_any_base_is_a_table_or_text(base: dict[str, object]) -> None:
+    check(bases.tables(json.dumps(base), ROWS) or "")
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,9 @@ class _Row(NamedTuple):
 
 
 def tables(text: str, listed: Sequence[DocumentEntry], *, this: str = "", view: str = "") -> str | None:
-    """Return the views of a base as HTML that is safe, or the one that is named; None: none of them is plain."""
-    base = _loaded(text)
+    """Return the views of a base as HTML that is safe, or the one that is named; None: none of them is plain, or no
+    documents are known."""
+    base = _loaded(text) if listed else {}
     views = base.get("views")
     if not isinstance(views, list) or not all(isinstance(each, dict) for each in views):
         return None
@@ -137,7 +138,8 @@ def _comparable(value: object) -> tuple[int, float, str]:
 
 
 def _heading(base: Mapping[str, Any], column: str) -> str:
-    of_column = (base.get("properties") or {}).get(column) or (base.get("properties") or {}).get(f"note.{column}")
+    known = base.get("properties")
+    of_column = (known.get(column) or known.get(f"note.{column}")) if isinstance(known, dict) else None
     shown = of_column.get("displayName") if isinstance(of_column, dict) else None
     return str(shown or column.removeprefix("note.").removeprefix("file."))
 

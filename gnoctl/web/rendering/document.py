@@ -118,6 +118,8 @@ class Rendering:
 
     @cached_property
     def _parts(self) -> list[DocumentPart]:
+        if self._tables:
+            return [DocumentPart(0, len(self._lines))]
         return list(parts.split(self._lines, markdown=self._is_markdown))
 
     def _html(self, part: DocumentPart, links: PageLinks) -> str:

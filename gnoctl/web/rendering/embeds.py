@@ -58,6 +58,9 @@ def boxes(embeds: Mapping[str, EmbeddedNote], this: str) -> dict[str, str]:
 
 def _box(note: EmbeddedNote, this: str) -> str:
     document, link = note.document, note.link
+    place = link.fragment.strip("#")
+    if not link.has_place:
+        return f'<p class="embed">{escape(document.title)} has no {escape(place)}.</p>'
     found = _section(_lines(document), document, link)
     links = links_of(document.collection, document.path, note.links, boxes(note.embeds, document.path))
     content = _base(note, this) if document.path.lower().endswith(bases.EXTENSION) else None
@@ -66,15 +69,14 @@ def _box(note: EmbeddedNote, this: str) -> str:
         html = markdown.render("\n".join(_lines(document)[found.start : found.end]), lambda _: 0, links, inserts)
         content = inserts.inserted(sanitised(html, links, is_embedded=True))
     address = escape(links.address(uri_of(link) or "") or "")
-    title = escape(" › ".join([document.title, *filter(None, link.fragment.strip("#").split("#"))]))
+    title = escape(" › ".join([document.title, *filter(None, place.split("#"))]))
     more = f'<p class="more-of"><a href="{address}">The note goes on …</a></p>' if found.is_cut else ""
     head = f'<p class="embed-title"><a href="{address}">{title}</a></p>'
     return f'<div class="embed" dir="auto">{head}{content}{more}</div>'
 
 
 def _base(note: EmbeddedNote, this: str) -> str | None:
-    view = note.link.fragment.strip("#")
-    return bases.tables(note.document.text, note.listed, this=this, view=view)
+    return bases.tables(note.document.text, note.listed, this=this, view=note.link.fragment.strip("#"))
 
 
 def _lines(document: DocumentText) -> list[str]:

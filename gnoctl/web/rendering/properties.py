@@ -17,6 +17,8 @@ _MOST_VALUES = 100  # of one property
 _MAX_CHARACTERS = 1_000  # of one value
 _FIELD = re.compile(r"[^\W\d_][\w.-]{1,63}")  # a name that queries can have
 _TAGS = ("tag", "tags")
+_KEY = re.compile(r"""["']?(?P<name>[^:]{1,200}?)["']?\s*:""")
+_INSIDE = ("", " ", "\t", "-", "#", "]", "}")  # how lines begin that are a part of the one above, or a comment
 
 
 def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequence[int], links: PageLinks) -> str:
@@ -24,7 +26,11 @@ def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequenc
     direction, because the first letter of the text decides that of the note."""
     addresses = _addresses(links)
     rows = [_row(name, value, numbers[_line(name, lines)], addresses) for name, value in metadata.items()]
-    count = "1 property" if len(rows) == 1 else f"{len(rows)} properties"
+    rows += [
+        f'<tr data-line="{numbers[at]}"><td colspan="2"><code>{escape(lines[at])}</code></td></tr>'
+        for at in _unread(metadata, lines)
+    ]
+    count = "1 property" if len(metadata) == 1 else f"{len(metadata)} properties"
     return (
         f'<details class="properties" dir="ltr"><summary data-line="{numbers[0]}">{count}</summary>'
         f"<table><tbody>{''.join(rows)}</tbody></table></details>"
@@ -35,6 +41,15 @@ def _line(name: str, lines: Sequence[str]) -> int:
     """Return the place of the line that a property begins in."""
     begin = re.compile(rf"""\s*["']?{re.escape(name)}["']?\s*[:=]""")
     return next((at for at, line in enumerate(lines) if begin.match(line)), 0)
+
+
+def _unread(metadata: Mapping[str, object], lines: Sequence[str]) -> list[int]:
+    """Return the places of lines of YAML that are no part of the metadata: they are not valid."""
+    if not lines[0].startswith("---"):
+        return []
+    names = {name.lower() for name in metadata}
+    begins = ((at, _KEY.match(line)) for at, line in enumerate(lines[1:-1], 1) if line[:1] not in _INSIDE)
+    return [at for at, key in begins if key is None or key["name"].strip().lower() not in names]
 
 
 def _row(name: str, value: object, line: int, addresses: Mapping[str, str]) -> str:

@@ -7,8 +7,7 @@ rules of the collection are asked again: a link may have taken the place of the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -57,25 +56,22 @@ def _find(connection: Connection, params: wire.DocumentPictureParams) -> _Place:
     """Return the picture that is meant. Raises NotFound."""
     document = references.resolve(connection, params.ref).document
     collection_id = id_of(connection, document.collection)
-    for target in _targets(params, document.path):
-        name = PurePosixPath(target.key or "").name
-        known = failures.files_named(connection, collection_id, name) if name else []
-        if path := _meant(known, target, document.path):
+    for written in _meanings(params):
+        target = target_of(written, document.path)
+        name = unquote(written.target).partition("#")[0].rpartition("/")[2]
+        known = failures.files_named(connection, collection_id, name) if target and target.key and name else []
+        if target and (path := _meant(known, target, document.path)):
             return _Place(document.collection, path)
     raise NotFound(f"no file of {document.collection} is called {quoted(params.target)}: `gnoctl index` looks again")
 
 
-def _targets(params: wire.DocumentPictureParams, path: str) -> Iterator[LinkTarget]:
-    """Yield what a target may mean: first as links of its syntax have it, then as the name of a file, which Obsidian
-    writes in Markdown too."""
-    as_name = params.target if params.kind == "embed" else unquote(params.target)
-    meant = [WrittenLink(0, 0, params.kind, as_name, "name")]
-    if params.kind == "markdown":
-        meant.insert(0, WrittenLink(0, 0, params.kind, params.target, "url"))
-    for each in meant:
-        found = target_of(each, path)
-        if found and found.key:
-            yield found
+def _meanings(params: wire.DocumentPictureParams) -> list[WrittenLink]:
+    """Return what a target may mean: a link of its syntax, then the name of a file, which Obsidian writes in Markdown
+    too."""
+    if params.kind == "embed":
+        return [WrittenLink(0, 0, "embed", params.target, "name")]
+    as_name = WrittenLink(0, 0, "markdown", unquote(params.target), "name")
+    return [WrittenLink(0, 0, "markdown", params.target), as_name]
 
 
 def _meant(known: Iterable[str], target: LinkTarget, path: str) -> str | None:

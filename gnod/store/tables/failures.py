@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
 
@@ -84,7 +85,8 @@ def of_collection(
 
 def files_named(connection: Connection, collection_id: int, name: str) -> list[str]:
     """Return the files of a collection, indexed or not, that may have a name: only ASCII letters are compared."""
-    likely = re.sub(r"[^\0-\x7f]+", "%", re.sub(r"([%_\\])", r"\\\1", name))
+    escaped = re.sub(r"([%_\\])", r"\\\1", unicodedata.normalize("NFC", name))
+    likely = re.sub(r"[^\0-\x7f]+", "%", escaped)
     where = "collection_id = ?1 AND (path LIKE ?2 ESCAPE '\\' OR path LIKE '%/' || ?2 ESCAPE '\\')"
     rows = connection.execute(
         f"SELECT path FROM ingest_errors WHERE {where}"
