@@ -70,7 +70,7 @@ class LongDocuments:
         reading = _Related(self._client)
         document = rendering.document
         links = await reading.links(document.uri) if rendering.is_linked else []
-        embedded = await reading.embedded(links, rendering.lines_at(line or first), (document.uri,))
+        embedded = await reading.embedded(links, rendering.lines_at(line or first), ((document.uri, ""),))
         return await asyncio.to_thread(_body, rendering, line or first, links, embedded)
 
     async def _remembered(self, ref: str) -> tuple[int, Rendering] | None:
@@ -127,22 +127,23 @@ class _Related:
         return self._listed[collection]
 
     async def embedded(
-        self, links: list[DocumentLink], lines: tuple[int, int], above: tuple[str, ...]
+        self, links: list[DocumentLink], lines: tuple[int, int], above: tuple[tuple[str | None, str], ...]
     ) -> dict[str, EmbeddedNote]:
-        """Return the notes that some lines embed, by what is written. `above`: the documents that they are shown in;
-        one of them again would be a circle."""
+        """Return the notes that some lines embed, by what is written. `above`: the documents, and the places in them,
+        that they are shown in; one of these again would be a circle."""
         from gnoctl.web.rendering import embeds
 
         found: dict[str, EmbeddedNote] = {}
         for link in links if len(above) <= _DEEPEST else ():
             is_new = link.target not in found and lines[0] <= link.line <= lines[1]
-            if is_new and embeds.is_embedded(link) and link.to not in above and self._left > 0:
+            place = (link.to, link.fragment)
+            if is_new and embeds.is_embedded(link) and place not in above and self._left > 0:
                 self._left -= 1
-                note = await self._note(link, above)
+                note = await self._note(link, (*above, place))
                 found |= {link.target: note} if note else {}
         return found
 
-    async def _note(self, link: DocumentLink, above: tuple[str, ...]) -> EmbeddedNote | None:
+    async def _note(self, link: DocumentLink, above: tuple[tuple[str | None, str], ...]) -> EmbeddedNote | None:
         from gnoctl.web.rendering import embeds
 
         assert link.to
@@ -154,7 +155,7 @@ class _Related:
             return embeds.EmbeddedNote(link, text, listed=await self.listed(text.collection))
         links = await self.links(link.to) if "[[" in text.text or "](" in text.text else []
         shown = await asyncio.to_thread(embeds.shown_lines, text, link)
-        return embeds.EmbeddedNote(link, text, links, await self.embedded(links, shown, (*above, link.to)))
+        return embeds.EmbeddedNote(link, text, links, await self.embedded(links, shown, above))
 
 
 def _rendering(text: DocumentText, listed: list[DocumentEntry]) -> Rendering:

@@ -166,6 +166,7 @@ def write_vault(machine: Machine) -> None:
     """Write notes with pictures, some of which must not be shown, and notes that embed each other."""
     machine.write(
         vault__boat_md="# Boat\n\n![[oar.png]]\n\n![[circle]] ![[circle#Below]] ![[all.base]]\n",
+        vault__own_md="# Own\n\n![[#Part]]\n\n## Part\n\nzqxpart ![[#Part]] ![[own]]\n",
         vault__circle_md="# Circle\n\nRound and round.\n\n![[boat]] ![[circle]]\n\n## Below\n\nzqxbelow\n",
     )
     base = 'views:\n  - name: Notes\n    filters: file.inFolder("vault") && file.ext == "md"\n'
@@ -444,8 +445,10 @@ def test_notes_that_embed_each_other_end(site: Site) -> None:
     assert "Round and round." in html
     assert "Circle › Below</a></p><h2>Below</h2>" in html
     assert 'href="/doc/notes/vault/circle.md"' in html
-    assert re.search(r"<summary>Notes <span>2</span></summary>.*/doc/notes/vault/circle.md", html)
-    assert "Notes <span>2</span>" in site.get("/api/document?ref=notes/vault/all.base").json["html"]
+    own = site.get("/api/document?ref=notes/vault/own.md").json["html"]
+    assert own.count("zqxpart") == 3  # the section, and it in each place that names it, but not in itself
+    assert re.search(r"<summary>Notes <span>3</span></summary>.*/doc/notes/vault/circle.md", html)
+    assert "Notes <span>3</span>" in site.get("/api/document?ref=notes/vault/all.base").json["html"]
 
 
 def test_documents_and_their_pages(site: Site) -> None:

@@ -32,7 +32,7 @@ class EmbeddedNote(NamedTuple):
     listed: Sequence[DocumentEntry] = ()
 
 
-class _Section(NamedTuple):
+class _ShownLines(NamedTuple):
     """Lines `start` to `end` (exclusive, from 0). `is_cut`: the note has more."""
 
     start: int
@@ -83,14 +83,14 @@ def _lines(document: DocumentText) -> list[str]:
     return document.text.removesuffix("\n").split("\n")
 
 
-def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -> _Section:
+def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -> _ShownLines:
     if not link.fragment or link.to_line is None:
         start, end = frontmatter_end(lines), len(lines)
     else:
         at = min(canonical_line(document.line_map, link.to_line), len(lines)) - 1
         is_block = link.fragment.strip("#").rpartition("#")[2].startswith("^")
         start, end = _block(lines, at) if is_block else _below_heading(lines, at)
-    return _Section(start, min(end, start + _MOST_LINES), end > start + _MOST_LINES)
+    return _ShownLines(start, min(end, start + _MOST_LINES), end > start + _MOST_LINES)
 
 
 def _below_heading(lines: Sequence[str], at: int) -> tuple[int, int]:
