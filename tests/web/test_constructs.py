@@ -94,6 +94,7 @@ OBSIDIAN = [
     Construct("folded callout", "> [!faq]- Why\n> Text", '<details class="callout warning"[^>]*>\\s*<summary[^>]*>Why'),
     Construct("open callout", "> [!info]+ Why\n> Text", '<details class="callout note" open=""'),
     Construct("callout in a callout", "> [!note]\n> > [!bug] B\n> > x", "callout note.*callout danger.*>B</p>"),
+    Construct("callout with a hard space", "> [!tip]\u00a0Of knots\n> x", "callout tip.*>Of knots</p>"),
     Construct("callout of another kind", "> [!my-kind]\n> x", 'callout note"[^>]*>.*>My kind</p>'),
     Construct("task", "- [ ] caulk", '<li class="task"[^>]*><span class="task-box">☐</span> caulk', "[ ]"),
     Construct("done task", "- [x] caulk", '<li class="task done"[^>]*><span class="task-box">☑</span> caulk'),

@@ -25,7 +25,7 @@ _INLINE_PROPERTY = re.compile(r"[\[(](?P<name>\w[\w -]{0,60})::[ \t]*(?P<value>[
 _MACRO = re.compile(r"\{\{\s*(?P<name>[\w-]{1,30})(?P<what>[^{}\n]{0,300})\}\}")
 _REFERENCE = re.compile(r"\(\((?P<id>[0-9a-f]{8}-[0-9a-f-]{27})\)\)")
 _SIZE = re.compile(r"\{(?=[^{}\n]*:(?:width|height)\b)[^{}\n]{1,100}\}")
-_CALLOUT = re.compile(r"\[!(?P<kind>[^\[\]\n|]{1,40})(?:\|[^\[\]\n]*)?\](?P<fold>[+-]?)(?:[ \t]+|\Z)")
+_CALLOUT = re.compile(r"\[!(?P<kind>[^\[\]\n|]{1,40})(?:\|[^\[\]\n]*)?\](?P<fold>[+-]?)(?:\s+|\Z)")
 _TASK = re.compile(r"\[(?P<state>[^\n\[\]])\](?:[ \t]+|\Z)")
 _MARKER = re.compile(r"(?P<state>TODO|DOING|NOW|LATER|WAITING|DONE|CANCELL?ED)[ \t]+")
 _BEGIN = re.compile(r"#\+BEGIN_(?P<kind>\w{1,40})\b.*", re.IGNORECASE)
