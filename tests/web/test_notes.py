@@ -94,6 +94,28 @@ def test_a_long_note_is_embedded_in_part() -> None:
     assert html.count("data-line") == 1  # its lines are those of another document
 
 
+@pytest.mark.parametrize("line", ["[" * 5_000_000, "word " * 9_000])
+def test_a_note_with_long_lines_is_embedded_in_part(line: str) -> None:
+    embed = link("A", "gno://notes/b.md", kind="embed")
+    note = EmbeddedNote(embed, document(f"{line}\n" * (10_000_000 // len(line)), "b.md"))
+    started = time.process_time()
+    html = Rendering(document("![[A]]\n")).part_at(1, [embed], {"A": note}).html
+    assert time.process_time() - started < 10
+    assert len(html) < 100_000
+    assert "The note goes on" in html
+
+
+def test_a_note_that_is_embedded_often_is_a_link_at_last() -> None:
+    embed = link("A", "gno://notes/b.md", kind="embed")
+    inner = EmbeddedNote(embed, document("word " * 5000 + "\n", "b.md"))
+    note = EmbeddedNote(embed, document("![[A]]\n" * 150, "b.md"), [embed], {"A": inner})
+    html = Rendering(document("![[A]]\n" * 300)).part_at(1, [embed], {"A": note}).html
+    assert len(html) < 1_100_000
+    assert html.count('<div class="embed"') > 1
+    assert html.count('<a href="/doc/notes/b.md" rel') > 200
+    check(html)
+
+
 def test_the_lines_of_blocks_are_in_order() -> None:
     """The page looks for the last block that begins at a line or before it, and footnotes are moved to the end."""
     html = shown("a[^1]\n\n[^1]: early\n\nb\n\n> [!note] T\n> c\n\nd[^2]\n\n[^2]: late\n").html

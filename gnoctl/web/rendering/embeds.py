@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from gnoctl.web.rendering import bases, markdown, parts
+from gnoctl.web.rendering import bases, code, markdown, parts
 from gnoctl.web.rendering.inserts import Inserts
-from gnoctl.web.rendering.links import links_of, uri_of
+from gnoctl.web.rendering.links import PageLinks, links_of, uri_of
 from gnoctl.web.rendering.sanitising import sanitised
 from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.links import DocumentLink
@@ -65,14 +65,21 @@ def _box(note: EmbeddedNote, this: str) -> str:
     links = links_of(document.collection, document.path, note.links, boxes(note.embeds, document.path))
     content = _base(note, this) if document.path.lower().endswith(bases.EXTENSION) else None
     if content is None:
-        inserts = Inserts()
-        html = markdown.render("\n".join(_lines(document)[found.start : found.end]), lambda _: 0, links, inserts)
-        content = inserts.inserted(sanitised(html, links, is_embedded=True))
+        content = _rendered(_lines(document)[found.start : found.end], links)
     address = escape(links.address(uri_of(link) or "") or "")
     title = escape(" › ".join([document.title, *filter(None, place.split("#"))]))
     more = f'<p class="more-of"><a href="{address}">The note goes on …</a></p>' if found.is_cut else ""
     head = f'<p class="embed-title"><a href="{address}">{title}</a></p>'
     return f'<div class="embed" dir="auto">{head}{content}{more}</div>'
+
+
+def _rendered(lines: Sequence[str], links: PageLinks) -> str:
+    text = "\n".join(lines)
+    if markdown.is_too_much(text):
+        plain = "\n".join(map(code.plain, lines))
+        return f"<pre><code>{plain}</code></pre>"
+    inserts = Inserts()
+    return inserts.inserted(sanitised(markdown.render(text, lambda _: 0, links, inserts), links, is_embedded=True))
 
 
 def _base(note: EmbeddedNote, this: str) -> str | None:
@@ -90,7 +97,11 @@ def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -
         at = min(canonical_line(document.line_map, link.to_line), len(lines)) - 1
         is_block = link.fragment.strip("#").rpartition("#")[2].startswith("^")
         start, end = _block(lines, at) if is_block else _below_heading(lines, at)
-    return _ShownLines(start, min(end, start + _MOST_LINES), end > start + _MOST_LINES)
+    stop, characters = start, 0
+    while stop < min(end, start + _MOST_LINES) and characters < parts.PART_CHARACTERS:
+        characters += len(lines[stop])
+        stop += 1
+    return _ShownLines(start, stop, stop < end)
 
 
 def _below_heading(lines: Sequence[str], at: int) -> tuple[int, int]:

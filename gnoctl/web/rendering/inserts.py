@@ -13,6 +13,7 @@ import nh3
 
 _MAX_FORMULA = 2_000  # characters
 _MAX_FORMULAS = 1_000  # of one part of a document
+_MAX_EMBEDDED = 1_000_000  # characters of HTML
 _NAMES_OF_MATHML = (
     "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
     "mprescripts none mtable mtr mtd mlabeledtr mstyle mpadded mphantom menclose merror"
@@ -38,11 +39,17 @@ class Inserts:
         self._secret = secrets.token_hex(12)
         self._parts: list[str] = []
         self._formulas = 0
+        self._room = _MAX_EMBEDDED
 
     def put(self, html: str) -> str:
         """Return the mark that stands for safe HTML."""
         self._parts.append(html)
         return f"{self._secret}-{len(self._parts) - 1}-"
+
+    def has_room_for(self, html: str) -> bool:
+        """Tell whether a box may be shown: each of many embeds shows the whole text again."""
+        self._room -= len(html)
+        return self._room >= 0
 
     def math(self, formula: str, *, is_block: bool) -> str:
         """Return the mark of a formula of LaTeX as MathML. One that cannot be read is shown as it is written."""

@@ -184,7 +184,11 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
         return False
     elif is_embed and target in state.env["embeds"]:
         if not silent:
-            state.push("embed", "", 0).content = state.env["embeds"][target]
+            embed = state.push("embed", "", 0)
+            embed.content, embed.attrs = (
+                state.env["embeds"][target],
+                {"href": uri_of(link) or "", "shown": shown or target},
+            )
     elif not silent:
         _push_link(state, uri_of(link), why_nowhere(link), shown or target)
     state.pos = match.end()
@@ -203,7 +207,11 @@ def _push_link(state: StateInline, uri: str | None, why: str, shown: str) -> Non
 
 
 def _embed(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, environment: Any) -> str:
-    return str(environment["inserts"].put(tokens[index].content))
+    """Show an embedded note, or a link to it where the part would have too many."""
+    token, inserts = tokens[index], environment["inserts"]
+    if inserts.has_room_for(token.content):
+        return str(inserts.put(token.content))
+    return f'<a href="{escape(str(token.attrs["href"]))}">{escape(str(token.attrs["shown"]))}</a>'
 
 
 def _made(*, is_note: bool) -> MarkdownIt:
