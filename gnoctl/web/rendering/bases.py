@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import accumulate
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -24,7 +25,7 @@ MOST_LISTED = 5_000
 _MAX_CHARACTERS = 20_000
 _MAX_EXPRESSION = 1_000
 _MOST_ROWS = 200
-_MAX_DEPTH = 20
+_MAX_DEPTH = 20  # of lists and filters in each other
 _QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
 _OPERATORS = ((r"&&", " and "), (r"\|\|", " or "), (r"!(?!=)", " not "))
 _CONSTANTS: dict[str, object] = {"true": True, "false": False, "null": None}
@@ -82,8 +83,9 @@ def _loaded(text: str) -> Mapping[str, Any]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    # An alias could expand a small text to millions of values.
-    if len(text) > _MAX_CHARACTERS or re.search(r"(?:^|[\s\[,])[&*]\w", text):
+    # An alias could expand a small text to millions of values, and many open brackets take seconds.
+    nesting = accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
+    if len(text) > _MAX_CHARACTERS or max(nesting, default=0) > _MAX_DEPTH or re.search(r"(?:^|[\s\[,])[&*]\w", text):
         return {}
     try:
         found = YAML(typ="safe", pure=True).load(text)
