@@ -16,6 +16,47 @@ The boats go into the water on the second Saturday of April. Who does what is in
 3. Masts are stepped after lunch: [[Mast crane#Before lifting]].
 
 What went wrong last year is in [[lessons-2025]]. The insurance wants the [[inspection-report]] before.
+=== boats/albatros.md
+---
+type: Boat
+built: 1982
+berth: "[[berth-plan]]"
+tags: [wood, winter/shed]
+---
+# Albatros
+
+![[albatros.svg|150]] A ketch of 11 m. ==Her seams need work== before the launch.
+
+> [!warning] The keel
+> Do not lift her by the middle: see [[slings]].
+
+> [!tip]- How far she heels
+> At the angle $\\theta$, the wind presses with $F = \\frac{1}{2} \\rho v^2 A \\cos^2\\theta$.
+
+- [x] scrape the hull
+- [ ] caulk the seams
+
+![[berth-plan#Outer jetty]]
+
+![[boats.base]]
+=== boats/bussard.md
+---
+type: Boat
+built: 1995
+tags: [steel]
+---
+# Bussard
+=== boats/boats.base
+filters: type == "Boat"
+views:
+  - type: table
+    name: Our boats
+    order: [file.name, built, tags]
+    sort: [{property: built, direction: ASC}]
+=== boats/albatros.svg
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 100"><path d="M20 72h110l-14 20H36z" fill="#3451b2"/>
+<path d="M66 8v60H30z" fill="#e8b04b"/><path d="M72 14v54h42z" fill="#c9c9c4"/>
+<path d="M67 4h4v70h-4z" fill="#5b616b"/></svg>
 === season/work-rota.md
 # Work rota
 

@@ -37,6 +37,8 @@ def main() -> None:
         pictures.take("page", "/doc/club/docs/how-we-deploy.md?q=booking+site+boats#L11", ".doc .target")
         pictures.take("page-reading", "/doc/club/docs/crane-safety.pdf?q=crane+anemometer#page=1", ".page.ready .box")
         pictures.take("page-dark", "/ask?q=what+does+error+F28+mean", ".doc .target", color_scheme="dark")
+        pictures.take("page-note", "/doc/club/boats/albatros.md?q=launch", ".base", click=".properties summary")
+        pictures.take("page-note-dark", "/doc/club/boats/albatros.md", ".base", viewport=PHONE, color_scheme="dark")
         launch = "/doc/club/season/spring-launch.md?q=spring+launch"
         pictures.take("page-links", launch, "#links .of-backlinks li", click=".links-toggle")
         pictures.take("page-graph", f"{launch}&graph=2", ".graph svg[data-stable]", color_scheme="dark")

@@ -1,4 +1,5 @@
 """`GET /api/document`: a document as HTML, part by part. `GET /api/image`: a page of a PDF file, or a picture.
+`GET /api/picture`: a picture that a document shows.
 
 Texts and images come from the daemon.
 """
@@ -6,28 +7,48 @@ Texts and images come from the daemon.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gnoctl.web.static_files import cached
+from gnoctl.web.static_files import cached, is_known
 from gnoctl.web.streaming import unless_gone
 from gnod.client import AsyncClient
 from gnod.errors import GnoError, InvalidParams
-from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
+from gnod.protocol.base import Params
+from gnod.protocol.documents import (
+    DocumentEntry,
+    DocumentGetParams,
+    DocumentImageParams,
+    DocumentImageResult,
+    DocumentListParams,
+    DocumentListResult,
+    DocumentLocateParams,
+    DocumentPictureParams,
+    DocumentPictureResult,
+    DocumentPlace,
+    DocumentText,
+)
 from gnod.protocol.links import DocumentLink, DocumentLinksParams, DocumentLinksResult
 
 if TYPE_CHECKING:
     from gnoctl.web.rendering.document import Rendering
-from gnoctl.web.static_files import is_known
-from gnod.protocol.documents import DocumentImageParams, DocumentImageResult
+    from gnoctl.web.rendering.embeds import EmbeddedNote
+
+P = TypeVar("P", bound=Params)
 
 _MAX_LINE = 2**31
 _LONG_CHARACTERS = 200_000
 _CACHE = "private, no-cache"  # the browser asks again, and gets an answer at once while the file is the same
 _PASSED_ON = ("image/jpeg", "image/png", "image/webp")
+_PICTURES = (*_PASSED_ON, "image/gif", "image/avif", "image/svg+xml")
+# If the address of a picture is opened as a page, no script in an SVG runs, and it loads nothing.
+_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_MOST_EMBEDDED = 30
+_DEEPEST = 3
+_BASE = ".base"
 _MOST_LINKS = 1000
 """The maximum number of links that are resolved in a text; the others show what is written."""
 
@@ -46,8 +67,11 @@ class LongDocuments:
 
     async def _body(self, ref: str, line: int | None) -> bytes:
         first, rendering = await self._remembered(ref) or await self._read(ref)
-        links = await self._links(rendering.document.uri) if rendering.is_linked else []
-        return await asyncio.to_thread(_body, rendering, line or first, links)
+        reading = _Related(self._client)
+        document = rendering.document
+        links = await reading.links(document.uri) if rendering.is_linked else []
+        embedded = await reading.embedded(links, rendering.lines_at(line or first), ((document.uri, ""),))
+        return await asyncio.to_thread(_body, rendering, line or first, links, embedded)
 
     async def _remembered(self, ref: str) -> tuple[int, Rendering] | None:
         if self._last is None or self._last[0] != ref:
@@ -61,36 +85,90 @@ class LongDocuments:
         is_same = (place.docid, place.modified, place.stale) == (known.docid, known.modified, known.stale)
         return (first, rendering) if is_same else None
 
-    async def _links(self, ref: str) -> list[DocumentLink]:
-        """Return the links of a document, as of now: other files may have changed."""
-        params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
-        try:
-            return (await self._client.call("document.links", params, DocumentLinksResult)).links
-        except GnoError:  # it was removed since it was read
-            return []
-
     async def _read(self, ref: str) -> tuple[int, Rendering]:
         """Return the line that a reference names, and its whole document."""
         text = await self._client.call("document.get", _params(ref), DocumentText)
         first = text.start_line
         if first > 1 or text.end_line < text.total_lines:  # the reference has a line or a page
             text = await self._client.call("document.get", _params(text.uri), DocumentText)
-        rendering = await asyncio.to_thread(_rendering, text)
+        listed = await _Related(self._client).listed(text.collection) if text.path.lower().endswith(_BASE) else []
+        rendering = await asyncio.to_thread(_rendering, text, listed)
         if len(text.text) > _LONG_CHARACTERS:
             self._last = (ref, first, rendering)
         return first, rendering
 
 
-def _rendering(text: DocumentText) -> Rendering:
+class _Related:
+    """What one part of a document needs of others, as of now: other files may have changed."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+        self._left = _MOST_EMBEDDED
+        self._listed: dict[str, list[DocumentEntry]] = {}
+
+    async def links(self, ref: str) -> list[DocumentLink]:
+        params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
+        try:
+            return (await self._client.call("document.links", params, DocumentLinksResult)).links
+        except GnoError:  # it was removed since it was read
+            return []
+
+    async def listed(self, collection: str) -> list[DocumentEntry]:
+        """Return the documents of a collection with their metadata, which a base selects from."""
+        from gnoctl.web.rendering.bases import MOST_LISTED
+
+        params = DocumentListParams(scope=collection, metadata=True, limit=MOST_LISTED)
+        if collection not in self._listed:
+            try:
+                result = await self._client.call("document.list", params, DocumentListResult)
+            except GnoError:
+                return []
+            self._listed[collection] = result.documents
+        return self._listed[collection]
+
+    async def embedded(
+        self, links: list[DocumentLink], lines: tuple[int, int], above: tuple[tuple[str | None, str], ...]
+    ) -> dict[str, EmbeddedNote]:
+        """Return the notes that some lines embed, by what is written. `above`: the documents, and the places in them,
+        that they are shown in; one of these again would be a circle."""
+        from gnoctl.web.rendering import embeds
+
+        found: dict[str, EmbeddedNote] = {}
+        for link in links if len(above) <= _DEEPEST else ():
+            is_new = link.target not in found and lines[0] <= link.line <= lines[1]
+            place = (link.to, link.fragment)
+            if is_new and embeds.is_embedded(link) and place not in above and self._left > 0:
+                self._left -= 1
+                note = await self._note(link, (*above, place))
+                found |= {link.target: note} if note else {}
+        return found
+
+    async def _note(self, link: DocumentLink, above: tuple[tuple[str | None, str], ...]) -> EmbeddedNote | None:
+        from gnoctl.web.rendering import embeds
+
+        assert link.to
+        try:
+            text = await self._client.call("document.get", DocumentGetParams(ref=link.to), DocumentText)
+        except GnoError:  # it was removed since the link was read
+            return None
+        if text.path.lower().endswith(_BASE):
+            return embeds.EmbeddedNote(link, text, listed=await self.listed(text.collection))
+        links = await self.links(link.to) if "[[" in text.text or "](" in text.text else []
+        shown = await asyncio.to_thread(embeds.shown_lines, text, link)
+        return embeds.EmbeddedNote(link, text, links, await self.embedded(links, shown, above))
+
+
+def _rendering(text: DocumentText, listed: list[DocumentEntry]) -> Rendering:
     from gnoctl.web.rendering.document import Rendering  # imports large libraries
 
-    return Rendering(text)
+    return Rendering(text, listed)
 
 
-def _body(rendering: Rendering, line: int, links: list[DocumentLink]) -> bytes:
+def _body(rendering: Rendering, line: int, links: list[DocumentLink], embedded: dict[str, EmbeddedNote]) -> bytes:
     described = msgspec.to_builtins(rendering.document)
     del described["text"], described["line_map"], described["locations"]
-    return msgspec.json.encode({"document": described, **msgspec.to_builtins(rendering.part_at(line, links))})
+    part = rendering.part_at(line, links, embedded)
+    return msgspec.json.encode({"document": described, **msgspec.to_builtins(part)})
 
 
 def _params(ref: str) -> DocumentGetParams:
@@ -111,11 +189,23 @@ def _line(value: str | None) -> int | None:
 async def image(request: Request, client: AsyncClient) -> Response:
     query = request.query_params
     given = {"ref": query.get("ref"), "page": query.get("page"), "width_px": query.get("width", "1200")}
+    return await unless_gone(request, _image(request, client, _converted(given, DocumentImageParams)))
+
+
+async def picture(request: Request, client: AsyncClient) -> Response:
+    params = _converted(dict(request.query_params), DocumentPictureParams)
+    result = await unless_gone(request, client.call("document.picture", params, DocumentPictureResult))
+    media = result.mime if result.mime in _PICTURES else "application/octet-stream"
+    response = cached(request, result.data, media, _CACHE)
+    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
+    return response
+
+
+def _converted(given: dict[str, str | None], kind: type[P]) -> P:
     try:
-        params = msgspec.convert(given, DocumentImageParams, strict=False)
+        return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidParams(f"the address is not valid: {error}") from None
-    return await unless_gone(request, _image(request, client, params))
 
 
 async def _image(request: Request, client: AsyncClient, params: DocumentImageParams) -> Response:

@@ -192,7 +192,7 @@ def _with_headers(send: Send) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
-                headers[name] = value
+                headers.setdefault(name, value)  # pictures have a policy of their own
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gnoctl.web import opening, peers, rpc, static_files
-from gnoctl.web.documents import LongDocuments, image
+from gnoctl.web.documents import LongDocuments, image, picture
 from gnoctl.web.errors import failure, refused
 from gnoctl.web.security import Guard, Unreceived
 from gnoctl.web.session import WebSession
@@ -141,6 +141,7 @@ def application(client: AsyncClient, events: PageEvents, session: WebSession) ->
         Route("/api/rpc/{method}", partial(rpc.call, client=client), methods=["POST"]),
         Route("/api/document", documents.answer, methods=["GET"]),
         Route("/api/image", partial(image, client=client), methods=["GET"]),
+        Route("/api/picture", partial(picture, client=client), methods=["GET"]),
         Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
         Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
         Route("/api/events", follow, methods=["GET"]),

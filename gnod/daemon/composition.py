@@ -47,7 +47,7 @@ from gnod.handlers import (
 )
 from gnod.handlers import shared as shared_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import capture, document, document_pages
+from gnod.handlers.documents import capture, document, document_pages, document_pictures
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -304,6 +304,7 @@ async def _compose(
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),
         document_pages.handlers(configuration, database, pool),
+        document_pictures.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
         index.handlers(
             index_status.IndexServices(

@@ -66,6 +66,7 @@ def entry(document: DocumentRow) -> DocumentEntry:
         uri=document.uri,
         source=document.source,
         modified=iso(document.mtime_ns / 1e9),
+        metadata=msgspec.UNSET,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gnod.protocol.base import Location, Params, Result
 from gnod.protocol.search import Limit, Reference
@@ -43,9 +43,14 @@ class DocumentMultiGetParams(Params, frozen=True):
 
 
 class DocumentListParams(Params, frozen=True):
-    """`scope`: a collection, `collection/prefix`, or a `gno://` address; null for all collections."""
+    """The documents to list.
+
+    - `scope`: a collection, `collection/prefix`, or a `gno://` address; null for all collections.
+    - `metadata`: also return the tags and the metadata of each document.
+    """
 
     scope: str | None = None
+    metadata: bool = False
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
@@ -70,6 +75,8 @@ class DocumentCaptureResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentEntry(Result, frozen=True, kw_only=True):
+    """`tags` and `metadata` are present if they were requested."""
+
     docid: str
     uri: str
     collection: str
@@ -80,6 +87,8 @@ class DocumentEntry(Result, frozen=True, kw_only=True):
     language: str | None = None
     size: int
     modified: str
+    tags: list[str] | UnsetType = UNSET
+    metadata: dict[str, object] | UnsetType = UNSET
 
 
 class LocatedLine(Result, frozen=True, kw_only=True):
@@ -207,6 +216,27 @@ class DocumentImageResult(Result, frozen=True, kw_only=True):
     height: int
     data: bytes
     stale: bool = False
+
+
+class DocumentPictureParams(Params, frozen=True):
+    """A picture that a document shows. It must be a file of the document's collection, but not a document itself.
+
+    - `ref`: the document, as in `document.get`.
+    - `target`: the picture, as the document writes it.
+    - `kind`: `embed` for `![[target]]`, `markdown` for `![](target)`.
+    """
+
+    ref: Reference
+    target: Annotated[str, Meta(min_length=1, max_length=4096)]
+    kind: Literal["embed", "markdown"] = "markdown"
+
+
+class DocumentPictureResult(Result, frozen=True, kw_only=True):
+    """`data`: the picture, in Base64, as the file is now. PNG, JPEG, GIF, WebP, AVIF and SVG stay as they are; other
+    formats, and large pictures, become JPEG. An SVG may contain scripts: show it as a picture only."""
+
+    mime: str
+    data: bytes
 
 
 class SkippedReference(Result, frozen=True, kw_only=True):

@@ -62,6 +62,9 @@ _ALL = [
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
     _again(
+        "document.picture", t.DocumentPictureParams, t.DocumentPictureResult, "Return a picture that a document shows."
+    ),
+    _again(
         "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document and to it."
     ),
     _again("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),

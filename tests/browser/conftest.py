@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.machine import Machine, temporary_machine
 from tests.pdf_files import pdf
@@ -93,6 +94,7 @@ def site(browser: object) -> Iterator[Site]:
         pages = ("The mast stands", "Nothing here", "Nor here", "The mast lies", "The end")
         (machine.notes / "mast.pdf").write_bytes(pdf(pages, title="Of masts"))
         write_links(machine.notes)
+        write_vault(machine.notes / "vault")
         machine.ok("init", str(machine.notes), "--name", "club")
         machine.quiet()
         with contextlib.closing(Site(machine)) as site:
@@ -174,6 +176,61 @@ HOSTILE = """# Barnacle
 <style>body { display: none }</style>
 <iframe src="https://elsewhere.example/"></iframe>
 """
+
+
+VAULT_NOTE = """---
+tags: [boat]
+port: "[[Pier]]"
+built: 1982-05-04
+---
+
+# The Albatros
+
+==Marked== #boat $a^2$ and $$\\frac{a}{b}$$[^1]
+
+![[mast.svg|60]] ![[oar 1.png]] ![[huge.png]] ![web](https://elsewhere.example/pixel.png)
+
+> [!tip]- Folded
+> The tiller.
+
+> [!danger] Open
+> > [!quote] Inner
+
+- [ ] caulk
+- [x] tar
+
+![[Pier#Ropes]]
+
+![[boats.base]]
+
+Mast
+: holds the sail
+
+```mermaid
+graph TD
+```
+
+[^1]: A note.
+"""
+
+
+def write_vault(folder: Path) -> None:
+    """Write a note with all that programs for notes have, and pictures: one has a script, one is too large."""
+    folder.mkdir()
+    (folder / "albatros.md").write_text(VAULT_NOTE)
+    (folder / "Pier.md").write_text("# Pier\n\n## Ropes\n\nOf hemp.\n\n## Bollards\n\nOf iron.\n")
+    (folder / "boats.base").write_text("views:\n  - type: table\n    name: Boats\n    filters: file.hasTag('boat')\n")
+    script = "<script>parent.document.title = 'pwned'; document.documentElement.onload()</script>"
+    (folder / "mast.svg").write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60" onload="parent.document.title = \'pwned\'">'
+        f'{script}<image href="https://elsewhere.example/x.png"/><rect width="60" height="40" fill="navy"/></svg>'
+    )
+    Image.new("RGB", (200, 90), "teal").save(folder / "oar 1.png")
+    Image.new("1", (20_000, 20_000)).save(folder / "huge.png")
+    for number in range(20):
+        Image.effect_noise((900, 600), 60).save(folder / f"photo {number}.png")
+    photos = (f"![[photo {number}.png]]\n\n" + "Text.\n\n" * 8 for number in range(20))
+    (folder / "album.md").write_text(f"# Album\n\n{''.join(photos)}")
 
 
 def write_links(folder: Path) -> None:

@@ -401,7 +401,7 @@ def focused(page: Any) -> str:
 
 
 def test_a_hostile_document_is_text(visit: Any, site: Site) -> None:
-    page = visit("/doc/club/hostile.md", expected="/api/image?ref=")  # there is no picture `x`
+    page = visit("/doc/club/hostile.md", expected="/api/picture?ref=")  # there is no picture `x`
     page.wait_for_selector(".doc h1 >> text=Barnacle")
     assert page.title() == "Barnacle · gnod"
     assert page.locator(".doc :is(script, iframe, style, object, [onerror], [onload])").count() == 0
@@ -418,12 +418,51 @@ def test_a_hostile_document_is_text(visit: Any, site: Site) -> None:
         assert page.title() != "pwned"
 
 
+def test_a_note_is_read_as_its_program_shows_it(visit: Any, site: Site) -> None:
+    page = visit("/doc/club/vault/albatros.md?q=tiller", expected="/api/picture?")  # one picture is too large
+    page.wait_for_selector(".doc h1 >> text=The Albatros")
+    until(lambda: page.evaluate(SHOWN_PICTURES) == [["mast.svg", 60], ["oar 1.png", 200]])
+    page.wait_for_selector(".no-picture >> text=huge.png: The image has 400 megapixels; at most 120 are read.")
+    page.wait_for_selector(".remote >> text=Picture of the web, not loaded: web https://elsewhere.example/pixel.png")
+    assert page.title() == "The Albatros · gnod"  # no script of the SVG ran
+    page.wait_for_selector(".callout.tip[open] >> text=The tiller.")  # a hit is unfolded
+    assert highlighted(page) == ["tiller"]
+    assert page.locator(".embed >> text=Of hemp.").count() == 1
+    assert page.locator(".embed >> text=Of iron.").count() == 0
+    assert page.locator(".base tbody tr").count() == 1
+    page.click(".properties summary")
+    page.click(".properties a >> text=1982-05-04")
+    page.wait_for_url(re.compile(r"/search\?q=built"))
+    page.wait_for_selector(f"{HITS} >> text=The Albatros")
+    with page.context.new_page() as alone:  # an address of a picture that is opened as a page is refused
+        address = f"{site.origin}/api/picture?ref=gno://club/vault/albatros.md&target=mast.svg&kind=embed"
+        assert alone.goto(address).status == 403
+
+
+SHOWN_PICTURES = """[...document.querySelectorAll(".doc img")].filter((each) => each.naturalWidth)
+  .map((each) => [each.alt, each.clientWidth])"""
+
+
+def test_the_first_pictures_of_an_album_are_loaded_and_the_others_when_they_are_near(visit: Any) -> None:
+    page = visit("/doc/club/vault/album.md")
+    page.wait_for_selector(".doc h1 >> text=Album")
+    until(lambda: len(page.evaluate(SHOWN_PICTURES)) >= 2)
+    assert len(page.evaluate(SHOWN_PICTURES)) < 20
+    page.evaluate("document.querySelector('.doc img[alt=\"photo 19.png\"]').scrollIntoView()")
+    until(
+        lambda: (
+            ["photo 19.png", 900]
+            in page.evaluate("[...document.querySelectorAll('.doc img')].map((each) => [each.alt, each.naturalWidth])")
+        )
+    )
+
+
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.stress)])
 def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
     """The rules of axe, which are those of WCAG 2.2 AA, in all views."""
     rules = {"resultTypes": ["violations"]} if scheme == "light" else {"runOnly": ["color-contrast"]}
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page = visit("/doc/club/docs/how-we-deploy.md?q=deploy", color_scheme=scheme)
+    page = visit("/doc/club/docs/how-we-deploy.md?q=deploy", color_scheme=scheme, expected="/api/picture?")
     page.wait_for_selector(".doc h1")
     page.keyboard.press("F2")
     page.click(".links-toggle")
@@ -431,13 +470,17 @@ def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
     for address in (
         None,
         "/doc/club/web/knot%2030.md?graph=1",
+        "/doc/club/vault/albatros.md",
         "/ask?q=what+does+error+F28+mean",
         "/collections",
         "/memories",
     ):
         if address:
             page.goto(page.url.partition("/doc")[0].partition("/ask")[0].partition("/coll")[0] + address)
-            page.wait_for_selector(".quote, .card, #memories :is(.empty, .summary) p, .graph svg[data-stable]")
+            page.wait_for_selector(
+                ".quote, .card, #memories :is(.empty, .summary) p, .graph svg[data-stable], .no-picture"
+            )
+            page.evaluate("document.querySelectorAll('.doc details').forEach((each) => (each.open = true))")
         found = axe.run(page, options=rules).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert not serious, [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in serious]

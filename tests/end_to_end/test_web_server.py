@@ -15,8 +15,10 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import pytest
+from PIL import Image
 
 from gnoctl.web.rpc import ALLOWED
 from gnoctl.web.security import HEADERS, MAX_BODY_BYTES
@@ -147,6 +149,7 @@ def site() -> Iterator[Site]:
         (machine.folder / "secret.pdf").write_bytes(pdf(["zqxsecret"]))
         (machine.notes / "out.md").symlink_to(machine.folder / "secret.md")
         (machine.notes / "out.pdf").symlink_to(machine.folder / "secret.pdf")
+        write_vault(machine)
         machine.ok("init", str(machine.notes), "--name", "notes")
         machine.quiet()
         site = Site(machine)
@@ -154,6 +157,40 @@ def site() -> Iterator[Site]:
             stack.callback(site.end)
             site.sign_in()
             yield site
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><path d="M0 0"/></svg>'
+
+
+def write_vault(machine: Machine) -> None:
+    """Write notes with pictures, some of which must not be shown, and notes that embed each other."""
+    machine.write(
+        vault__boat_md="# Boat\n\n![[oar.png]]\n\n![[circle]] ![[circle#Below]] ![[all.base]]\n",
+        vault__own_md="# Own\n\n![[#Part]]\n\n## Part\n\nzqxpart ![[#Part]] ![[own]]\n",
+        vault__circle_md="# Circle\n\nRound and round.\n\n![[boat]] ![[circle]]\n\n## Below\n\nzqxbelow\n",
+    )
+    base = 'views:\n  - name: Notes\n    filters: file.inFolder("vault") && file.ext == "md"\n'
+    (machine.notes / "vault" / "all.base").write_text(base)
+    for folder in ("ignored", "vault/media", "vault/far/media"):
+        (machine.notes / folder).mkdir(parents=True)
+    small, huge = Image.new("RGBA", (4, 4), "red"), Image.new("1", (20_000, 20_000))
+    for path, size in (
+        ("vault/oar.png", small),
+        ("vault/far/media/deep.gif", small),
+        ("vault/media/my öar.png", small),
+        ("vault/media/Straße.png", small),
+        ("vault/far/media/my öar.png", small),
+        ("vault/huge.png", huge),
+        ("vault/wide.png", Image.new("L", (5000, 5000))),
+        ("ignored/hidden.png", small),
+        ("../secret.png", small),
+    ):
+        size.save(machine.notes / path)
+    (machine.notes / ".gitignore").write_text("ignored/\n")
+    (machine.notes / "vault" / "mast.svg").write_bytes(SVG)
+    (machine.notes / "vault" / "text.svg").write_text("zqxsecret")
+    (machine.notes / "vault" / "linked.png").symlink_to(machine.folder / "secret.png")
+    (machine.notes / "vault" / "swapped.png").write_bytes((machine.notes / "vault" / "oar.png").read_bytes())
 
 
 def test_the_first_address_signs_the_browser_in(site: Site) -> None:
@@ -336,6 +373,84 @@ def test_a_link_that_takes_a_files_place_is_not_followed(site: Site) -> None:
     path.unlink()
 
 
+def picture(site: Site, target: str, kind: str = "embed") -> Answer:
+    query = urlencode({"ref": "notes/vault/boat.md", "target": target, "kind": kind})
+    return site.get(f"/api/picture?{query}")
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "mime"),
+    [
+        ("oar.png", "embed", "png"),
+        ("oar.png", "markdown", "png"),
+        ("../vault/OAR.PNG", "markdown", "png"),
+        ("deep.gif", "embed", "gif"),
+        ("media/deep.gif", "embed", "gif"),
+        ("deep.gif", "markdown", "gif"),  # Obsidian writes the shortest path in Markdown too
+        ("media/my%20%C3%B6ar.png", "markdown", "png"),
+        ("my o\u0308ar.png", "embed", "png"),
+        ("straße.png", "embed", "png"),
+        ("/vault/mast.svg", "embed", "svg+xml"),
+        ("wide.png", "embed", "jpeg"),
+    ],
+)
+def test_pictures_of_the_collection_are_shown(site: Site, target: str, kind: str, mime: str) -> None:
+    answer = picture(site, target, kind)
+    assert (answer.status, answer.headers["content-type"]) == (200, f"image/{mime}"), answer.body
+    # Opened as a page, an SVG runs no script and loads nothing.
+    assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    query = urlencode({"ref": "notes/vault/boat.md", "target": target, "kind": kind})
+    assert site.get(f"/api/picture?{query}", if_none_match=answer.headers["etag"]).status == 304
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("hidden.png", "../ignored/hidden.png", "linked.png", "secret.png", "../secret.png", "../../secret.png"),
+        *("..%2f..%2fsecret.png", "/etc/passwd", "../../../../etc/passwd", "file:///etc/passwd", "//x/secret.png"),
+        *("boat.md", "../report.pdf", "text.svg", "gone.png", "%", "_ar.png", "%.png", "\0", "..", ".", "media", "\\"),
+        *("{folder}/secret.png", "https://x.org/a.png", "oar.png\0.svg", "\u202egnp.rao"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["embed", "markdown"])
+def test_no_other_file_is_shown_as_a_picture(site: Site, target: str, kind: str) -> None:
+    answer = picture(site, target.replace("{folder}", str(site.machine.folder)), kind)
+    assert answer.status in (400, 404, 503), answer.status
+    assert not [part for part in (b"zqxsecret", b"root:", b"PNG\r\n") if part in answer.body]
+
+
+def test_a_picture_that_is_too_large_is_refused_with_the_reason(site: Site) -> None:
+    answer = picture(site, "huge.png")
+    assert answer.status == 503
+    assert answer.error["message"] == "The image has 400 megapixels; at most 120 are read."
+    assert picture(site, "x" * 5000).status == 400
+    assert site.get("/api/picture?ref=notes/vault/boat.md").status == 400
+
+
+def test_a_link_that_takes_a_pictures_place_is_not_followed(site: Site) -> None:
+    assert picture(site, "swapped.png").status == 200
+    path = site.machine.notes / "vault" / "swapped.png"
+    path.unlink()
+    path.symlink_to(site.machine.folder / "secret.png")
+    answer = picture(site, "swapped.png")
+    assert answer.status == 404
+    message = answer.error["message"]  # the sync may have noticed it
+    assert "symbolic link out of the collection's folder" in message or "no file" in message
+
+
+def test_notes_that_embed_each_other_end(site: Site) -> None:
+    html = site.get("/api/document?ref=notes/vault/boat.md").json["html"]
+    assert html.count('<div class="embed"') == 3
+    assert "Round and round." in html
+    assert "Circle › Below</a></p><h2>Below</h2>" in html
+    assert 'href="/doc/notes/vault/circle.md"' in html
+    own = site.get("/api/document?ref=notes/vault/own.md").json["html"]
+    assert own.count("zqxpart") == 3  # the section, and it in each place that names it, but not in itself
+    assert re.search(r"<summary>Notes <span>3</span></summary>.*/doc/notes/vault/circle.md", html)
+    assert "Notes <span>3</span>" in site.get("/api/document?ref=notes/vault/all.base").json["html"]
+
+
 def test_documents_and_their_pages(site: Site) -> None:
     answer = site.get("/api/document?ref=notes/deploy.md:3")
     found = answer.json
@@ -346,7 +461,7 @@ def test_documents_and_their_pages(site: Site) -> None:
         "Deployment",
     )
     assert 'href="/doc/notes/sub/b.md"' in found["html"]
-    assert 'src="/api/image?ref=gno%3A%2F%2Fnotes%2Fphoto.png"' in found["html"]
+    assert 'src="/api/picture?ref=gno%3A%2F%2Fnotes%2Fdeploy.md&amp;target=photo.png' in found["html"]
     assert site.get("/api/document?ref=notes/deploy.md:3", if_none_match=answer.headers["etag"]).status == 304
     assert "script" not in site.get("/api/document?ref=notes/sub/b.md").json["html"]
 

@@ -46,7 +46,9 @@ class Loads(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         for name, value in attrs:
-            local = re.match(r"(/doc/notes/|/api/image\?ref=gno%3A%2F%2F|#doc-)", value or "")
+            local = re.match(
+                r"(/doc/notes/|/api/picture\?ref=gno%3A%2F%2Fnotes%2F|/search\?(?:tag|q)=|#doc-)", value or ""
+            )
             outside = tag == "a" and name == "href" and re.match(r"(?i)(https?://|mailto:)", value or "")
             if name.startswith("on") or name in ("style", "srcset", "action", "formaction", "name", "xlink:href"):
                 self.found.append(name)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from gnoctl.web.rendering import code, markdown, parts, table
+from gnoctl.web.rendering import bases, code, embeds, markdown, parts, properties, table
+from gnoctl.web.rendering.embeds import EmbeddedNote
+from gnoctl.web.rendering.inserts import Inserts
 from gnoctl.web.rendering.links import PageLinks, links_of
 from gnoctl.web.rendering.parts import DocumentPart
 from gnoctl.web.rendering.sanitising import sanitised
-from gnod.protocol.documents import DocumentText
+from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.links import DocumentLink
 from gnod.types import canonical_line, is_translated, source_line
 
@@ -35,7 +37,10 @@ _KINDS: dict[str, Kind] = {
     "xml": "code",
 }
 _MARKUP = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
-_FRONTMATTER_LINES = 100
+_DEFINITION = re.compile(r" {0,3}\[(\^?[^\[\]\n]{1,200})\]:")
+_LABEL = re.compile(r"\[(\^?[^\[\]\n]{1,200})\]")
+_MOST_DEFINED = 200
+_NOTES = ("markdown", "ipynb")
 
 
 class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,9 +64,10 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendering:
-    """Renders one `document`, which is complete, with its locations."""
+    """Renders one `document`, which is complete, with its locations. `listed`: the documents of its collection, for a
+    base."""
 
-    def __init__(self, document: DocumentText) -> None:
+    def __init__(self, document: DocumentText, listed: Sequence[DocumentEntry] = ()) -> None:
         self.document = msgspec.structs.replace(document, text="")
         self._lines = document.text.removesuffix("\n").split("\n")
         self._lexer: Lexer | None = None
@@ -70,19 +76,29 @@ class Rendering:
             self._lexer = code.lexer_of_file(document.path.rpartition("/")[2])
             self.kind = "code" if self._lexer else self.kind
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
+        self._is_note = document.converter.startswith(_NOTES)
         self.is_linked = self._is_markdown and "[" in document.text
         """Whether it may have links to other documents."""
+        is_base = document.path.lower().endswith(bases.EXTENSION)
+        self._tables = bases.tables(document.text, listed, this=document.path) if is_base else None
 
-    def part_at(self, line: int, links: Sequence[DocumentLink] = ()) -> Rendered:
-        """Return the part that contains a line of the source. `links`: those of the document that are in the index."""
-        wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
-        index = bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
+    def lines_at(self, line: int) -> tuple[int, int]:
+        """Return the first and the last line of the part that contains a line of the source."""
+        part = self._parts[self._index(line)]
+        return self._number(part.start), self._number(part.end - 1)
+
+    def part_at(
+        self, line: int, links: Sequence[DocumentLink] = (), embedded: Mapping[str, EmbeddedNote] | None = None
+    ) -> Rendered:
+        """Return the part that contains a line of the source. `links`: those of the document that are in the index;
+        `embedded`: the notes that the part embeds, by what is written."""
+        index = self._index(line)
         part = self._parts[index]
         is_last = index + 1 == len(self._parts)
         pages = [location for location in self.document.locations if location.location.page]
         return Rendered(
-            kind=self.kind,
-            html=self._html(part, links_of(self.document.collection, self.document.path, links)),
+            kind="markdown" if self._tables else self.kind,
+            html=self._tables or self._html(part, self._links(links, embedded or {})),
             start=self._number(part.start),
             end=self._number(part.end - 1),
             next=None if is_last else self._number(part.end),
@@ -92,13 +108,24 @@ class Rendering:
             page_lines=_page_lines([(page.location.page or 1, page.line) for page in pages]) if pages else None,
         )
 
+    def _index(self, line: int) -> int:
+        wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
+        return bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
+
+    def _links(self, links: Sequence[DocumentLink], embedded: Mapping[str, EmbeddedNote]) -> PageLinks:
+        path = self.document.path
+        return links_of(self.document.collection, path, links, embeds.boxes(embedded, path))
+
     @cached_property
     def _parts(self) -> list[DocumentPart]:
+        if self._tables:
+            return [DocumentPart(0, len(self._lines))]
         return list(parts.split(self._lines, markdown=self._is_markdown))
 
     def _html(self, part: DocumentPart, links: PageLinks) -> str:
         if self._is_markdown:
-            return sanitised(self._markdown(part, links), links)
+            inserts = Inserts()
+            return inserts.inserted(sanitised(self._markdown(part, links, inserts), links))
         lines, numbers = self._lines[part.start : part.end], self._numbers(part.start, part.end)
         if self.kind == "table":
             has_head = part.start == 0
@@ -114,30 +141,54 @@ class Rendering:
             return code.coloured(above, self._lexer)[part.start :]
         return code.coloured(self._lines[part.start : part.end], self._lexer)
 
-    def _markdown(self, part: DocumentPart, links: PageLinks) -> str:
+    def _markdown(self, part: DocumentPart, links: PageLinks, inserts: Inserts) -> str:
         """Render what is between two locations by itself, below the name of the first."""
         out, lead = [], part.lead
         start = part.start
-        if start == 0 and (end := _frontmatter_end(self._lines)):
-            coloured = code.coloured(self._lines[:end], code.lexer_of_language("yaml"))
-            out.append(code.numbered(coloured, self._numbers(0, end), "code"))
+        if start == 0 and (end := embeds.frontmatter_end(self._lines)):
+            out.append(inserts.put(self._frontmatter(end, links)))
             start = min(end, part.end)
         for location in self.document.locations:
             at, where = location.line - 1, location.location
             if start <= at < part.end and (where.page or where.slide or where.cell):
-                out.append(self._segment(start, at, lead, links))
+                out.append(self._segment(start, at, lead, links, inserts))
                 out.append(f'<p class="place" data-line="{location.line}">{where.label}</p>')
                 start, lead = at, ()
-        out.append(self._segment(start, part.end, lead, links))
+        out.append(self._segment(start, part.end, lead, links, inserts))
         return "".join(out)
 
-    def _segment(self, start: int, end: int, lead: Sequence[str], links: PageLinks) -> str:
+    def _frontmatter(self, end: int, links: PageLinks) -> str:
+        if self.document.metadata:
+            return properties.table(self.document.metadata, self._lines[:end], self._numbers(0, end), links)
+        coloured = code.coloured(self._lines[:end], code.lexer_of_language("yaml"))
+        return code.numbered(coloured, self._numbers(0, end), "code")
+
+    def _segment(self, start: int, end: int, lead: Sequence[str], links: PageLinks, inserts: Inserts) -> str:
         text = "\n".join([*lead, *self._lines[start:end]])
         if markdown.is_too_much(text):
             return code.numbered(
                 [code.plain(line) for line in self._lines[start:end]], self._numbers(start, end), "text"
             )
-        return markdown.render(text, lambda line: self._number(start + max(line - len(lead), 0)), links)
+        defined = self._defined_elsewhere(text)
+
+        def line_of(line: int) -> int:
+            return self._number(min(start + max(line - len(lead), 0), max(end - 1, 0)))
+
+        return markdown.render("\n".join([text, *defined]), line_of, links, inserts, is_note=self._is_note)
+
+    def _defined_elsewhere(self, text: str) -> list[str]:
+        """Return the definitions of footnotes and addresses that a part of a long document names and does not have."""
+        if len(self._parts) == 1:
+            return []
+        here = {match[1] for line in text.split("\n") if (match := _DEFINITION.match(line))}
+        wanted = [
+            label for label in dict.fromkeys(_LABEL.findall(text)) if label in self._definitions and label not in here
+        ]
+        return ["", *(self._definitions[label] for label in wanted[:_MOST_DEFINED])] if wanted else []
+
+    @cached_property
+    def _definitions(self) -> dict[str, str]:
+        return {match[1]: line for line in reversed(self._lines) if (match := _DEFINITION.match(line))}
 
     def _outline(self) -> list[OutlineEntry]:
         if not self._is_markdown:
@@ -170,10 +221,3 @@ def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
     for page, line in starts:
         lines += [line] * (page - len(lines))
     return lines
-
-
-def _frontmatter_end(lines: Sequence[str]) -> int:
-    mark = lines[0].rstrip()
-    if mark not in ("---", "+++"):
-        return 0
-    return next((at + 1 for at, line in enumerate(lines[1:_FRONTMATTER_LINES], 1) if line.rstrip() == mark), 0)

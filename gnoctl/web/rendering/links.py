@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
 from gnod.errors import GnoError
 from gnod.protocol.links import DocumentLink
@@ -17,8 +17,10 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _EXTERNAL = ("http://", "https://", "mailto:")
 _IGNORED = re.compile(r"[\x00-\x20\x7f]+")  # browsers drop some of these, even inside a scheme
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_WIKILINKS = ("wikilink", "embed")
+_WIKILINKS = ("wikilink", "embed", "property")
 _LINE = re.compile(r"L[1-9]\d{0,8}", re.ASCII)
+_PICTURES = ("png", "jpg", "jpeg", "jpe", "gif", "webp", "avif", "svg", "bmp", "tif", "tiff", "heic", "heif")
+TAG = "tag:"
 ANCHOR = "doc-"
 
 
@@ -26,13 +28,14 @@ class PageLinks(NamedTuple):
     """The links of one document.
 
     `path` is relative to the collection, with slashes. `targets`: links that are paths, by what is written, as the
-    index resolves them; `names`: wikilinks.
+    index resolves them; `names`: wikilinks; `embeds`: embedded notes as HTML that is safe, by what is written.
     """
 
     collection: str
     path: str
     targets: Mapping[str, DocumentLink] = {}
     names: Mapping[str, DocumentLink] = {}
+    embeds: Mapping[str, str] = {}
 
     def address(self, link: str) -> str | None:
         """Return what a link becomes; None: it leads nowhere.
@@ -44,6 +47,8 @@ class PageLinks(NamedTuple):
         link = _IGNORED.sub("", link)
         if is_external(link):
             return link
+        if link.startswith(TAG):
+            return f"/search?tag={quote(unquote(link.removeprefix(TAG)), safe='')}"
         known = self.known(link)
         target, _, fragment = ((known and uri_of(known)) or link).partition("#")
         anchor = f"#{ANCHOR}{quote(unquote(fragment))}" if fragment else ""
@@ -58,9 +63,16 @@ class PageLinks(NamedTuple):
         return None if link.startswith("#") else self.targets.get(unquote(link))
 
     def picture(self, source: str) -> str | None:
-        """Return the address of a picture of the collection; None for all others, which are not loaded."""
-        found = self._document(_IGNORED.sub("", source).partition("#")[0])
-        return None if found is None else f"/api/image?ref={quote(format_uri(*found), safe='')}"
+        """Return the address of a picture of the collection; None for all others, which are not loaded. `source`: an
+        address, or `[[name]]`."""
+        is_embed = source.startswith("[[") and source.endswith("]]")
+        target = source[2:-2] if is_embed else _IGNORED.sub("", source)
+        target = target.partition("#")[0]
+        if not target or _SCHEME.match(target) or target.startswith(("//", "\\")):
+            return None
+        ref = format_uri(self.collection, self.path)
+        kind = "embed" if is_embed else "markdown"
+        return f"/api/picture?{urlencode({'ref': ref, 'target': target, 'kind': kind})}"
 
     def _document(self, target: str) -> tuple[str, str] | None:
         if target.startswith(SCHEME):
@@ -76,7 +88,13 @@ class PageLinks(NamedTuple):
         return None if path in (".", "..") or path.startswith(("../", "/")) else (self.collection, path)
 
 
-def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> PageLinks:
+def is_picture(target: str) -> bool:
+    return target.partition("#")[0].rpartition(".")[2].strip().lower() in _PICTURES
+
+
+def links_of(
+    collection: str, path: str, found: Iterable[DocumentLink], embeds: Mapping[str, str] | None = None
+) -> PageLinks:
     targets: dict[str, DocumentLink] = {}
     names: dict[str, DocumentLink] = {}
     for link in found:
@@ -84,7 +102,7 @@ def links_of(collection: str, path: str, found: Iterable[DocumentLink]) -> PageL
             names.setdefault(link.target, link)
         else:
             targets.setdefault(_meant(link.target), link)
-    return PageLinks(collection, path, targets, names)
+    return PageLinks(collection, path, targets, names, embeds or {})
 
 
 def uri_of(link: DocumentLink) -> str | None:

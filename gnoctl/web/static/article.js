@@ -1,7 +1,7 @@
 /** The text of a document: loaded as it is scrolled to, with its lines and matches. Knows the rendered HTML, not the tools above it. */
 
 import { getDocument, isAbort } from "./api.js";
-import { fill, h } from "./dom.js";
+import { fill, h, unfold } from "./dom.js";
 import { matches, paint } from "./highlight.js";
 import { slug } from "./text.js";
 
@@ -51,6 +51,7 @@ export class Article {
     if (!this.chunks.some((chunk) => chunk.from <= line && line <= chunk.to)) await this.#jump(line);
     const found = this.#elementAt(line);
     if (!found) return;
+    unfold(found.element);
     if (isTarget) found.element.classList.add("target");
     this.reveal((found.range ?? found.element).getBoundingClientRect(), isTarget ? 0.25 : 0);
   }

@@ -35,6 +35,11 @@ export function fill(element, ...children) {
   return element;
 }
 
+/** Open what is folded around an element, which is to be seen. */
+export function unfold(element) {
+  for (let folded = element; (folded = folded?.closest("details:not([open])")); ) folded.open = true;
+}
+
 export function button(label, onclick, properties = {}) {
   return h("button.button", { type: "button", onclick, ...properties }, label);
 }

@@ -9,12 +9,13 @@ export function paint(ranges) {
   else CSS.highlights.delete(NAME);
 }
 
-/** Return the ranges that a pattern matches below an element. */
+/** Return the ranges that a pattern matches below an element. What is embedded there is of another document. */
 export function matches(pattern, root) {
   const ranges = [];
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode;
+    if (node.parentElement.closest(".embed")) continue;
     for (const found of node.data.matchAll(pattern)) {
       const range = document.createRange();
       range.setStart(node, found.index);

@@ -2,7 +2,7 @@
 
 import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
 import { Article, CHUNK } from "./article.js";
-import { button, fill, h, key } from "./dom.js";
+import { button, fill, h, key, unfold } from "./dom.js";
 import { paint } from "./highlight.js";
 import { PageImages } from "./pages.js";
 import { citation, count, counted, day, inline, number, place, size, wordPattern } from "./text.js";
@@ -20,6 +20,7 @@ export class Reader {
     this.body = root.querySelector(".reader-body");
     this.open = null;
     for (const event of ["wheel", "touchmove", "keydown", "pointerdown"]) this.body.addEventListener(event, () => this.pages?.release(), { passive: true });
+    this.body.addEventListener("error", (event) => event.target.matches?.(".doc img") && whyNotShown(event.target), { capture: true });
   }
 
   /** Show a document at a fragment (`L12`, `page=3`), with the words of `query` highlighted. */
@@ -109,6 +110,7 @@ export class Reader {
     }
     this.range = next ?? this.ranges.at(by > 0 ? 0 : -1);
     if (!this.range) return;
+    unfold(this.range.startContainer.parentElement);
     article.reveal(this.range.getBoundingClientRect());
     this.#countInText();
   }
@@ -316,6 +318,15 @@ export async function copyOf(item, what, say) {
   } catch {
     say(`The browser did not copy it: ${text}`);
   }
+}
+
+/** Put the reason in the place of a picture that is not shown. */
+async function whyNotShown(image) {
+  const note = h("span.no-picture", {}, image.alt || "Picture");
+  image.replaceWith(note);
+  const response = await fetch(image.src, { credentials: "same-origin" }).catch(() => null);
+  const why = (await response?.json().catch(() => null))?.error?.message ?? "the file is not a picture that this browser can show";
+  fill(note, `${image.alt || "Picture"}: ${why}`);
 }
 
 export function welcome() {

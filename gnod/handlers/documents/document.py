@@ -99,9 +99,10 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         def work(connection: Connection) -> wire.DocumentListResult:
             found = documents.under(connection, collection, prefix, params.limit, params.offset)
             total = documents.count_under(connection, collection, prefix)
-            return wire.DocumentListResult(documents=[entry(document) for document in found], total=total)
+            entries = [_with_metadata(connection, each) if params.metadata else entry(each) for each in found]
+            return wire.DocumentListResult(documents=entries, total=total)
 
-        return await database.read(work)
+        return await (read_long if params.metadata else database.read)(work)
 
     return named(document_get, document_multi_get, document_locate, document_list)
 
@@ -226,18 +227,20 @@ def _text(
     # A whole text is not split: for a long one that would block all threads.
     text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
     return wire.DocumentText(
-        **msgspec.structs.asdict(entry(document)),
+        **msgspec.structs.asdict(_with_metadata(connection, document)),
         text=text,
         start_line=source_line(line_map, first),
         end_line=source_line(line_map, max(end, first - 1)),
         total_lines=source_line(line_map, total),
         line_map=line_map,
         stale=document.root.startswith("/") and _is_stale(_file(connection, document)),
-        tags=tags.of(connection, document.id),
-        metadata=metadata(document),
         converter=document.converter,
         context=contexts_for(config.contexts, document.collection, document.path),
     )
+
+
+def _with_metadata(connection: Connection, document: DocumentRow) -> wire.DocumentEntry:
+    return replace(entry(document), tags=tags.of(connection, document.id), metadata=metadata(document))
 
 
 def _locations(document: DocumentRow) -> list[wire.LocatedLine]:

@@ -23,7 +23,7 @@ _MIN_WIDTH, _MIN_HEIGHT = 40, 16
 # The maximum length of the longer side: A4 at 200 dpi. More takes longer, and does not make text more readable.
 _LONGEST = 2_400
 _DPI = 150
-_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF")
+_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF", "GIF", "AVIF")
 _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError)
 
 
@@ -44,6 +44,12 @@ def header(data: bytes) -> PictureHeader:
     """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
         return PictureHeader(_frames(image), _mime(image.format or ""))
+
+
+def kind(data: bytes) -> tuple[str, int]:
+    """Return the MIME type and the number of pixels of a picture, without decoding it. Raises ConversionFailed."""
+    with _opened(data) as image:
+        return _mime(image.format or ""), image.width * image.height
 
 
 def _mime(kind: str) -> str:

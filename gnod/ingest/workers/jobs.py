@@ -57,6 +57,10 @@ class ImageJob(SourceJob, frozen=True, kw_only=True, tag="image"):
     width: int
 
 
+class PictureJob(SourceJob, frozen=True, kw_only=True, tag="picture"):
+    """Read a picture that a document shows."""
+
+
 class OcrJob(SourceJob, frozen=True, kw_only=True, tag="ocr"):
     """Recognise the text of one page of a file, if its hash is still `source_hash`."""
 
@@ -101,6 +105,11 @@ class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
     data: bytes
 
 
+class PictureRead(msgspec.Struct, frozen=True, kw_only=True, tag="picture_read"):
+    mime: str
+    data: bytes
+
+
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
     """A file with other files in it. `members`: their paths in the collection, and what became of them."""
 
@@ -129,5 +138,7 @@ class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
     outcomes: list[PreparedDocument | Container | Unchanged | Failure]
 
 
-Job = FileJob | FilesJob | PageJob | ImageJob | OcrJob | TextJob
-Outcome = PreparedDocument | Container | Unchanged | FilesDone | PageRead | ImageRead | RecognisedPage | Failure
+Job = FileJob | FilesJob | PageJob | ImageJob | PictureJob | OcrJob | TextJob
+Outcome = (
+    PreparedDocument | Container | Unchanged | FilesDone | PageRead | ImageRead | PictureRead | RecognisedPage | Failure
+)

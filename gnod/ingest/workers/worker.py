@@ -39,6 +39,8 @@ from gnod.ingest.workers.jobs import (
     Outcome,
     PageJob,
     PageRead,
+    PictureJob,
+    PictureRead,
     SourceJob,
     TextJob,
     Unchanged,
@@ -154,6 +156,8 @@ def perform(job: Job) -> Outcome:
             return _with_source(job, _perform_page)
         case ImageJob():
             return _with_source(job, _perform_image)
+        case PictureJob():
+            return _with_source(job, _perform_picture)
         case OcrJob():
             return _with_source(job, _perform_ocr)
     return _perform_text(job)
@@ -227,6 +231,13 @@ def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
 
     drawn = draw_page(data, job.number, job.width)
     return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
+
+
+def _perform_picture(job: PictureJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.formats.pdf.page_image import shown_picture
+
+    shown = shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
+    return PictureRead(mime=shown.mime, data=shown.data)
 
 
 def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:

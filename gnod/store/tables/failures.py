@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
 
@@ -79,6 +81,19 @@ def of_collection(
     """Return the failures of a collection by path: those in a range, or of these paths and what lies below them."""
     rows = rows_under(connection, f"{_SELECT} WHERE e.collection_id = ?1", "e.path", collection_id, under)
     return {failed.path: failed for failed in map(_failed_file, rows)}
+
+
+def files_named(connection: Connection, collection_id: int, name: str) -> list[str]:
+    """Return the files of a collection, indexed or not, that may have a name: only ASCII letters are compared."""
+    escaped = re.sub(r"([%_\\])", r"\\\1", unicodedata.normalize("NFC", name))
+    likely = re.sub(r"[^\0-\x7f]+", "%", escaped)
+    where = "collection_id = ?1 AND (path LIKE ?2 ESCAPE '\\' OR path LIKE '%/' || ?2 ESCAPE '\\')"
+    rows = connection.execute(
+        f"SELECT path FROM ingest_errors WHERE {where}"
+        f" UNION SELECT path FROM documents WHERE {where} AND active AND container IS NULL",
+        (collection_id, likely),
+    )
+    return [str(path) for (path,) in rows]
 
 
 def listed(connection: Connection, limit: int) -> list[FailedFile]:

@@ -1,5 +1,5 @@
-"""Pages of PDF files and pictures as images for a screen. They are encoded again, so no byte of the file itself is
-passed on."""
+"""Pages of PDF files and pictures as images for a screen. Pages are encoded again, so no byte of the file itself is
+passed on; pictures in a note stay as they are, if a browser can show them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.reading import pictures
+from gnod.ingest.reading.result import ConversionFailed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -16,6 +17,17 @@ if TYPE_CHECKING:
 _MAX_HEIGHT = 8_000
 _MAX_PIXELS = 12_000_000
 _QUALITY = 88
+_WIDTH = 2_000  # of a large picture in a note
+# Larger pictures are drawn anew: the browser would decode all of their pixels.
+_SHOWN_PIXELS = 16_000_000
+_SHOWN_BYTES = 4_000_000
+_SVG_BYTES = 2_000_000
+_OF_BROWSERS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
+
+
+class ShownPicture(NamedTuple):
+    mime: str
+    data: bytes
 
 
 class DrawnPage(NamedTuple):
@@ -36,6 +48,26 @@ def draw_page(data: bytes, number: int, width: int) -> DrawnPage:
     encoded = io.BytesIO()
     image.convert("RGB").save(encoded, "JPEG", quality=_QUALITY)
     return DrawnPage("image/jpeg", image.width, image.height, pages, encoded.getvalue())
+
+
+def shown_picture(data: bytes, *, is_svg: bool) -> ShownPicture:
+    """Return a picture for a browser. Raises ConversionFailed (corrupt, too_large, unsupported)."""
+    if is_svg:
+        return ShownPicture("image/svg+xml", _checked_svg(data))
+    mime, pixels = pictures.kind(data)
+    if mime in _OF_BROWSERS and pixels <= _SHOWN_PIXELS and len(data) <= _SHOWN_BYTES:
+        return ShownPicture(mime, data)
+    drawn = draw_page(data, 1, _WIDTH)
+    return ShownPicture(drawn.mime, drawn.data)
+
+
+def _checked_svg(data: bytes) -> bytes:
+    if len(data) > _SVG_BYTES:
+        size = f"The SVG has {len(data) / 1e6:,.1f} MB; at most {_SVG_BYTES / 1e6:,.0f} MB are shown."
+        raise ConversionFailed("too_large", size)
+    if b"<svg" not in data.replace(b"\0", b""):  # UTF-16 has zeros
+        raise ConversionFailed("corrupt", "The file is not an SVG.")
+    return data
 
 
 def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:
