@@ -12,11 +12,11 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
-from gnoctl.printing.wording import size, skipped_by_reason
+from gnoctl.printing.wording import size, skipped_by_reason, skipped_of
 from gnod.errors import EXIT_VALIDATION, UsageError
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
-from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult
+from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult, IndexStatusParams, IndexStatusResult
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
@@ -180,6 +180,10 @@ def _ls_skipped(options: LsOptions) -> None:
         for each in result.files
     ]
     options.show(result, columns(["why", "file", "message"], rows, options.terminal) if rows else ["No skipped files"])
+    status = options.call("index.status", IndexStatusParams(), IndexStatusResult)
+    for each in status.collections:
+        if options.scope in (None, each.name) and (line := skipped_of(each)):
+            options.note(line)
     last = options.offset + len(result.files)
     if last < result.total:
         options.note(f"{last:,} of {result.total:,} entries; the next page: --offset {last}")
