@@ -108,21 +108,22 @@ def test_marks_count_code_points(visit: Any) -> None:
 
 
 def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
-    """The syntax of Markdown is left out, and what is marked stays marked; also beyond the first plane of Unicode."""
+    """Blank lines are left out, and what is marked stays marked; also beyond the first plane of Unicode."""
     page = visit()
     shown = page.evaluate(
         """async (cases) => {
-          const { marked, plain } = await import("/static/text.js");
+          const { compact, marked } = await import("/static/text.js");
           const element = document.createElement("p");
           return cases.map(([text, marks]) => {
-            element.replaceChildren(...marked(...plain(text, marks)));
+            element.replaceChildren(...marked(...compact(text, marks)));
             return [element.textContent, ...[...element.querySelectorAll("mark")].map((mark) => mark.textContent)];
           });
         }""",
         [
-            ["# Crane\n\n- **Budget.** The `crane` costs", [[2, 7], [28, 33]]],
-            ["| a | crane |\n| --- | --- |\n| 1 | 2 |", [[6, 11]]],
-            ["🚣🚣 **oar**🏆", [[5, 8]]],
+            ["Crane\n\n- Budget. The crane costs", [[0, 5], [21, 26]]],
+            ["a · crane\n\n1 · 2", [[4, 9]]],
+            [f"{'word ' * 12}goes\non", [[65, 67]]],
+            ["🚣🚣 oar🏆", [[3, 6]]],
             ["no marks", []],
             ["out of range", [[90, 99]]],
         ],
@@ -130,6 +131,7 @@ def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
     assert shown == [
         ["Crane\n- Budget. The crane costs", "Crane", "crane"],
         ["a · crane\n1 · 2", "crane"],
+        [f"{'word ' * 12}goes on", "on"],
         ["🚣🚣 oar🏆", "oar"],
         ["no marks"],
         ["out of range"],
