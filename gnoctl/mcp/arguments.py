@@ -50,8 +50,8 @@ class SearchArguments(FilterArguments, frozen=True, kw_only=True):
         Meta(max_length=4096, description='Words or a question. "a phrase" must occur, -word must not.'),
     ]
     mode: Annotated[
-        Literal["hybrid", "lexical", "vector"],
-        Meta(description="lexical: by keyword, fastest. vector: by meaning. hybrid: both."),
+        Literal["hybrid", "keyword", "vector"],
+        Meta(description="keyword: by words, fastest. vector: by meaning. hybrid: both."),
     ] = "hybrid"
     passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each document, at most.")] = 1
     loose: Annotated[bool, Meta(description="Also only loosely similar documents.")] = False

@@ -58,7 +58,7 @@ def _calls(method: str, output: Callable[[Any], o.Output], **changes: object) ->
 
 _SEARCHES = {
     "hybrid": _calls("search.query", o.search_output),
-    "lexical": _calls("search.lexical", o.search_output),
+    "keyword": _calls("search.lexical", o.search_output),
     "vector": _calls("search.vector", o.search_output),
 }
 

@@ -74,9 +74,9 @@ def _counted(result: SearchResult) -> str:
     """Count the documents. In vector search every document matches a little, so count the hits, or the documents
     that were compared."""
     found = count(result.total, "document")
-    if result.mode == "query":
+    if result.mode == "hybrid":
         found = f"the best {len(result.hits):,} of {found}"
-    elif result.mode in ("lexical", "list"):
+    elif result.mode in ("keyword", "list"):
         found = f"{len(result.hits):,} of {found}"
     if not result.loose:
         return found

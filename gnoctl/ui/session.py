@@ -20,7 +20,7 @@ from gnod.protocol.base import Params, Result
 MODES: dict[str, tuple[str, type[wire.SearchParams]]] = {
     "hybrid": ("search.query", wire.SearchQueryParams),
     "keyword": ("search.lexical", wire.SearchLexicalParams),
-    "semantic": ("search.vector", wire.SearchVectorParams),
+    "vector": ("search.vector", wire.SearchVectorParams),
 }
 PAUSE_S = 0.2
 """A user who types a word pauses less between two letters."""
@@ -164,7 +164,7 @@ class UiSession:
 
     @property
     def _has_quick_results(self) -> bool:
-        return not self.similar_to and (self.mode != "semantic" or not self.query.strip())
+        return not self.similar_to and (self.mode != "vector" or not self.query.strip())
 
     async def _by_keyword(self) -> wire.SearchResult:
         query = self.query if self.query.strip() else self.narrowing.query()
@@ -174,7 +174,7 @@ class UiSession:
     async def _with_models(self) -> None:
         found = await self._by_models()
         # The last word may be unfinished. Then hybrid search may find less than the search for its beginning.
-        if found.hits or not (self.result and self.result.hits) or found.mode != "query":
+        if found.hits or not (self.result and self.result.hits) or found.mode != "hybrid":
             self._show(found)
 
     async def _by_models(self) -> wire.SearchResult:

@@ -129,7 +129,7 @@ class _Bench:
         if limit is None:
             return
         if not found:
-            raise UsageError("--never-below needs the modes lexical, vector and hybrid, and an embedding model")
+            raise UsageError("--never-below needs the modes keyword, vector and hybrid, and an embedding model")
         if worse := [each for each in found if each.change < -limit]:
             named = ", ".join(f"{each.collection} ({each.change:+.4f} against {each.better})" for each in worse)
             raise LossTooLarge(f"hybrid search loses more than {limit:g}: {named}", {"losses": len(worse)})

@@ -92,7 +92,7 @@ def test_failed_files_and_unwatched_folders_are_left_to_status() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "counted"),
-    [("vector", "1 document"), ("similar", "1 document"), ("query", "the best 1 of 1 document")],
+    [("vector", "1 document"), ("similar", "1 document"), ("hybrid", "the best 1 of 1 document")],
 )
 def test_by_meaning_only_what_is_shown_is_counted(mode: str, counted: str) -> None:
     assert list(render(found(hit(), mode=mode), PIPE))[-1] == f"{counted} · 3 ms"
@@ -100,7 +100,7 @@ def test_by_meaning_only_what_is_shown_is_counted(mode: str, counted: str) -> No
 
 def test_hits_that_are_only_loosely_similar_stand_below_a_line() -> None:
     hits = [hit(title="far", loose=True), hit(title="near")]
-    lines = list(render(replace(found(*hits, mode="query"), loose=40), PIPE))
+    lines = list(render(replace(found(*hits, mode="hybrid"), loose=40), PIPE))
     near, line, far = (lines.index(each) for each in ("near", "only loosely similar:", "far"))
     assert near < line < far
     assert lines[-1].startswith("the best 2 of 2 documents; 40 documents are only loosely similar · ")

@@ -79,7 +79,7 @@ def shown() -> Shown:
 
 async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause(shown: Shown) -> None:
     shown.session.has_models = True
-    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": titled("meaning", mode="query")}
+    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": titled("meaning", mode="hybrid")}
     shown.session.search_for("boat")
     await until(lambda: len(shown) == 2)
     assert shown == [("words",), ("meaning",)]
@@ -89,7 +89,7 @@ async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause(sh
 
 async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_results(shown: Shown) -> None:
     shown.session.has_models = True
-    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": found(mode="query")}
+    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": found(mode="hybrid")}
     shown.session.search_for("bo")
     await until(lambda: shown.daemon.methods == ["search.lexical", "search.query"] and not shown.session.is_searching)
     assert shown == [("words",)]
@@ -98,7 +98,7 @@ async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_resul
 async def test_loosely_similar_documents_come_on_request_and_last(shown: Shown) -> None:
     shown.session.has_models = True
     far, near = hit(title="far", docid="#far", loose=True), _hit("near")
-    shown.daemon.answers = {"search.lexical": titled(), "search.query": found(far, near, mode="query")}
+    shown.daemon.answers = {"search.lexical": titled(), "search.query": found(far, near, mode="hybrid")}
     shown.session.search_for("boat")
     await until(lambda: len(shown) == 2)
     shown.session.toggle_loose()
@@ -113,11 +113,11 @@ async def test_without_models_only_keywords_are_searched(shown: Shown) -> None:
     assert shown.daemon.methods == ["search.lexical"]
 
 
-async def test_semantic_search_keeps_the_results_until_it_has_its_own(shown: Shown) -> None:
+async def test_vector_search_keeps_the_results_until_it_has_its_own(shown: Shown) -> None:
     shown.daemon.answers = {"search.lexical": titled("words"), "search.vector": titled("meaning", mode="vector")}
     shown.session.search_for("boat")
     await until(lambda: shown)
-    shown.session.use("semantic")
+    shown.session.use("vector")
     shown.session.search_for("boats")
     await until(lambda: len(shown) == 2)
     assert shown == [("words",), ("meaning",)]

@@ -166,11 +166,11 @@ async def search_is_compact_and_get_has_the_text(client: Client) -> None:
     assert said(page).endswith("\n\n2|tags: [ops]\n3|---")
     several = await client.call_tool("multi_get", {"refs": ["notes/**", "notes/no.md"], "max_bytes": 60})
     assert said(several).startswith("2 documents\n\nleft out: notes/no.md: no document 'notes/no.md' in the index")
-    for mode in ("lexical", "hybrid"):
+    for mode in ("keyword", "hybrid"):
         result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
         assert result.structured_content
         assert [each["uri"] for each in result.structured_content["hits"]] == ["gno://notes/umlaut.md"]
-    nothing = await client.call_tool("search", {"query": "deploy", "mode": "lexical", "path_prefix": "d/"})
+    nothing = await client.call_tool("search", {"query": "deploy", "mode": "keyword", "path_prefix": "d/"})
     assert said(nothing).startswith("no results")
 
 
@@ -238,7 +238,7 @@ async def documents_are_resources(client: Client) -> None:
 
 
 async def many_calls_at_once(client: Client) -> None:
-    calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
+    calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "keyword"}) for n in range(50)]
     assert not any(result.is_error for result in await asyncio.gather(*calls))
 
 

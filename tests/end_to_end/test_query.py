@@ -130,7 +130,7 @@ def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
 
 def test_what_programs_get(mini: Machine) -> None:
     answer = mini.json("query", "pets that rest", "--explain")
-    assert (answer["mode"], answer["query"], answer["total"]) == ("query", "pets that rest", 8)
+    assert (answer["mode"], answer["query"], answer["total"]) == ("hybrid", "pets that rest", 8)
     assert answer["freshness"]["current"]
     assert [hit["rank"] for hit in answer["hits"]] == list(range(1, 9))
     scores = [hit["score"] for hit in answer["hits"]]

@@ -380,4 +380,4 @@ def test_without_a_terminal(shared: Machine) -> None:
     done = shared.run("ui")
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr
-    assert "hybrid, keyword or semantic, not 'x'" in shared.run("ui", "--mode", "x").stderr
+    assert "hybrid, keyword or vector, not 'x'" in shared.run("ui", "--mode", "x").stderr

@@ -95,7 +95,7 @@ def test_from_files_to_an_answer_by_meaning(mini: Machine) -> None:
     assert "100 %" in mini.ok("status")
 
 
-def test_saved_and_deleted_files_in_semantic_search(mini: Machine) -> None:
+def test_saved_and_deleted_files_in_vector_search(mini: Machine) -> None:
     mini.write(**NOTES)
     mini.ok("index")
     mini.ok("embed")

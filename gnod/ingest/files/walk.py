@@ -120,10 +120,10 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 
 
 class Walk:
-    """One walk. `excluded` counts excluded files, `hidden` files and folders left out as hidden. `unreadable`: folders that could not be listed ("" is the root), with
-    the reason; `undecodable`: names that are not text, in a printable form: what they contain is unknown. `folders`
-    were entered. `links`: files with other names, symbolic or hard, under which they may change, and symbolic links
-    whose target does not exist yet."""
+    """One walk. `excluded` counts excluded files, `hidden` the files and folders among them that are hidden.
+    `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
+    text, in a printable form: what they contain is unknown. `folders` were entered. `links`: files with other names,
+    symbolic or hard, under which they may change, and symbolic links whose target does not exist yet."""
 
     def __init__(
         self,

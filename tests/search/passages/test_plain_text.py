@@ -57,7 +57,7 @@ PIECES = [
     "  - item\n",
 ]
 markdown = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
-metadata = st.lists(st.sampled_from(PIECES[-2:] + ["tags: []\n", "a: [b, 'c']\n", 'q: "[[Note|alias]]"\n']), max_size=6)
+metadata = st.lists(st.sampled_from([*PIECES[-2:], "tags: []\n", "a: [b, 'c']\n", 'q: "[[Note|alias]]"\n']), max_size=6)
 texts = markdown | st.text(alphabet="ab \n*_`[](){}|<>!#%$-:\"'~=^\\", max_size=120)
 WORD = re.compile(r"[^\W_]+")
 
@@ -159,7 +159,8 @@ def test_what_is_hidden_is_shown_if_it_matched(text: str, word: str, shown: str)
 
 
 def test_a_part_is_read_with_what_is_around_it() -> None:
-    text = f"see [the {'long ' * 20}link](https://example.org/{'x' * 100}) and **{'bold ' * 9}end** now\n\n```\n*a*\n\n*b*\n```\n"
+    link = f"[the {'long ' * 20}link](https://example.org/{'x' * 100})"
+    text = f"see {link} and **{'bold ' * 9}end** now\n\n```\n*a*\n\n*b*\n```\n"
     for part, shown in (
         ("long link](https://example", "long link"),
         ("bold end** now", "bold end now"),
