@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
+
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.references import absolute, split
 from gnoctl.arguments.shared_options import FormatOptions, print_documents
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
-from gnoctl.printing.output import note
+from gnoctl.printing.output import EXIT_NOTHING, note
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
 from gnoctl.printing.wording import size, skipped_by_reason, skipped_of
-from gnod.errors import EXIT_VALIDATION, UsageError
+from gnod.errors import UsageError
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult, IndexStatusParams, IndexStatusResult
@@ -115,7 +117,7 @@ def multi_get(options: MultiGetOptions) -> int:
     if output != "json":
         for line in skipped_by_reason(result.skipped):
             options.note(line)
-    return 0 if result.documents or not result.skipped else EXIT_VALIDATION
+    return 0 if result.documents or not result.skipped else EXIT_NOTHING
 
 
 def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> Iterator[str]:
@@ -133,6 +135,10 @@ class LsOptions(FormatOptions, frozen=True, kw_only=True):
         str | None,
         argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
     ] = None
+    collection: Annotated[
+        str | None,
+        option("-c, --collection", "Only this collection; SCOPE is a prefix in it", "NAME", complete="collections"),
+    ] = None
     limit: Annotated[int, option("-n, --limit", "List at most this many documents", ge=1, le=100_000)] = 1000
     offset: Annotated[int, option("--offset", "Skip this many documents", ge=0)] = 0
     skipped: Annotated[
@@ -147,8 +153,12 @@ def ls(options: LsOptions) -> None:
     Examples:
       gnoctl ls
       gnoctl ls notes/2026 --files
+      gnoctl ls -c notes 2026 --files
       gnoctl ls notes --skipped
     """
+    if options.collection:
+        scope = "/".join(filter(None, (options.collection, options.scope)))
+        options = msgspec.structs.replace(options, scope=scope, collection=None)
     if options.skipped:
         _ls_skipped(options)
         return

@@ -94,7 +94,9 @@ def _place(hit: Hit, terminal: Terminal) -> str:
     if terminal.width is None:
         return f"{where}  {about}"
     room = terminal.width - text.cells(about) - 2
-    return terminal.paint(f"{text.pad(text.clip_start(where, room), room)}  {about}", DIM)
+    shown = text.clip_start(where, room)
+    space = " " * (room - text.cells(shown))
+    return terminal.paint(f"{terminal.link(shown, hit.source)}{space}  {about}", DIM)
 
 
 def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:

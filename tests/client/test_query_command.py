@@ -70,7 +70,7 @@ def test_documents_that_are_only_loosely_similar_are_counted_and_shown_on_reques
 
 def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     refused = gnoctl("query", "x", "--fusion", "median")
-    assert refused.status == 1
+    assert refused.status == 2
     assert "--fusion must be convex or rrf, not 'median'" in refused.err
 
 

@@ -82,7 +82,7 @@ def test_a_mistake_says_what_to_write(notes: Machine) -> None:
         ('tag:""', "has no value"),
     ):
         failed = notes.run("search", query)
-        assert failed.returncode == 1
+        assert failed.returncode == 2
         assert message in failed.stderr
     failed = notes.run("search", "blue", "--sort", "siez")
     assert "did you mean size?" in failed.stderr

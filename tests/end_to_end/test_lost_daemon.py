@@ -234,7 +234,7 @@ def test_why_a_start_failed_is_told_until_one_succeeds(served: Machine) -> None:
     served.config.parent.mkdir(exist_ok=True)
     served.config.write_text("daemon: [\n")
     failed = served.run("daemon", "start")
-    assert failed.returncode == 1
+    assert failed.returncode == 2
     for words in (("daemon", "status"), ("status", "--no-start")):
         told = served.run(*words)
         assert told.returncode == 3

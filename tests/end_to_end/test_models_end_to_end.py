@@ -84,7 +84,7 @@ def test_a_role_is_the_presets_model_and_the_collections(machine: Machine, hub: 
     assert (done.returncode, done.stdout) == (1, "")
     assert "has no repository Qwen/Qwen3-Embedding-0.6B-GGUF" in done.stderr
     assert machine.run("models", "pull", "embedding").stderr.endswith("did you mean 'embed'?\n")
-    assert machine.run("models", "pull", "hf:org/repo").returncode == 1
+    assert machine.run("models", "pull", "hf:org/repo").returncode == 2
 
 
 def test_a_repository_serves_searches_and_a_bad_one_changes_nothing(

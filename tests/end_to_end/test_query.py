@@ -125,7 +125,7 @@ def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
     assert found(mini, query, "--until", "2021-01-01") == ["tiger.md"]
     assert "cat.md" not in found(mini, query, "--", "-kitten")
     assert found(mini, '"big cat" pets') == ["tiger.md"]
-    assert mini.run("query", query, "-c", "nowhere").returncode == 1
+    assert mini.run("query", query, "-c", "nowhere").returncode == 2
 
 
 def test_what_programs_get(mini: Machine) -> None:
@@ -153,7 +153,7 @@ def test_what_programs_get(mini: Machine) -> None:
 )
 def test_a_value_out_of_range_is_refused(words: tuple[str, str], mini: Machine) -> None:
     refused = mini.run("query", "pets", *words)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert words[0].strip("-").split("-")[0] in refused.stderr
     assert "Traceback" not in refused.stderr
 
