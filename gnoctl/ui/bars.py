@@ -18,6 +18,9 @@ SEPARATOR = " · "
 def found(session: UiSession, note: str = "") -> Text:
     """Return the line above the hits. A problem or a note to the user replaces it."""
     result = session.result
+    if session.is_late:
+        before = ": these are the results from before" if result and result.hits else ""
+        return Text(f"waiting for the daemon{before}", styles.WARNING)
     if session.problem or note:
         return Text(text.line(session.problem or note), styles.WARNING if session.problem else styles.BOLD)
     if result is None or session.is_blank:

@@ -107,6 +107,24 @@ async def test_loosely_similar_documents_come_on_request_and_last(shown: Shown) 
     assert [params.loose for method, params in shown.daemon.asked if method == "search.query"] == [False, True]
 
 
+async def test_results_of_another_query_are_late_after_half_a_second(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "LATE_S", 0.05)
+    shown.daemon.answers["search.lexical"] = titled("one")
+    shown.session.search_for("a")
+    await until(lambda: shown == [("one",)])
+    assert not shown.session.is_late
+    shown.daemon.free.clear()
+    for query in ("ab", "abc"):
+        shown.session.search_for(query)
+    await until(lambda: shown.session.is_late)
+    assert shown == [("one",), ("one",)]
+    shown.daemon.free.set()
+    await until(lambda: len(shown) == 3)
+    assert not shown.session.is_late
+
+
 async def test_without_models_only_keywords_are_searched(shown: Shown) -> None:
     shown.session.search_for("boat")
     await until(lambda: not shown.session.is_searching)

@@ -101,6 +101,24 @@ async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None
         await until(lambda: not interface.results.hits)
 
 
+async def test_old_results_are_dimmed_while_the_daemon_is_stopped(shared: Machine) -> None:
+    pid = shared.pid()
+    async with driven(query="heron") as (interface, _):
+        await until(lambda: interface.results.hits)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            interface.input.value = "heron berth"
+            await until(lambda: "waiting for the daemon" in bar(interface, "found"))
+            assert interface.results.is_stale
+            styles = [each.style for each in interface.results.render_line(0) if each.text.strip() and each.style]
+            assert styles
+            assert all(style.dim for style in styles)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await until(lambda: titles(interface)[:1] == ["Boats"] and not interface.results.is_stale)
+        assert "waiting" not in bar(interface, "found")
+
+
 async def test_what_a_document_says_reaches_the_terminal_as_text(shared: Machine) -> None:
     async with driven(query="path:hostile heron") as (interface, pilot):
         await until(lambda: "is here" in drawn(interface.preview))
@@ -378,6 +396,6 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
 
 def test_without_a_terminal(shared: Machine) -> None:
     done = shared.run("ui")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "needs a terminal" in done.stderr
     assert "hybrid, keyword or vector, not 'x'" in shared.run("ui", "--mode", "x").stderr

@@ -25,6 +25,14 @@ export class HitList {
     });
   }
 
+  /** Dim the hits, because they are not those of the query. Return whether they were dimmed. */
+  setStale(isStale) {
+    const was = this.list.classList.contains("stale");
+    this.list.classList.toggle("stale", isStale);
+    this.list.setAttribute("aria-busy", String(isStale));
+    return was;
+  }
+
   /** Show these hits. `keep`: the selection and what is visible stay where they are; else begin at the top. */
   render(hits, { keep = false, hasScore = true } = {}) {
     const scroller = this.list.closest(".scroller");

@@ -7,6 +7,7 @@ import { rewrite } from "./router.js";
 import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
+const LATE_MS = 500;
 // What fits on a screen: each further hit takes the daemon time, because its passage is chosen.
 const WHILE_TYPING = 10;
 const FIRST = 30;
@@ -95,16 +96,32 @@ export class Search {
     this.request?.abort();
     const request = (this.request = new AbortController());
     const route = this.route;
+    if (keyOf(route) !== this.shownKey) this.late ??= setTimeout(() => this.#showLate(true), LATE_MS);
     try {
       const result = await this.#ask(route, { isFinal, signal: request.signal });
       if (this.request !== request) return;
+      this.#showLate(false);
+      this.shownKey = keyOf(route);
       result.hits.sort((one, other) => one.loose - other.loose);
       this.shown = result;
       this.#draw(route, result, { isFinal, keep: keep || (isTyped && this.list.hasMoved) });
       if (isFinal) this.onSettled(this.list.current, { isTyped, keep });
     } catch (error) {
-      if (this.request === request && !isAbort(error)) this.#failed(error, isFinal);
+      if (this.request !== request || isAbort(error)) return;
+      this.#showLate(false);
+      this.#failed(error, isFinal);
     }
+  }
+
+  /** Say that the daemon has not answered yet, and that the list is that of another query. */
+  #showLate(isLate) {
+    if (!isLate) {
+      clearTimeout(this.late);
+      this.late = null;
+    }
+    const was = this.list.setStale(isLate);
+    if (isLate) fill(this.status, "Waiting for the daemon …", this.list.hits.length ? " The list is from before." : "");
+    else if (was) fill(this.status, "");
   }
 
   #ask(route, { isFinal, signal }) {
