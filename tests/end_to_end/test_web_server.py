@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import pytest
 
@@ -319,7 +320,8 @@ def test_nothing_outside_of_collections_is_shown(site: Site) -> None:
     for ref in refs:
         query = "?ref=" + "".join(f"%{byte:02x}" for byte in ref.encode())
         shown = (site.get(f"/api/document{query}"), site.get(f"/api/image{query}"))
-        for answer in (*shown, site.post("/api/open", {"ref": ref})):
+        opened = (site.post("/api/open", {"ref": ref}), site.post("/api/folder", {"ref": ref}))
+        for answer in (*shown, site.get(f"/api/raw{query}"), *opened):
             assert 400 <= answer.status < 500, ref
             assert b"zqxsecret" not in answer.body
             assert b"root:" not in answer.body
@@ -334,6 +336,20 @@ def test_a_link_that_takes_a_files_place_is_not_followed(site: Site) -> None:
     path.symlink_to(site.machine.folder / "secret.pdf")
     assert site.get("/api/image?ref=notes/swapped.pdf").status in (404, 503)
     path.unlink()
+
+
+def test_a_document_as_it_is_written(site: Site) -> None:
+    answer = site.get("/api/raw?ref=notes/deploy.md")
+    assert answer.body.decode() == (site.machine.notes / "deploy.md").read_text()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_browser_finds_the_search_engine(site: Site) -> None:
+    described = ElementTree.fromstring(site.get("/opensearch.xml").body)
+    (url,) = described.findall("{*}Url")
+    assert url.get("template") == f"{site.origin}/search?q={{searchTerms}}"
+    assert b'href="/opensearch.xml"' in site.get("/").body
 
 
 def test_documents_and_their_pages(site: Site) -> None:
