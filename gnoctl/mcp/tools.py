@@ -56,7 +56,7 @@ def _calls(method: str, output: Callable[[Any], o.Output], **changes: object) ->
     return run
 
 
-_SEARCHES = {
+SEARCHES = {
     "hybrid": _calls("search.query", o.search_output),
     "keyword": _calls("search.lexical", o.search_output),
     "vector": _calls("search.vector", o.search_output),
@@ -64,7 +64,7 @@ _SEARCHES = {
 
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
-    return await _SEARCHES[given.mode](daemon, given, on_progress)
+    return await SEARCHES[given.mode](daemon, given, on_progress)
 
 
 async def _get(daemon: AsyncClient, given: a.GetArguments, on_progress: OnProgress | None) -> o.Output:

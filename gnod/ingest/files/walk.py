@@ -57,11 +57,11 @@ class Listing(NamedTuple):
 
     files: dict[str, FileStat]
     excluded: int
-    hidden: int
     unreadable: dict[str, str]
     undecodable: dict[str, str]
     folders: Set[str] = frozenset()
     links: Set[str] = frozenset()
+    hidden: int = 0
 
 
 def walk(
@@ -72,7 +72,7 @@ def walk(
     files: dict[str, FileStat] = {}
     for part in found.parts():
         files |= part.files
-    return Listing(files, found.excluded, found.hidden, found.unreadable, found.undecodable, found.folders, found.links)
+    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links, found.hidden)
 
 
 def root_problem(root: str) -> str | None:
