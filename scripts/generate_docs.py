@@ -262,7 +262,7 @@ def _errors() -> str:
                 [
                     str(EXIT_NOTHING),
                     "`search`, `vsearch`, `query`, `similar`, `evidence`, `recall` or `multi-get` found nothing; "
-                    "`check-links` found dead links",
+                    "`check-links` found dead links; a question was answered with no",
                 ],
                 [str(errors.EXIT_RUNTIME), "an error: a wrong command line, or a failure"],
                 [str(errors.EXIT_NOT_RUNNING), "the daemon is not running, and gnoctl may not start it"],

@@ -84,7 +84,7 @@ def test_get_in_every_way(busy: Machine) -> None:
     assert busy.ok("get", "notes/deploy.md:4", "-l", "1") == "# Deployment\n"
     assert busy.ok("get", "notes/deploy.md", "--from", "6", "-l", "1").startswith("To deploy")
     beyond = busy.run("get", "notes/deploy.md", "--from", "999")
-    assert (beyond.returncode, beyond.stdout) == (1, "")
+    assert (beyond.returncode, beyond.stdout) == (2, "")
     assert beyond.stderr == "gnoctl: gno://notes/deploy.md has no line 999: its last line is 6\n"
     assert busy.ok("get", "notes/deploy.md#deployment", "-l", "1") == "# Deployment\n"
 

@@ -111,7 +111,7 @@ def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, c
     assert "notes/bread.md" in mini.ok(command, "sofa", "--loose", "-n", "20").partition("only loosely similar:")[2]
     assert mini.ok(command, "sofa", "--paths").splitlines() == [str(mini.notes / "cat.md")]
     nothing = mini.run(command, "parliamentary elections in Uruguay")
-    assert (nothing.stdout, nothing.returncode) == ("", 0)
+    assert (nothing.stdout, nothing.returncode) == ("", 1)
     assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
 

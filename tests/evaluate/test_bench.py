@@ -98,7 +98,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for arguments, message in refusals:
         status, out, err = measure(*arguments)
         assert err.startswith(f"gnoctl: {message}")
-        assert (status, err.count("\n"), out) == (1, 1, "")
+        assert (status, err.count("\n"), out) == (2, 1, "")
     for words, message in (
         (["--mode", "psychic"], "--mode must be keyword, vector, "),
         (["--limit", "0"], "--limit must be >= 1"),
@@ -125,7 +125,7 @@ def test_by_meaning(tmp_path: Path, minilm_onnx: Path) -> None:
 def test_an_error_for_programs(tmp_path: Path) -> None:
     status, out, err = measure(tmp_path / "nowhere", "--json")
     assert json.loads(out)["error"]["details"]["kind"] == "folder_not_found"
-    assert (status, err) == (1, "")
+    assert (status, err) == (2, "")
 
 
 @pytest.mark.slow

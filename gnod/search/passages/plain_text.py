@@ -67,8 +67,11 @@ _FENCE = re.compile(r"[ \t>]*(?:`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
 _ONLY_MARKUP = re.compile(r"[-=*_|:+~%> \t]+\Z")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*:?-+:?[ \t]*\|[-:| \t]*$", re.MULTILINE)
 _CODE_INDENT = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
+_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])")
 _PICTURE_SIZE = re.compile(r"\s*\d+(?:x\d+)?\s*")
 
+_ONLY_BRACES = re.compile(r"[-+{}\[\], \t]*\Z")
+_BLANKS = re.compile(r"[ \t]*")
 _PROPERTY = re.compile(r"""[ \t]*(?P<item>-[ \t]+)?(["']?)(?P<name>[\w$][\w $./-]*?)\2[ \t]*(?:[:=][ \t]+|[:=]\Z)""")
 _VALUE_MARKS = re.compile(r"""["\[\]{}]|'(?=[\],]|\Z)|(?<=[\[, ])'""")
 _NO_VALUE = frozenset(("", "null", "~", "[]", "{}", '""', "''"))
@@ -239,7 +242,8 @@ class _Inline:
     def __init__(self, cuts: _Cuts, low: int, high: int) -> None:
         self._cuts = cuts
         self._text = cuts.text
-        self._has_bare_rows = "|" in self._text and _DELIMITER_ROW.search(self._text, low, high) is not None
+        has_bars = self._text.find("|", low, high) >= 0
+        self._has_bare_rows = has_bars and _DELIMITER_ROW.search(self._text, low, high) is not None
         self._brackets: list[Range] = []
         self._runs: dict[str, list[Range]] = {}
 
@@ -294,7 +298,7 @@ class _Inline:
         target, stop = text.index("[[", start) + 2, end - 2
         bar = text.find("|", target, stop)
         alias = bar + 1 if bar >= 0 and text[bar + 1 : stop].strip() else stop
-        target_end = stop if bar < 0 else bar - text[:bar].endswith("\\")
+        target_end = stop if bar < 0 else bar - text.startswith("\\", bar - 1)
         if alias == stop or _PICTURE_SIZE.fullmatch(text, alias, stop):
             self._target(start, target, target_end)
             cuts.hide(target_end, stop)
@@ -364,7 +368,6 @@ class _Inline:
                 opened.append((first, last - paired))
 
 
-_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>])")
 _READERS: Mapping[str, Callable[[_Inline, int, int], None]] = {
     "`": _Inline._code,
     "\\": _Inline._escape,
@@ -387,14 +390,8 @@ def _cut_properties(cuts: _Cuts, start: int, end: int) -> None:
     for number, (begin, stop) in enumerate(lines):
         stop -= len(text[begin:stop]) - len(text[begin:stop].rstrip(" \t,"))
         found = _PROPERTY.match(text, begin, stop)
-        item = _ITEM.match(text, begin, stop)
-        value = (
-            found.end()
-            if found
-            else item.end()
-            if item
-            else begin + len(text[begin:stop]) - len(text[begin:stop].lstrip())
-        )
+        before = found or _ITEM.match(text, begin, stop) or _BLANKS.match(text, begin, stop)
+        value = before.end() if before else begin
         is_empty = text[value:stop] in _NO_VALUE or _BLOCK_SCALAR.match(text, value, stop) is not None
         has_more = number + 1 < len(lines) and text[lines[number + 1][0]] in " \t-"
         if is_empty and not (found and has_more) and not cuts.is_marked(begin, stop):
@@ -409,6 +406,3 @@ def _cut_properties(cuts: _Cuts, start: int, end: int) -> None:
             cuts.cut(*mark.span())
         shown_to, separator = stop, " " if is_empty else " · "
     cuts.cut(shown_to, end)
-
-
-_ONLY_BRACES = re.compile(r"[-+{}\[\], \t]*\Z")
