@@ -50,7 +50,7 @@ def test_a_hit_tells_all(busy: Machine) -> None:
     assert 0.3 < hit["score"] <= 1
     start, end = hit["marks"][0]
     assert hit["snippet"][start:end] == "Deployment"
-    assert hit["snippet"].startswith("# Deployment")
+    assert hit["snippet"].startswith("Deployment")
     assert hit["text"].startswith("---\ntags")
     assert (result["freshness"]["failed"], result["freshness"]["state"]) == (1, "current")
 

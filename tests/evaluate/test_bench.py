@@ -173,7 +173,7 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
 @pytest.mark.parametrize("options", ["{}", "folder"])
 def test_gnod_alone_does_not_measure(options: str) -> None:
     err = io.StringIO()
-    assert command.main(options, io.StringIO(), err) == 1
+    assert command.main(options, io.StringIO(), err) == 2
     assert "the options of `gnoctl bench`" in err.getvalue()
 
 
