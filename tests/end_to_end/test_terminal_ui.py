@@ -218,7 +218,7 @@ async def test_links_are_followed_there_and_back(shared: Machine) -> None:
         shown = drawn(links.lines)
         for expected in (
             "Links 3\n▌ notes/boats.md\n  gone  (no such document)\n  notes/spoke.md\n",
-            "Backlinks 1\n  A spoke  notes/spoke.md:3\n    Back to the [[hub]].\n",
+            "Backlinks 1\n  A spoke  notes/spoke.md:3\n    Back to the hub.\n",
             "Mentions without a link 1\n  Nothing  notes/nothing.md:3\n    Of the hub, without a link.\n",
         ):
             assert expected in shown
