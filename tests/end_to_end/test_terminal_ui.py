@@ -382,7 +382,7 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
     (shared.notes / "to_boats.md").unlink()
     for expected in (
         "Links 2\n1. notes/boats.md\ngone  (no such document)\nBacklinks 0\nMentions without a link 0\n",
-        "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See [[boats]] and [[gone]].\n",
+        "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See boats and gone.\n",
         "2 documents\n1. To boats  notes/to_boats.md  1 out, 0 in\n2.   → Boats  notes/boats.md  0 out, 1 in\n",
         "The **heron** is a boat",
         "there is no previous list",
