@@ -143,7 +143,7 @@ def opening(site: Site) -> None:
 
 
 def scrolling(site: Site) -> None:
-    with site.page("/search?q=the&mode=lexical") as page:
+    with site.page("/search?q=the&mode=keyword") as page:
         page.wait_for_selector("#hits [role=option]")
         while page.locator("#hits [role=option]").count() < 1000:
             page.evaluate("document.querySelector('#search-pane').scrollTop = 1e9")
@@ -159,7 +159,7 @@ def live(site: Site) -> None:
     """From saving a file to its hit in the open list."""
     took = []
     folder = site.daemon.folder / "live"
-    with site.page("/search?q=zyzzyva&mode=lexical") as page:
+    with site.page("/search?q=zyzzyva&mode=keyword") as page:
         page.wait_for_timeout(500)
         for number in range(7):
             started = time.perf_counter()

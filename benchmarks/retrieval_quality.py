@@ -1,6 +1,6 @@
 """Measure search quality on the shared test collections, beside targets and the results of other libraries.
 
-    python benchmarks/retrieval_quality.py [--mode lexical|vector|hybrid] [--model URI] [FOLDER] [NAME…]
+    python benchmarks/retrieval_quality.py [--mode keyword|vector|hybrid] [--model URI] [FOLDER] [NAME…]
 
 FOLDER contains the collections (default: ../shared/collections beside the repository). The modes vector and hybrid need
 a model that `gnoctl models pull` has fetched (default: the model of the preset `mini`), and embed ten texts per second.
@@ -27,7 +27,7 @@ DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "collections"
 # Targets for nDCG@10. For the mode vector: the result of sentence-transformers with the same weights, within 0.01.
 # xquad-qde-den has German questions and English pages, and is for the preset `mini-multilingual`.
 TARGETS = {
-    "lexical": {
+    "keyword": {
         "scifact": 0.68,
         "cranfield": 0.51,
         "cacm": 0.51,
@@ -67,7 +67,7 @@ def main(words: list[str]) -> int:
         targets = MULTILINGUAL_TARGETS
     print(f"{'nDCG@10':<16}{options.mode:>8}{'target':>8}  {'':<5}{'BM25':>7}{'MiniLM':>8}{'RRF':>7}{'p95 ms':>8}")
     files = ModelFiles(paths.resolve(None).models_dir)
-    with EvaluationModels(uri, files) if options.mode != "lexical" else contextlib.nullcontext() as models:
+    with EvaluationModels(uri, files) if options.mode != "keyword" else contextlib.nullcontext() as models:
         reached = [
             _line(options.folder / name, name, targets.get(name, 0.0), options.mode, models)
             for name in options.names or targets
@@ -78,7 +78,7 @@ def main(words: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", choices=tuple(TARGETS), default="lexical")
+    parser.add_argument("--mode", choices=tuple(TARGETS), default="keyword")
     parser.add_argument("--model", metavar="URI")
     parser.add_argument("folder", nargs="?", type=Path, default=DEFAULT)
     parser.add_argument("names", nargs="*", metavar="NAME")

@@ -69,6 +69,8 @@ def _dispatch(words: list[str]) -> int:
     from gnoctl.arguments.command_line import read
     from gnoctl.arguments.help import show
 
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     if (status := show(words)) is not None:
         return status
     command, options = read(words)

@@ -63,7 +63,7 @@ def run(words: list[str]) -> int | None:
 
     if plain.is_json:
         print(text.escaped(result.decode()))
-        return 0
+        return int(b'"hits":[]' in result)
     import json
 
     found = json.loads(result, object_hook=JsonObject)

@@ -86,6 +86,15 @@ def is_translated(converter: str) -> bool:
     return converter.endswith(KEEPS_LINES)
 
 
+def is_markdown(converter: str) -> bool:
+    """Tell whether a converter makes Markdown; others leave a text as it is.
+
+    >>> is_markdown("markdown/1"), is_markdown("docx/1"), is_markdown("code/2")
+    (True, True, False)
+    """
+    return converter.partition("/")[0] not in ("code", "pdf", "text", "xml")
+
+
 def has_own_lines(converter: str) -> bool:
     """Tell whether the lines of a converter's text are lines of the file.
 

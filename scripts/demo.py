@@ -46,11 +46,11 @@ SAMPLE_QUERIES = (
 )
 # None of these queries shares a word with the document that it finds.
 SAMPLE_MEANINGS = (
-    ("… but semantic search finds a report of an outage", "website unavailable"),
-    ("semantic search: a boiler that does not ignite", "furnace fault"),
-    ("semantic search: the lamps of a washing machine", "laundry appliance is stuck"),
+    ("… but vector search finds a report of an outage", "website unavailable"),
+    ("vector search: a boiler that does not ignite", "furnace fault"),
+    ("vector search: the lamps of a washing machine", "laundry appliance is stuck"),
 )
-SAMPLE_BOTH = (("hybrid search: keyword and semantic search combined", "why was the website down in October"),)
+SAMPLE_BOTH = (("hybrid search: keyword and vector search combined", "why was the website down in October"),)
 SAMPLE_REF = "samples/docs/how-we-deploy.md"
 HITS = "2"
 # The smallest preset: its embedding model comes from the Python package index (84 MB) and embeds fast.
@@ -84,9 +84,9 @@ def main() -> int:
             gnoctl.show("search", query, "-n", HITS, remark=remark)
         if has_model and documents:
             is_sample = folder == SAMPLES
-            _show_semantic_search(
+            _show_vector_search(
                 gnoctl,
-                SAMPLE_MEANINGS if is_sample else [("semantic search", query) for _, query in queries[:2]],
+                SAMPLE_MEANINGS if is_sample else [("vector search", query) for _, query in queries[:2]],
                 SAMPLE_BOTH if is_sample else [("hybrid search", query) for _, query in queries[:2]],
                 SAMPLE_REF if is_sample else documents[len(documents) // 2]["uri"],
             )
@@ -102,7 +102,7 @@ def _install_model(gnoctl: _Gnoctl, place: Path) -> bool:
     """Download the embedding model. Return whether it is installed."""
     _link_model(place)
     failed = gnoctl.show("models", "use", PRESET, remark="the smallest models, for English")
-    failed = failed or gnoctl.show("models", "pull", "embed", remark="the embedding model, for semantic search")
+    failed = failed or gnoctl.show("models", "pull", "embed", remark="the embedding model, for vector search")
     if failed:
         print("\nThe embedding model is not installed, so the demo continues with keyword search only.")
     return not failed
@@ -123,7 +123,7 @@ def _link_model(place: Path) -> None:
             (folder / file.name).symlink_to(file)
 
 
-def _show_semantic_search(
+def _show_vector_search(
     gnoctl: _Gnoctl, queries: Iterable[tuple[str, str]], both: Iterable[tuple[str, str]], reference: str
 ) -> None:
     """Wait up to EMBED_LIMIT_S for the vectors, then show vector and hybrid search."""
@@ -131,7 +131,7 @@ def _show_semantic_search(
     gnoctl.show("embed", remark="gnod embeds in the background; this waits until it is done", limit_s=EMBED_LIMIT_S)
     is_complete = time.monotonic() - started < EMBED_LIMIT_S
     if not is_complete:
-        print("\nThe demo does not wait any longer. Semantic search finds only documents that have vectors already.")
+        print("\nThe demo does not wait any longer. Vector search finds only documents that have vectors already.")
     for remark, query in queries:
         gnoctl.show("vsearch", query, "-n", "1", remark=remark)
     for remark, query in both:

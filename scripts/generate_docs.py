@@ -25,6 +25,7 @@ from gnoctl.arguments.plain_search_options import FILTERS
 from gnoctl.arguments.shared_options import FilterOptions
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
+from gnoctl.printing.output import EXIT_NOTHING
 from gnod import errors
 from gnod.config import model
 from gnod.errors import GnoError
@@ -248,21 +249,22 @@ def _errors() -> str:
         _ERRORS,
         "## Errors of gnod",
         _table(
-            ["code", "kind", "class", "exit status", "when"],
+            ["code", "kind", "class", "when"],
             [_error_row(cls) for cls in own if cls.code % 100 or cls in _FAMILIES],
         ),
         "## Errors of JSON-RPC",
-        _table(["code", "kind", "class", "exit status", "when"], [_error_row(cls) for cls in wire]),
+        _table(["code", "kind", "class", "when"], [_error_row(cls) for cls in wire]),
         "## Exit statuses of gnoctl",
         _table(
             ["status", "meaning"],
             [
-                ["0", "success, also without results"],
+                ["0", "success; a search found something"],
                 [
-                    str(errors.EXIT_VALIDATION),
-                    "the command line or the request is wrong; repeating it fails again",
+                    str(EXIT_NOTHING),
+                    "`search`, `vsearch`, `query`, `similar`, `evidence`, `recall` or `multi-get` found nothing; "
+                    "`check-links` found dead links; a question was answered with no",
                 ],
-                [str(errors.EXIT_RUNTIME), "a failure that may not occur again later"],
+                [str(errors.EXIT_RUNTIME), "an error: a wrong command line, or a failure"],
                 [str(errors.EXIT_NOT_RUNNING), "the daemon is not running, and gnoctl may not start it"],
                 ["130", "interrupted by Ctrl-C"],
             ],
@@ -280,7 +282,7 @@ ends in 00 stands for its family: a client can treat an unknown code as the code
 
 def _error_row(cls: type[GnoError]) -> list[str]:
     name = f"**{cls.__name__}**" if cls in _FAMILIES else cls.__name__
-    return [str(cls.code), f"`{cls.kind}`", name, str(cls.exit_status), cls.doc]
+    return [str(cls.code), f"`{cls.kind}`", name, cls.doc]
 
 
 # ---------------------------------------------------------------------------------------------- commands

@@ -136,7 +136,9 @@ class Machine:
 
     def json(self, *arguments: str) -> Any:
         end = arguments.index("--") if "--" in arguments else len(arguments)
-        return json.loads(self.ok(*arguments[:end], "--json", *arguments[end:]))
+        done = self.run(*arguments[:end], "--json", *arguments[end:])
+        assert done.returncode in (0, 1), (arguments, done.returncode, done.stdout, done.stderr)  # 1: nothing was found
+        return json.loads(done.stdout)
 
     def paths(self, *arguments: str) -> list[str]:
         """Search and return the paths of the hits."""

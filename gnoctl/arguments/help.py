@@ -13,11 +13,12 @@ from gnoctl.commands import GROUPS, PANELS, load
 from gnoctl.printing import text
 from gnoctl.printing.terminal import BOLD, GREEN, Terminal, detect
 from gnod import __version__
-from gnod.errors import EXIT_VALIDATION
+from gnod.errors import EXIT_RUNTIME
 
 SUMMARY = "Search your notes, documentation and papers. Everything stays on this machine."
 START = """Start with `gnoctl init FOLDER`, then `gnoctl search WORDS`. The daemon starts automatically.
-`gnoctl COMMAND --help` explains a command."""
+`gnoctl help COMMAND` explains a command.
+Exit status: 0 found, 1 nothing found, 2 error."""
 
 MAX_WIDTH = 100
 # The text of a longer flag begins on the next line.
@@ -47,7 +48,7 @@ def show(words: list[str]) -> int | None:
         return None
     for line in lines:
         print(line)
-    return 0 if asked or "version" in values else EXIT_VALIDATION
+    return 0 if asked or "version" in values else EXIT_RUNTIME
 
 
 def overview(terminal: Terminal) -> Iterator[str]:
@@ -62,7 +63,7 @@ def overview(terminal: Terminal) -> Iterator[str]:
 def of_group(group: str, terminal: Terminal) -> Iterator[str]:
     yield from (GROUPS[group], "", f"{terminal.paint('Usage:', BOLD)} gnoctl {group} COMMAND", "")
     yield from _commands(group, terminal)
-    yield f"`gnoctl {group} COMMAND --help` explains a command."
+    yield f"`gnoctl help {group} COMMAND` explains a command."
 
 
 def of_command(name: str, terminal: Terminal) -> Iterator[str]:

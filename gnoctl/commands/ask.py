@@ -10,6 +10,7 @@ from gnoctl.arguments.shared_options import FilterOptions, filter_values
 from gnoctl.command import command
 from gnoctl.printing import answers as drawn_answers
 from gnoctl.printing import evidence as drawn_evidence
+from gnoctl.printing.output import EXIT_NOTHING
 from gnod.errors import UsageError
 from gnod.protocol import evidence as wire
 from gnod.protocol.search import AskParams, AskResult
@@ -83,7 +84,7 @@ class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
 
 
 @command("evidence", EvidenceOptions)
-def evidence(options: EvidenceOptions) -> None:
+def evidence(options: EvidenceOptions) -> int:
     """Collect the passages that an answer to a question needs.
 
     Prints the fewest passages of your documents that support an answer, word for word and with their lines: whole
@@ -105,3 +106,4 @@ def evidence(options: EvidenceOptions) -> None:
     )
     result = options.call("evidence.gather", params, wire.EvidenceResult)
     options.show(result, drawn_evidence.render(result, options.terminal))
+    return 0 if result.passages else EXIT_NOTHING

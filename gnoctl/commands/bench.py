@@ -14,7 +14,7 @@ from gnoctl.command import Options, command
 from gnod.protocol.collections import Scope
 
 # The modes of gnod.evaluate. A test compares the two lists.
-Mode = Literal["lexical", "vector", "hybrid", "hybrid-rrf", "hybrid-no-expand", "hybrid-no-rerank", "hybrid-no-floor"]
+Mode = Literal["keyword", "vector", "hybrid", "hybrid-rrf", "hybrid-no-expand", "hybrid-no-rerank", "hybrid-no-floor"]
 
 
 def _model(flag: str, help: str) -> object:
@@ -23,7 +23,7 @@ def _model(flag: str, help: str) -> object:
 
 class BenchOptions(Options, frozen=True, kw_only=True):
     folders: Annotated[list[str], argument("DIR", "The test collections")]
-    mode: Annotated[list[Mode], option("--mode", "Search mode. Repeatable [default: lexical, vector, hybrid]")] = []
+    mode: Annotated[list[Mode], option("--mode", "Search mode. Repeatable [default: keyword, vector, hybrid]")] = []
     memory: Annotated[bool, option("--memory", "Measure the recall of memories: DIR contains memories.jsonl")] = False
     ablation: Annotated[bool, option("--ablation", "Change one part of the hybrid query at a time")] = False
     model: Annotated[str | None, _model("--model", "Embedding model [default: the one in your index.yml]")] = None

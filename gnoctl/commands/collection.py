@@ -34,7 +34,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     include: Annotated[list[str], option("--include", "Index only these extensions: md,txt. Repeatable", "EXT")] = []
     exclude: Annotated[
         list[str],
-        option("--exclude", "Exclude these, instead of .git, node_modules, … Repeatable", "GLOB"),
+        option("--exclude", "Exclude these, instead of node_modules, build, … Repeatable", "GLOB"),
     ] = []
     language: Annotated[str | None, option("--language", "Language of all documents [default: detected]", "CODE")] = (
         None
@@ -56,6 +56,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
         ),
     ] = "on"
     no_gitignore: Annotated[bool, option("--no-gitignore", "Also index files that .gitignore excludes")] = False
+    hidden: Annotated[bool, option("--hidden", "Also index hidden files and folders, such as .obsidian")] = False
     no_index: Annotated[bool, option("--no-index", "Do not wait until the folder is indexed")] = False
 
 
@@ -152,6 +153,7 @@ def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tup
         language=options.language,
         update_command=options.update,
         gitignore=not options.no_gitignore,
+        hidden=options.hidden,
         egress=options.egress,
         ocr=options.ocr,
     )

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+import msgspec
+
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.references import absolute, split
 from gnoctl.arguments.shared_options import FormatOptions, print_documents
 from gnoctl.arguments.standard_input import given_text
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
-from gnoctl.printing.output import note
+from gnoctl.printing.output import EXIT_NOTHING, note
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
-from gnoctl.printing.wording import size, skipped_by_reason
-from gnod.errors import EXIT_VALIDATION, UsageError
+from gnoctl.printing.wording import size, skipped_by_reason, skipped_of
+from gnod.errors import UsageError
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
-from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult
+from gnod.protocol.index import IndexSkippedParams, IndexSkippedResult, IndexStatusParams, IndexStatusResult
 from gnod.protocol.search import Limit
 from gnod.types import canonical_line, source_line
 
@@ -116,7 +118,7 @@ def multi_get(options: MultiGetOptions) -> int:
     if output != "json":
         for line in skipped_by_reason(result.skipped):
             options.note(line)
-    return 0 if result.documents or not result.skipped else EXIT_VALIDATION
+    return 0 if result.documents or not result.skipped else EXIT_NOTHING
 
 
 def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> Iterator[str]:
@@ -134,6 +136,10 @@ class LsOptions(FormatOptions, frozen=True, kw_only=True):
         str | None,
         argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
     ] = None
+    collection: Annotated[
+        str | None,
+        option("-c, --collection", "Only this collection; SCOPE is a prefix in it", "NAME", complete="collections"),
+    ] = None
     limit: Annotated[int, option("-n, --limit", "List at most this many documents", ge=1, le=100_000)] = 1000
     offset: Annotated[int, option("--offset", "Skip this many documents", ge=0)] = 0
     skipped: Annotated[
@@ -148,8 +154,12 @@ def ls(options: LsOptions) -> None:
     Examples:
       gnoctl ls
       gnoctl ls notes/2026 --files
+      gnoctl ls -c notes 2026 --files
       gnoctl ls notes --skipped
     """
+    if options.collection:
+        scope = "/".join(filter(None, (options.collection, options.scope)))
+        options = msgspec.structs.replace(options, scope=scope, collection=None)
     if options.skipped:
         _ls_skipped(options)
         return
@@ -181,6 +191,10 @@ def _ls_skipped(options: LsOptions) -> None:
         for each in result.files
     ]
     options.show(result, columns(["why", "file", "message"], rows, options.terminal) if rows else ["No skipped files"])
+    status = options.call("index.status", IndexStatusParams(), IndexStatusResult)
+    for each in status.collections:
+        if options.scope in (None, each.name) and (line := skipped_of(each)):
+            options.note(line)
     last = options.offset + len(result.files)
     if last < result.total:
         options.note(f"{last:,} of {result.total:,} entries; the next page: --offset {last}")

@@ -86,7 +86,11 @@ def embed(options: JsonOptions) -> int:
     The daemon embeds new and changed chunks automatically; this command shows the progress. Ctrl-C stops the command,
     not the work. To stop the work, use `gnoctl pause`.
     """
-    result = options.call("index.embed", wire.IndexEmbedParams(), wire.IndexEmbedResult, shows_progress=True)
+    try:
+        result = options.call("index.embed", wire.IndexEmbedParams(), wire.IndexEmbedResult, shows_progress=True)
+    except KeyboardInterrupt:
+        note("the daemon goes on embedding: `gnoctl status` says how far it is, and `gnoctl pause` stops it")
+        raise
     options.show(result, _embedded(result))
     return EXIT_RUNTIME if result.reason else 0
 

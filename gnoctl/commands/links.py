@@ -10,10 +10,9 @@ from gnoctl.arguments.references import absolute
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.hits import marked
-from gnoctl.printing.output import print_json
+from gnoctl.printing.output import EXIT_NOTHING, print_json
 from gnoctl.printing.terminal import BOLD, DIM, Terminal
 from gnoctl.printing.wording import count
-from gnod.errors import EXIT_VALIDATION
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
@@ -213,7 +212,7 @@ def check_links(options: CheckLinksOptions) -> int:
     options.show(found, (_dead(each) for each in found.dead))
     if found.total:
         options.note(count(found.total, "dead link"))
-    return EXIT_VALIDATION if found.total else 0
+    return EXIT_NOTHING if found.total else 0
 
 
 def _dead(link: wire.DeadLink) -> str:

@@ -22,7 +22,7 @@ from gnoctl.arguments.shared_options import (
 )
 from gnoctl.command import command
 from gnoctl.printing.hits import render
-from gnoctl.printing.output import NOTHING_INDEXED, note
+from gnoctl.printing.output import EXIT_NOTHING, NOTHING_INDEXED, note
 from gnoctl.printing.wording import corrected, loosely, missed_by
 from gnod.client.connection import Connection
 from gnod.protocol import search as wire
@@ -110,7 +110,7 @@ class SimilarOptions(SearchOptions, frozen=True, kw_only=True):
 
 
 @command("search", ExactOptions)
-def search(options: ExactOptions) -> None:
+def search(options: ExactOptions) -> int:
     """Search by keyword.
 
     Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
@@ -122,6 +122,8 @@ def search(options: ExactOptions) -> None:
     symbol:name for definitions in code, and every field of the frontmatter, such as status:open or year:2020..2024. A
     minus excludes, a comma means "or". A query of fields only lists the documents, newest first.
 
+    The exit status is that of rg: 0 if something was found, 1 if nothing was, 2 after an error.
+
     Examples:
       gnoctl search rust error handling
       gnoctl search 'deploy "blue green" -kubernetes' -c notes -n 10
@@ -131,11 +133,11 @@ def search(options: ExactOptions) -> None:
       gnoctl search 'tag:work' --facets tag,type
     """
     params = _params(options, wire.SearchLexicalParams, **options.shown, exact=options.exact)
-    _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
+    return _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
 
 
 @command("vsearch", LooseOptions)
-def vsearch(options: LooseOptions) -> None:
+def vsearch(options: LooseOptions) -> int:
     """Search by meaning (vector search).
 
     Finds passages that mean the same as the query, even if they share no word with it; with a multilingual model, also
@@ -150,11 +152,11 @@ def vsearch(options: LooseOptions) -> None:
       gnoctl vsearch what to do when the disk is full --paths | head -n 1
     """
     params = _params(options, wire.SearchVectorParams, **options.shown, exact=options.exact)
-    _find(options, "search.vector", params, nothing=f"No results for {options.text}")
+    return _find(options, "search.vector", params, nothing=f"No results for {options.text}")
 
 
 @command("query", HybridOptions)
-def query(options: HybridOptions) -> None:
+def query(options: HybridOptions) -> int:
     """Search by keyword and by meaning, in one ranking.
 
     Type words or a question. Documents must contain "quoted words"; -word excludes documents. Which steps run depends
@@ -184,11 +186,11 @@ def query(options: HybridOptions) -> None:
         budget_s=options.budget,
         exact=options.exact,
     )
-    _find(options, "search.query", params, nothing=f"No results for {options.text}", shows_progress=True)
+    return _find(options, "search.query", params, nothing=f"No results for {options.text}", shows_progress=True)
 
 
 @command("similar", SimilarOptions)
-def similar(options: SimilarOptions) -> None:
+def similar(options: SimilarOptions) -> int:
     """Find documents related to a document: by meaning, and by links.
 
     Besides similar documents, these are the documents that it links to, those that link to it, and those that others
@@ -203,7 +205,7 @@ def similar(options: SimilarOptions) -> None:
     """
     by = "vectors" if options.by_vectors else "all"
     params = _params(options, wire.SearchSimilarParams, ref=absolute(options.ref), where=options.where, by=by)
-    _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
+    return _find(options, "search.similar", params, nothing=f"No documents are similar to {options.ref}")
 
 
 def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
@@ -215,8 +217,8 @@ def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
 
 def _find(
     options: SearchOptions, method: str, params: wire.FilterParams, *, nothing: str, shows_progress: bool = False
-) -> None:
-    """Search and print the hits. `nothing`: what to say if there are none."""
+) -> int:
+    """Search, print the hits, and return the exit status. `nothing`: what to say if there are none."""
     people = options.format == "people"
     with options.connect() as daemon:
         if shows_progress and people:
@@ -231,13 +233,14 @@ def _find(
             for hint in result.hints:
                 note(hint)
             _explain_nothing(result, params, daemon)
-            return
+            return EXIT_NOTHING
     lines = render(result, options.terminal, line_numbers=options.line_numbers)
     print_documents(options.format, result, result.hits, lines)
     if options.format not in ("people", "json"):
         for remark in (missed_by(result.freshness), result.loose and f"{loosely(result.loose)} (--loose)"):
             if remark:
                 options.note(remark)
+    return 0 if result.hits else EXIT_NOTHING
 
 
 def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:

@@ -11,7 +11,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.printing.wording import IN_PART, SKIPPED, about, ago, by_kind, count, size, unreadable
+from gnoctl.printing.wording import IN_PART, about, ago, by_kind, count, size, skipped_of, unreadable
 from gnod.protocol import index as wire
 
 
@@ -36,7 +36,8 @@ def status(options: StatusOptions) -> None:
     the index out of date.
 
     The columns: pending files differ from the index and will be indexed; skipped files are not documents (binary,
-    empty, too large, without OCR); excluded files are left out by a rule. `gnoctl ls --skipped` lists the skipped
+    empty, too large, without OCR); excluded files are left out by a rule, or are hidden. The lines below
+    the table count the skipped and hidden ones by reason. `gnoctl ls --skipped` lists the skipped
     files, and the documents of which a part is not read. watch: how changes are noticed: by events (at once), polling
     (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete comparison with
     the disk.
@@ -210,9 +211,8 @@ def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str
             known = f", {each.acknowledged:,} of them acknowledged" if each.acknowledged else ""
             where = "`gnoctl status --errors` lists them"
             yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds}{known} ({where})")
-        if each.skipped_by_kind:
-            skipped = by_kind(each.skipped_by_kind, SKIPPED)
-            yield text.line(f"{each.name}: skipped: {skipped} (`gnoctl ls --skipped` lists them)")
+        if skipped := skipped_of(each):
+            yield text.line(f"{skipped} (`gnoctl ls --skipped` lists them, without the hidden ones)")
         if each.partial_by_kind:
             parts = by_kind(each.partial_by_kind, IN_PART)
             yield text.line(f"{each.name}: documents read in part: {parts} (`gnoctl ls --skipped` lists them)")

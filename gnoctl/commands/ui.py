@@ -24,8 +24,8 @@ class UiOptions(Options, frozen=True, kw_only=True):
     collections: Collections = []
     tags_all: Annotated[list[str], option("--tag", "Only documents with all these tags", "TAG", group=FILTERS)] = []
     mode: Annotated[
-        Literal["hybrid", "keyword", "semantic"],
-        option("--mode", "hybrid, keyword or semantic", "MODE"),
+        Literal["hybrid", "keyword", "vector"],
+        option("--mode", "hybrid, keyword or vector", "MODE"),
     ] = "hybrid"
     print_path: Annotated[bool, option("--print", "Enter prints the path of the file and ends")] = False
     linear: Annotated[bool, option("--linear", "Use plain lines instead of the full screen, for screen readers")] = (

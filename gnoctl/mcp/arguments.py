@@ -42,7 +42,7 @@ class SearchArguments(CommonArguments, frozen=True, kw_only=True):
         ),
     ]
     mode: Annotated[
-        Literal["hybrid", "lexical", "vector"], Meta(description="lexical: by keyword; vector: by meaning.")
+        Literal["hybrid", "keyword", "vector"], Meta(description="keyword: by words; vector: by meaning.")
     ] = "hybrid"
     limit: Annotated[int, Meta(ge=1, le=50, description="Documents.")] = 10
     passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each.")] = 1

@@ -60,18 +60,18 @@ def _calls(method: str, output: Callable[[Any], o.Output], **changes: object) ->
     return run
 
 
-_SEARCHES = {
+SEARCHES = {
     "hybrid": _calls("search.query", o.search_output),
-    "lexical": _calls("search.lexical", o.search_output),
+    "keyword": _calls("search.lexical", o.search_output),
     "vector": _calls("search.vector", o.search_output),
 }
 
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
     if given.tokens is UNSET:
-        return await _SEARCHES[given.mode](daemon, given, on_progress)
+        return await SEARCHES[given.mode](daemon, given, on_progress)
     wide = structs.replace(given, limit=_MOST_DOCUMENTS, passages=_MOST_PASSAGES)
-    found = await _SEARCHES[given.mode](daemon, wide, on_progress)
+    found = await SEARCHES[given.mode](daemon, wide, on_progress)
     assert isinstance(found, o.SearchOutput)
     return fitted(found, given.tokens)
 

@@ -109,6 +109,15 @@ def choose_window(target: ViewerTarget, system: System, *, configured: Sequence[
     return _opening([opener], target)
 
 
+def choose_file_manager(target: ViewerTarget, system: System) -> ViewerCommand:
+    """Return what shows the folder of a file. Raises Unavailable."""
+    opener = _OPENERS[system.is_macos]
+    if not system.find(opener):
+        raise Unavailable(f"no program was found that shows a folder: install {opener}")
+    shown = ["-R", target.path] if system.is_macos else [str(Path(target.path).parent)]
+    return ViewerCommand([opener, *shown], has_window=True)
+
+
 def _opening(command: Sequence[str], target: ViewerTarget) -> ViewerCommand:
     """Fill in the arguments. Where the command names none of them, they follow it."""
     name = Path(command[0]).name

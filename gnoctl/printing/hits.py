@@ -74,9 +74,9 @@ def _counted(result: SearchResult) -> str:
     """Count the documents. In vector search every document matches a little, so count the hits, or the documents
     that were compared."""
     found = count(result.total, "document")
-    if result.mode == "query":
+    if result.mode == "hybrid":
         found = f"the best {len(result.hits):,} of {found}"
-    elif result.mode in ("lexical", "list"):
+    elif result.mode in ("keyword", "list"):
         found = f"{len(result.hits):,} of {found}"
     if not result.loose:
         return found
@@ -94,7 +94,9 @@ def _place(hit: Hit, terminal: Terminal) -> str:
     if terminal.width is None:
         return f"{where}  {about}"
     room = terminal.width - text.cells(about) - 2
-    return terminal.paint(f"{text.pad(text.clip_start(where, room), room)}  {about}", DIM)
+    shown = text.clip_start(where, room)
+    space = " " * (room - text.cells(shown))
+    return terminal.paint(f"{terminal.link(shown, hit.source)}{space}  {about}", DIM)
 
 
 def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:

@@ -7,7 +7,10 @@ import sys
 import msgspec
 
 from gnoctl.printing import text
-from gnod.errors import EXIT_NOT_RUNNING, EXIT_VALIDATION, GnoError
+from gnod.errors import EXIT_NOT_RUNNING, EXIT_RUNTIME, EXIT_VALIDATION, GnoError
+
+# As for rg and grep: a search found nothing. Every error has a higher status.
+EXIT_NOTHING = 1
 
 _FAMILIES = {EXIT_NOT_RUNNING: "NOT_RUNNING", EXIT_VALIDATION: "VALIDATION"}
 
@@ -16,6 +19,7 @@ NOTHING_INDEXED = "no folder is indexed yet: run `gnoctl init FOLDER`"
 
 
 def report(error: GnoError, *, as_json: bool) -> int:
+    """Print an error and return the exit status."""
     if as_json:
         family = _FAMILIES.get(error.exit_status, "RUNTIME")
         details = {**error.details, "kind": error.kind, "code": error.code}
@@ -23,7 +27,7 @@ def report(error: GnoError, *, as_json: bool) -> int:
     else:
         sys.stdout.flush()
         print(f"gnoctl: {text.block(error.message)}", file=sys.stderr)
-    return error.exit_status
+    return max(error.exit_status, EXIT_RUNTIME)
 
 
 def note(message: str, *, quiet: bool = False) -> None:

@@ -17,16 +17,30 @@ YELLOW = "33"
 MATCH = "1;33"
 
 MIN_WIDTH = 20
+_MEMBER = "!/"  # between a file and one that is in it
+_IN_ADDRESSES = frozenset(b"/-._~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 
 
 class Terminal(NamedTuple):
-    """`width` is in cells; None if the output is not a terminal: then nothing is cut or wrapped."""
+    """`width` is in cells; None if the output is not a terminal: then nothing is cut or wrapped. `has_links`: it shows
+    hyperlinks."""
 
     colour: bool = False
     width: int | None = None
+    has_links: bool = False
 
     def paint(self, shown: str, style: str) -> str:
         return f"\x1b[{style}m{shown}\x1b[0m" if self.colour and shown else shown
+
+    def link(self, shown: str, path: str) -> str:
+        """Return a text that opens a file, or the one that it is in (OSC 8). The name of the machine tells a terminal
+        that shows another one over ssh."""
+        if not self.has_links or not path.startswith("/"):
+            return shown
+        encoded = "".join(
+            chr(byte) if byte in _IN_ADDRESSES else f"%{byte:02X}" for byte in os.fsencode(path.split(_MEMBER)[0])
+        )
+        return f"\x1b]8;;file://{os.uname().nodename}{encoded}\x1b\\{shown}\x1b]8;;\x1b\\"
 
     def clip(self, line: str) -> str:
         return text.clip(line, self.width) if self.width else line
@@ -39,11 +53,13 @@ class Terminal(NamedTuple):
 
 
 def detect(*, no_color: bool = False) -> Terminal:
-    """Return what standard output can show. NO_COLOR counts if it is not empty (https://no-color.org)."""
+    """Return what standard output can show. NO_COLOR counts if it is not empty (https://no-color.org). Terminals that
+    do not know hyperlinks ignore them, but for the console of Linux; FORCE_HYPERLINK=0 leaves them out."""
     if not _is_terminal(sys.stdout):
         return Terminal()
     colour = not no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Terminal(colour=colour, width=_width())
+    has_links = colour and os.environ.get("TERM") != "linux" and os.environ.get("FORCE_HYPERLINK") != "0"
+    return Terminal(colour=colour, width=_width(), has_links=has_links)
 
 
 def stderr_is_terminal() -> bool:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gnod.protocol.base import Copy, Correction, Freshness, Location
     from gnod.protocol.documents import SkippedReference
+    from gnod.protocol.index import CollectionStatus
     from gnod.protocol.search import HitMatches
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -120,6 +121,7 @@ SKIPPED = {
     "empty": "without text",
     "too_large": "too large",
     "not_downloaded": "not downloaded from their cloud",
+    "hidden": "hidden",
 }
 
 # These words say what documents lack.
@@ -199,6 +201,13 @@ def at_lines(line: int, end_line: int, location: Location | None = None) -> str:
     if location:
         return location.label
     return str(line) if line == end_line else f"{line}-{end_line}"
+
+
+def skipped_of(collection: CollectionStatus) -> str:
+    """Return how many files of a collection are skipped or hidden, by reason; "" if none are."""
+    hidden = {"hidden": collection.hidden} if collection.hidden else {}
+    kinds = by_kind(collection.skipped_by_kind | hidden, SKIPPED)
+    return f"{collection.name}: skipped: {kinds}" if kinds else ""
 
 
 def skipped_by_reason(skipped: Iterable[SkippedReference]) -> list[str]:

@@ -313,6 +313,7 @@ class UserInterface(App[str]):
 
     def _show_results(self) -> None:
         result = self.session.result
+        self.results.is_stale = self.session.is_late
         if not self.session.problem:
             self.results.show(result.hits if result else [], is_new=self.session.is_new)
         self._show_found()

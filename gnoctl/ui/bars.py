@@ -18,12 +18,15 @@ SEPARATOR = " · "
 def found(session: UiSession, note: str = "") -> Text:
     """Return the line above the hits. A problem or a note to the user replaces it."""
     result = session.result
+    if session.is_late:
+        before = ": these are the results from before" if result and result.hits else ""
+        return Text(f"waiting for the daemon{before}", styles.WARNING)
     if session.problem or note:
         return Text(text.line(session.problem or note), styles.WARNING if session.problem else styles.BOLD)
     if result is None or session.is_blank:
         return Text()
     shown = f"{len(result.hits):,} of {count(result.total, 'document')}"
-    if result.mode in ("query", "vector", "similar"):
+    if result.mode in ("hybrid", "vector", "similar"):
         shown = f"the best {len(result.hits):,}" + (f"; {loosely(result.loose)} (F3)" if result.loose else "")
     similar = f"similar to {session.similar_to.title}" if session.similar_to else ""
     line = Text(text.line(SEPARATOR.join(filter(None, (similar, shown, f"{result.took_ms:.0f} ms")))), styles.DIM)
@@ -76,5 +79,5 @@ def empty(watched: Watched, session: UiSession) -> list[str]:
     if any(session.narrowing):
         lines.append(f"F2 changes the filters: {text.line(str(session.narrowing))}")
     if session.mode == "keyword" and watched.has_models:
-        lines.append("Ctrl-T also searches by meaning.")
+        lines.append("Ctrl-T switches to hybrid or vector search.")
     return lines

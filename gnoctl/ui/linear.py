@@ -40,7 +40,7 @@ COMMANDS = {
     ":t NUMBER": "list the documents around it as a tree",
     ":b": "back to the previous list",
     ":a QUESTION": "answer a question with quotes",
-    ":m MODE": "search by keyword, by meaning (semantic), or both (hybrid)",
+    ":m MODE": "keyword, vector (by meaning) or hybrid (both)",
     ":n": "next hits",
     ":q": "quit; so does Ctrl-D",
 }

@@ -40,6 +40,7 @@ class ResultList(Scrolling, can_focus=False):
         super().__init__(id=id)
         self.hits: list[Hit] = []
         self.cursor = 0
+        self._is_stale = False
         self._notice: list[str] = []
         self._chosen = False
 
@@ -52,6 +53,17 @@ class ResultList(Scrolling, can_focus=False):
     def notice(self, lines: list[str]) -> None:
         if lines != self._notice:
             self._notice = lines
+            self.refresh()
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the hits are dimmed, because they are not those of the query."""
+        return self._is_stale
+
+    @is_stale.setter
+    def is_stale(self, value: bool) -> None:
+        if value != self._is_stale:
+            self._is_stale = value
             self.refresh()
 
     @property
@@ -102,7 +114,8 @@ class ResultList(Scrolling, can_focus=False):
         is_selected = at == self.cursor
         bar = Segment("▌ " if is_selected else _INDENT, styles.BAR)
         draw = self._head if line == 0 else self._passage
-        return Strip([bar, *draw(self.hits[at], width - len(_INDENT), is_selected)]).adjust_cell_length(width)
+        strip = Strip([bar, *draw(self.hits[at], width - len(_INDENT), is_selected)]).adjust_cell_length(width)
+        return strip.apply_style(styles.DIM) if self.is_stale else strip
 
     def on_click(self, event: Click) -> None:
         self.select((event.y + self.scroll_offset.y) // LINES)

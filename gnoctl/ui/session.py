@@ -20,10 +20,12 @@ from gnod.protocol.base import Params, Result
 MODES: dict[str, tuple[str, type[wire.SearchParams]]] = {
     "hybrid": ("search.query", wire.SearchQueryParams),
     "keyword": ("search.lexical", wire.SearchLexicalParams),
-    "semantic": ("search.vector", wire.SearchVectorParams),
+    "vector": ("search.vector", wire.SearchVectorParams),
 }
 PAUSE_S = 0.2
 """A user who types a word pauses less between two letters."""
+LATE_S = 0.5
+"""After this time without an answer, the results are those of another question."""
 QUIET_S = 0.25
 """The minimum time between two searches because of changes on the disk."""
 FIRST_LIMIT = 20
@@ -55,6 +57,9 @@ class UiSession:
         self.has_models = False
         self.is_new = True
         """Whether the results are those of another question than before; otherwise they are its results as of now."""
+        self.is_late = False
+        """Whether the daemon does not answer, so that the results are still those of the question before."""
+        self._late: asyncio.TimerHandle | None = None
         self._daemon = daemon
         self._shown = shown
         self.first_limit = FIRST_LIMIT
@@ -110,15 +115,31 @@ class UiSession:
             self._start(self._again)
 
     def close(self) -> None:
+        self._stop_waiting()
+        self._stop()
+
+    def _stop(self) -> None:
         if self._running is not None:
             self._running.cancel()
 
     def _ask(self) -> None:
         self._limit, self.is_new = self.first_limit, True
+        if self._late is None:
+            self._late = asyncio.get_running_loop().call_later(LATE_S, self._be_late)
         self._start(self._find)
 
+    def _be_late(self) -> None:
+        self.is_late = True
+        self._shown()
+
+    def _stop_waiting(self) -> None:
+        self.is_late = False
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
     def _start(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        self.close()
+        self._stop()
         self._changed = False
         self._running = asyncio.create_task(self._run(work))
 
@@ -164,7 +185,7 @@ class UiSession:
 
     @property
     def _has_quick_results(self) -> bool:
-        return not self.similar_to and (self.mode != "semantic" or not self.query.strip())
+        return not self.similar_to and (self.mode != "vector" or not self.query.strip())
 
     async def _by_keyword(self) -> wire.SearchResult:
         query = self.query if self.query.strip() else self.narrowing.query()
@@ -174,7 +195,7 @@ class UiSession:
     async def _with_models(self) -> None:
         found = await self._by_models()
         # The last word may be unfinished. Then hybrid search may find less than the search for its beginning.
-        if found.hits or not (self.result and self.result.hits) or found.mode != "query":
+        if found.hits or not (self.result and self.result.hits) or found.mode != "hybrid":
             self._show(found)
 
     async def _by_models(self) -> wire.SearchResult:
@@ -190,6 +211,7 @@ class UiSession:
         return kind(limit=self._limit, **self.narrowing.params(), **more)  # type: ignore[arg-type]
 
     def _show(self, result: wire.SearchResult | None, problem: str | None = None) -> None:
+        self._stop_waiting()
         self.result, self.problem = result, problem
         self._shown()
 

@@ -1,5 +1,5 @@
-"""`GET /api/document`: a document as HTML, part by part. `GET /api/image`: a page of a PDF file, or a picture.
-`GET /api/picture`: a picture that a document shows.
+"""`GET /api/document`: a document as HTML, part by part. `GET /api/raw`: its text as it is written. `GET /api/image`: a
+page of a PDF file, or a picture. `GET /api/picture`: a picture that a document shows.
 
 Texts and images come from the daemon.
 """
@@ -184,6 +184,12 @@ def _line(value: str | None) -> int | None:
     if not (value.isascii() and value.isdigit() and 0 < int(value[:11]) < _MAX_LINE):
         raise InvalidParams("`from` must be a line number")
     return int(value)
+
+
+async def raw(request: Request, client: AsyncClient) -> Response:
+    params = _params(request.query_params.get("ref", ""))
+    text = await unless_gone(request, client.call("document.get", params, DocumentText))
+    return cached(request, text.text.encode(), "text/plain", _CACHE)
 
 
 async def image(request: Request, client: AsyncClient) -> Response:

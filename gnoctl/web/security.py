@@ -2,7 +2,7 @@
 
 `refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
 adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Must not depend on
-addresses other than `/` (where the token becomes a cookie), or on methods of the daemon.
+addresses other than `/` (where the token becomes a cookie) and DESCRIPTION, or on methods of the daemon.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ HEADERS = {
 }
 
 _API = "/api/"
+# How a browser adds the page to its search engines. It asks without a cookie, and the answer says only the origin.
+DESCRIPTION = "/opensearch.xml"
 _SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
 <h1>This browser is not signed in</h1>
 <p>Run <code>gnoctl web --print</code> in a terminal and open the address that it prints.</p></html>
@@ -80,7 +82,7 @@ def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Re
         return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
     if path.startswith(_API) and headers.get("sec-fetch-site", "same-origin") != "same-origin":
         return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
-    if not is_signed_in(headers, session):
+    if not is_signed_in(headers, session) and (method, path) != ("GET", DESCRIPTION):
         return Refusal(HTTPStatus.FORBIDDEN, "not signed in: `gnoctl web --print` prints the address that signs in")
     if method == "POST" and _media_type(headers) != "application/json":
         return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")

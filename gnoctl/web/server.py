@@ -21,9 +21,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gnoctl.web import opening, peers, rpc, static_files
-from gnoctl.web.documents import LongDocuments, image, picture
+from gnoctl.web.documents import LongDocuments, image, picture, raw
 from gnoctl.web.errors import failure, refused
-from gnoctl.web.security import Guard, Unreceived
+from gnoctl.web.security import DESCRIPTION, Guard, Unreceived
 from gnoctl.web.session import WebSession
 from gnoctl.web.streaming import BrowserGone, PageEvents, Stream
 from gnod.client import AsyncClient
@@ -32,6 +32,14 @@ from gnod.paths import IndexPaths
 
 HOST = "127.0.0.1"
 _VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
+_SEARCH_ENGINE = """<?xml version="1.0" encoding="UTF-8"?>
+<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
+<ShortName>gnod</ShortName>
+<Description>Search your notes, documentation and papers</Description>
+<Image width="16" height="16" type="image/svg+xml">{0}/static/icon.svg</Image>
+<Url type="text/html" template="{0}/search?q={{searchTerms}}"/>
+</OpenSearchDescription>
+"""
 _GRACE_S = 2
 _MAX_CONNECTIONS = 256
 FIRST_REQUEST_TIMEOUT_S = 15.0
@@ -130,6 +138,9 @@ def application(client: AsyncClient, events: PageEvents, session: WebSession) ->
     async def static(request: Request) -> Response:
         return static_files.serve(request.path_params["name"], request) or _not_found()
 
+    async def search_engine(_: Request) -> Response:
+        return Response(_SEARCH_ENGINE.format(session.origin), media_type="application/opensearchdescription+xml")
+
     async def follow(request: Request) -> Response:
         if events.is_full:
             return failure(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages of gnod are open: close some")
@@ -140,10 +151,13 @@ def application(client: AsyncClient, events: PageEvents, session: WebSession) ->
         Route("/static/{name:path}", static, methods=["GET"]),
         Route("/api/rpc/{method}", partial(rpc.call, client=client), methods=["POST"]),
         Route("/api/document", documents.answer, methods=["GET"]),
+        Route("/api/raw", partial(raw, client=client), methods=["GET"]),
         Route("/api/image", partial(image, client=client), methods=["GET"]),
         Route("/api/picture", partial(picture, client=client), methods=["GET"]),
         Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
         Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
+        Route("/api/folder", partial(opening.open_document, client=client, in_folder=True), methods=["POST"]),
+        Route(DESCRIPTION, search_engine, methods=["GET"]),
         Route("/api/events", follow, methods=["GET"]),
     ]
     app = Starlette(

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 SHELL = "index.html"
 
-_FOLDER = Path(str(files("gnoctl.web") / "static"))
+FOLDER = Path(str(files("gnoctl.web") / "static"))
 _TYPES = {
     ".css": "text/css",
     ".html": "text/html",
@@ -29,7 +29,7 @@ def serve(name: str, request: Request) -> Response | None:
     if not _NAME.match(name) or (media := _TYPES.get(Path(name).suffix)) is None:
         return None
     try:
-        content = (_FOLDER / name).read_bytes()
+        content = (FOLDER / name).read_bytes()
     except OSError:
         return None
     return cached(request, content, media, "no-cache")

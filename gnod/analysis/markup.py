@@ -31,17 +31,21 @@ def _fenced(mark: str) -> str:
     return rf"{mark[1:]}(?:{at_line_start}|(?<=\A{mark})).*(?:\n(?![ ]{{0,3}}{mark}).*)*(?:\n[ ]{{0,3}}{mark}.*)?"
 
 
-# Code, and what is not a part of words. Each alternative begins with a character of its own, which makes it several
-# times as fast; it is tried in one way, and reaches over a bounded number of characters or to the end of the code.
-_MARK = re.compile(
-    rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)"
-    rf"|~(?:{_fenced('~~~')}|~(?<={_LETTER}~~)(?={_LETTER}))"
+# What is not a part of words. Each alternative begins with a character of its own, which makes it several times as
+# fast; it is tried in one way, and reaches over a bounded number of characters or to the end of the code.
+_IN_WORDS = (
+    rf"~~(?<={_LETTER}~~)(?={_LETTER})"
     rf"|==(?<={_LETTER}==)(?={_LETTER})"
     rf"|\*(?:(?<={_LETTER}\*)|\*(?<={_LETTER}\*\*)|\*\*(?<={_LETTER}\*\*\*))(?={_LETTER})"
     r"|&(?:[A-Za-z][A-Za-z0-9]{1,30}|#\d{1,7}|#[xX][0-9A-Fa-f]{1,6});"
     r"|\\(?=[!-/:-@\[-`{-~])"
     rf"|《(?<={_KANJI}《){_KANA}{{1,30}}》"
-    rf"|<(?:r[pt]\b[^<>\n]{{0,200}}>[^<>\n]{{0,200}}(?:</r[pt]>)?|/?(?:{_TAGS})\b[^<>\n]{{0,200}}>)",
+    rf"|<(?:r[pt]\b[^<>\n]{{0,200}}>[^<>\n]{{0,200}}(?:</r[pt]>)?|/?(?:{_TAGS})\b[^<>\n]{{0,200}}>)"
+)
+_ANY_IN_WORDS = re.compile(_IN_WORDS, re.IGNORECASE)
+# With code, which is found to be left as it is.
+_MARK = re.compile(
+    rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)|~{_fenced('~~~')}|{_IN_WORDS}",
     re.IGNORECASE,
 )
 _EMPHASIS = re.compile(r"\*+|~~|==")
@@ -67,7 +71,7 @@ def without_marks(text: str) -> str:
     >>> without_marks("un**believ**able caf&eacute;").replace("\\u200b", "")
     'unbelievable café'
     """
-    return _MARK.sub(_replaced, text)
+    return _MARK.sub(_replaced, text) if _ANY_IN_WORDS.search(text) else text
 
 
 def readings(text: str) -> str:

@@ -61,6 +61,9 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
         DEFAULT_EXCLUDES
     )
     gitignore: Annotated[bool, setting("Apply `.gitignore` and `.gnoignore` files in every folder.")] = True
+    hidden: Annotated[
+        bool, setting("Also index hidden files and folders, whose names begin with a dot, such as `.obsidian`.")
+    ] = False
     language: Annotated[
         str | None,
         setting(

@@ -11,7 +11,7 @@ import msgspec
 from gnod import paths
 from gnod.config import load
 from gnod.egress import Scope
-from gnod.errors import EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
+from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError, LossTooLarge, UsageError
 from gnod.evaluate import memories, report, runs
 from gnod.evaluate.choice import choose
 from gnod.evaluate.comparison import Contrast, Loss, RunComparison, compare, contrasts, losses
@@ -63,7 +63,7 @@ def main(request: str, out: TextIO, err: TextIO) -> int:
         options = msgspec.json.decode(request, type=BenchRequest, dec_hook=lambda kind, value: kind(value))
     except msgspec.MsgspecError as error:
         err.write(f"gnod: these are not the options of `gnoctl bench`, which calls this ({error})\n")
-        return EXIT_VALIDATION
+        return EXIT_RUNTIME
     try:
         _Bench(options, out, err).run()
         return 0
@@ -129,7 +129,7 @@ class _Bench:
         if limit is None:
             return
         if not found:
-            raise UsageError("--never-below needs the modes lexical, vector and hybrid, and an embedding model")
+            raise UsageError("--never-below needs the modes keyword, vector and hybrid, and an embedding model")
         if worse := [each for each in found if each.change < -limit]:
             named = ", ".join(f"{each.collection} ({each.change:+.4f} against {each.better})" for each in worse)
             raise LossTooLarge(f"hybrid search loses more than {limit:g}: {named}", {"losses": len(worse)})
@@ -225,7 +225,7 @@ def _report(error: GnoError, stream: TextIO, *, as_json: bool) -> int:
         _write_json({"error": {"code": family, "message": error.message, "details": details}}, stream)
     else:
         stream.write(f"gnoctl: {error.message}\n")
-    return error.exit_status
+    return EXIT_RUNTIME
 
 
 def _write_json(value: object, stream: TextIO) -> None:

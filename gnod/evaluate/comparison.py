@@ -13,7 +13,7 @@ from gnod.evaluate.modes import BASELINE
 from gnod.tuning.choice import interval
 
 # The two sides that hybrid search combines.
-SIDES = ("lexical", "vector")
+SIDES = ("keyword", "vector")
 MAX_CHANGED = 10
 RESAMPLES = 10_000
 CONFIDENCE = 0.95

@@ -69,7 +69,7 @@ VARIANTS: Mapping[str, Variant] = {
 }
 
 
-def _lexical(index: Index, _budget_s: float | None) -> Retriever:
+def _keyword(index: Index, _budget_s: float | None) -> Retriever:
     searches = search_service(index, MeasuredModels(index.database, None))
 
     async def search(request: SearchRequest) -> Results:
@@ -125,9 +125,9 @@ def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], N
 
 
 MODES: Mapping[str, Mode] = {
-    "lexical": Mode(_lexical),
+    "keyword": Mode(_keyword),
     "vector": Mode(_vector, needs=frozenset({"embed"}), uses=frozenset({"embed"})),
     **{name: variant.mode() for name, variant in VARIANTS.items()},
 }
 
-DEFAULT_MODES = ("lexical", "vector", BASELINE)
+DEFAULT_MODES = ("keyword", "vector", BASELINE)

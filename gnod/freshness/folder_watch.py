@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from gnod.config.model import CollectionConfig
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.timings import RESCAN_SPREAD, SyncTimings
+from gnod.ingest.files.ignore import IGNORE_FILES, is_hidden
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Walk, identity
 
@@ -44,6 +45,7 @@ class FolderWatch:
         self._on_changed = on_changed
         self._timings = timings
         self._excluded = frozenset(collection.exclude)
+        self._leaves_hidden_out = not collection.hidden
         self._opened_at = time.monotonic()
         self._last_event: float | None = None
         self._walk_began = self._walk_ended = 0.0
@@ -111,9 +113,15 @@ class FolderWatch:
         return time.monotonic() > self._opened_at + seconds
 
     def _on_events(self, events: FileEvents) -> None:
-        paths = {path for path in events.paths if self._excluded.isdisjoint(path.split("/"))}
+        paths = {path for path in events.paths if self._concerns(path)}
         if not (paths or events.lost):
             return
         self.changed_at = time.monotonic()
         self._last_event = time.time()
         self._on_changed(WHOLE if events.lost else of_paths(paths, events.written))
+
+    def _concerns(self, path: str) -> bool:
+        """Tell whether a change may concern the collection. Obsidian writes in its hidden folder all the time."""
+        folder, _, name = path.rpartition("/")
+        is_hidden_one = self._leaves_hidden_out and is_hidden(folder if name in IGNORE_FILES else path)
+        return not is_hidden_one and self._excluded.isdisjoint(path.split("/"))

@@ -98,6 +98,7 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
         include=tuple(f".{extension.lstrip('.').lower()}" for extension in params.include),
         exclude=DEFAULT_EXCLUDES if params.exclude is None else tuple(params.exclude),
         gitignore=params.gitignore,
+        hidden=params.hidden,
         language=params.language,
         update_command=params.update_command,
         egress=params.egress,

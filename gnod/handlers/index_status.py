@@ -252,6 +252,7 @@ def _collection_status(
         skipped=sum(skips.values()),
         skipped_by_kind=skips,
         excluded=found.excluded if isinstance(found, Listing) else 0 if is_gone else None,
+        hidden=found.hidden if isinstance(found, Listing) else 0 if is_gone else None,
         watch=watch.mode,
         watch_reason=watch.reason,
         last_event=_iso(watch.last_event),

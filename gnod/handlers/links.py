@@ -17,6 +17,7 @@ from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.passages.plain_text import plain
 from gnod.search.query import references
 from gnod.search.related import link_graph
 from gnod.store.connection import Connection
@@ -26,7 +27,7 @@ from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
 from gnod.store.links.links import LinkedDocument, StoredLink
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import source_line
+from gnod.types import is_markdown, source_line
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
@@ -190,12 +191,14 @@ class _Shown:
         )
 
     def _passage(self, document: DocumentRow, start: int, end: int) -> str:
-        """Return the line around a link, or its part near the link."""
+        """Return the line around a link, or its part near the link, as a reader sees it."""
         first = max(start - _AROUND, 0)
         text = texts.stretch(self._connection, document.mirror_hash, first, min(end, start + _AROUND) + _AROUND)
         begin = text.rfind("\n", 0, start - first) + 1
         stop = text.find("\n", max(min(end, start + _AROUND) - first - 1, 0))
-        return text[begin : stop if stop >= 0 else None].strip()
+        stop = stop if stop >= 0 else len(text)
+        shown = plain(text, begin, stop, [])[0] if is_markdown(document.converter) else ""
+        return shown.strip() or text[begin:stop].strip()
 
 
 def _state(stored: StoredLink, meant: list[LinkedDocument]) -> wire.LinkState:

@@ -15,6 +15,7 @@ from gnod.ingest.links import properties
 from gnod.ingest.links.mentions import NameFinder, names
 from gnod.protocol import links as wire
 from gnod.search.keyword import expression, lexical
+from gnod.search.passages.plain_text import plain
 from gnod.search.query import references
 from gnod.search.query.parsing import Clause
 from gnod.store.connection import Connection
@@ -114,20 +115,24 @@ def _in_text(connection: Connection, candidate: MentionCandidate, finder: NameFi
     start = line = 0
     for text in texts.parts(connection, candidate.mirror_hash):
         here = [(max(first - start, 0), last - start) for first, last in links if start <= last <= start + len(text)]
-        for found in finder.find(text, here, is_markdown=candidate.mime == "text/markdown"):
-            passage, mark = _passage(text, found.start, found.end)
+        is_markdown = candidate.mime == "text/markdown"
+        for found in finder.find(text, here, is_markdown=is_markdown):
+            passage, mark = _passage(text, found.start, found.end, is_markdown=is_markdown)
             yield _Mention(candidate.id, line + text.count("\n", 0, found.start) + 1, found.name, passage, mark)
         start += len(text)
         line += text.count("\n")
 
 
-def _passage(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
-    """Return the line of a mention, or its part near it, and where it is there."""
+def _passage(text: str, start: int, end: int, *, is_markdown: bool) -> tuple[str, tuple[int, int]]:
+    """Return the line of a mention, or its part near it, as a reader sees it, and where the mention is there."""
     first = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
     stop = text.find("\n", end)
-    passage = text[first : min(stop if stop >= 0 else len(text), end + _AROUND)]
-    first += len(passage) - len(passage.lstrip())
-    return passage.strip(), (start - first, end - first)
+    last = min(stop if stop >= 0 else len(text), end + _AROUND)
+    passage, mark = text[first:last], (start - first, end - first)
+    if is_markdown:
+        passage, [mark] = plain(text, first, last, [(start, end)])
+    lead = len(passage) - len(passage.lstrip())
+    return passage.strip(), (mark[0] - lead, mark[1] - lead)
 
 
 def _shown(connection: Connection, found: Sequence[_Mention]) -> list[wire.Mention]:

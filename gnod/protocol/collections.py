@@ -18,6 +18,7 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
     - `name`: the collection's name. By default, it is made from the folder's name.
     - `egress`: how far its texts, and queries over it, may travel to model servers.
     - `ocr`: "on", "off", or the languages of its scans and pictures, such as `ru,de`.
+    - `hidden`: also index files and folders whose names begin with a dot.
     """
 
     path: str
@@ -28,6 +29,7 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
     language: str | None = None
     update_command: str | None = None
     gitignore: bool = True
+    hidden: bool = False
     egress: Scope = "local"
     ocr: str = "on"
 
@@ -48,6 +50,7 @@ class CollectionInfo(Result, frozen=True, kw_only=True):
     include: list[str]
     exclude: list[str]
     gitignore: bool
+    hidden: bool = False
     language: str | None = None
     update_command: str | None = None
     egress: str = "local"

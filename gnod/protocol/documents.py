@@ -135,12 +135,14 @@ class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
     - `location`: the place in the file, if its format has locations.
     - `stale`: the file has changed since it was indexed.
     - `viewer`: the command that the config sets for such files; empty if it sets none.
+    - `obsidian`: the `obsidian://` address of the file, if it is in a vault.
     """
 
     line: int | None = None
     location: Location | None = None
     stale: bool = False
     viewer: list[str] = []
+    obsidian: str | None = None
 
 
 class DocumentBoxesParams(Params, frozen=True):

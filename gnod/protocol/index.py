@@ -173,12 +173,13 @@ class IndexAcknowledgeResult(Result, frozen=True, kw_only=True):
 class CollectionStatus(Result, frozen=True, kw_only=True):
     """The state of one collection.
 
-    - `verified`: the folder was walked for this request. If it was not, `on_disk` and `excluded` are null, and
-      `pending` counts the changes that were noticed and are not indexed yet.
+    - `verified`: the folder was walked for this request. If it was not, `on_disk`, `excluded` and `hidden` are null,
+      and `pending` counts the changes that were noticed and are not indexed yet.
     - `on_disk`: the number of files that should be indexed.
     - `pending`: the number of those that differ from the index.
     - `excluded`: the number of files that the rules leave out. The daemon does not enter an excluded folder, so the
       files inside are not counted.
+    - `hidden`: the number of files and folders that are left out because they are hidden.
     - `acknowledged`: how many of the `failed` are known to the user, and not mentioned in answers.
     - `skipped_by_kind`: why files are not documents: needs_ocr, unsupported (an unknown kind), binary, empty,
       too_large, not_downloaded (they are in a cloud).
@@ -216,6 +217,7 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     skipped_by_kind: dict[str, int] = {}
     partial_by_kind: dict[str, int] = {}
     excluded: int | None
+    hidden: int | None = None
     watch: str
     watch_reason: str | None = None
     last_event: str | None = None

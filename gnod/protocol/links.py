@@ -30,7 +30,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     - `kind`: the syntax of the link.
     - `target`: the target as it is written.
     - `fragment`: the heading or block that it names.
-    - `passage`: the text around the link.
+    - `passage`: the text around the link, as a reader sees it.
     - `state`: `resolved` (it leads to the document `to`), `ambiguous` (to one of `candidates`), `unresolved` (to no
       document of the index), `external` (to an address) or `outside`. An `outside` link leads above the folder of the
       collection or to another collection, and is never followed.
@@ -177,7 +177,7 @@ class Mention(Result, frozen=True, kw_only=True):
     """The document `uri` contains `name`.
 
     - `line`: a line of the file if it is text, otherwise of its Markdown.
-    - `passage`: the text around the name.
+    - `passage`: the text around the name, as a reader sees it.
     - `marks`: the places of the name in `passage`, as half-open character ranges.
     """
 

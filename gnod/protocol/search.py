@@ -217,7 +217,9 @@ class Hit(Result, frozen=True, kw_only=True):
     - `line`, `end_line`: the lines that contain the matches, from 1. They count lines of the file if it is text,
       otherwise lines of its Markdown. In vector search, the matches are in the nearest passage; if it contains no word
       of the query, the lines are those of its beginning.
-    - `snippet`: a text around the matches. `snippet_line` is its first line.
+    - `snippet`: a text around the matches, as a reader sees it: without markup, unless the file is plain text or code.
+      `snippet_line` is its first line; each line of it is one of the text, but metadata at the head becomes one line.
+      `document.get` returns the text as it is written.
     - `marks`: the matched words in `snippet`, as half-open character ranges.
     - `heading`: the headings above `line`, joined by ` > `; without the title, and not in texts over 1 MB.
     - `date`: the date of the document, by which `date:` finds it. `dated_by`: the name in its metadata that has this
@@ -278,8 +280,8 @@ class SearchResult(Result, frozen=True, kw_only=True):
     """The hits of a search.
 
     - `query`: the query; for similar, the document's address.
-    - `mode`: lexical, vector, query or similar; list for a query that consists of fields only, which returns the newest
-      first.
+    - `mode`: keyword, vector, hybrid or similar; list for a query that consists of fields only, which returns the
+      newest first.
     - `total`: the number of matching documents before `limit` and `min_score`, where copies of a file count once. For
       vector and similar it is the number of hits, for query the number of documents compared that are not left out: a
       higher `limit` returns all of them.

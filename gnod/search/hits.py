@@ -29,6 +29,7 @@ from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import StoredDefinition
+from gnod.types import is_markdown
 
 # The maximum length of all whole texts together. A message cannot be longer.
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
@@ -180,7 +181,9 @@ def _hits_of(
 def _with_headings(
     connection: Connection, document: DocumentRow, passages: list[ShownPassage], text: str | None
 ) -> list[ShownPassage]:
-    """Return the passages with the headings above them, but for the title. `text`: None if it is long."""
+    """Return the passages as a reader sees them, with the headings above them, but for the title. `text`: None if it is
+    long."""
+    passages = [each.as_read() if is_markdown(document.converter) else each.as_written() for each in passages]
     if document.converter.startswith(_WITHOUT_HEADINGS):
         return passages
     if text is None and documents.text_bytes(connection, document.mirror_hash) <= _MOST_BYTES_WITH_HEADINGS:

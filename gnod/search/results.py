@@ -143,7 +143,7 @@ def keyword_results(
     stages = correct_stage(worded.corrected, asked.started)
     stages.append(stage("bm25", asked.started, {"matches": result.total}))
     found = Found(
-        mode="lexical",
+        mode="keyword",
         ranked=definitions_first(asked, connection, result.ranked),
         words=Marked(expression, result.analyzers),
         stages=stages,

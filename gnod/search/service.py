@@ -159,7 +159,7 @@ class SearchService:
             def present(connection: Connection, result: HybridResult) -> Results:
                 reason = self.lexical_only_reason(result)
                 found = Found(
-                    mode="query",
+                    mode="hybrid",
                     ranked=definitions_first(asked, connection, result.shown()),
                     words=marked(connection, result.query.terms),
                     stages=[*question.preparation.stages, *result.stages],

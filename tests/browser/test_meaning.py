@@ -1,4 +1,4 @@
-"""The page with an embedding model: hybrid search, search by meaning, related documents."""
+"""The page with an embedding model: hybrid and vector search, related documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_other_words_find_a_document_and_what_is_related(visit: Any) -> None:
     assert "The best" in page.inner_text("#count")
     page.click("#modes >> text=Keyword")
     page.wait_for_selector("#nothing >> text=No document matches")
-    page.click("#modes >> text=Meaning")
+    page.click("#modes >> text=Vector")
     page.wait_for_selector(f"{HITS} >> nth=0 >> text=Herons")
     page.keyboard.press("Enter")
     page.wait_for_selector("#reader h1 >> text=Herons")

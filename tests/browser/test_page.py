@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -108,21 +110,22 @@ def test_marks_count_code_points(visit: Any) -> None:
 
 
 def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
-    """The syntax of Markdown is left out, and what is marked stays marked; also beyond the first plane of Unicode."""
+    """Blank lines are left out, and what is marked stays marked; also beyond the first plane of Unicode."""
     page = visit()
     shown = page.evaluate(
         """async (cases) => {
-          const { marked, plain } = await import("/static/text.js");
+          const { compact, marked } = await import("/static/text.js");
           const element = document.createElement("p");
           return cases.map(([text, marks]) => {
-            element.replaceChildren(...marked(...plain(text, marks)));
+            element.replaceChildren(...marked(...compact(text, marks)));
             return [element.textContent, ...[...element.querySelectorAll("mark")].map((mark) => mark.textContent)];
           });
         }""",
         [
-            ["# Crane\n\n- **Budget.** The `crane` costs", [[2, 7], [28, 33]]],
-            ["| a | crane |\n| --- | --- |\n| 1 | 2 |", [[6, 11]]],
-            ["🚣🚣 **oar**🏆", [[5, 8]]],
+            ["Crane\n\n- Budget. The crane costs", [[0, 5], [21, 26]]],
+            ["a · crane\n\n1 · 2", [[4, 9]]],
+            [f"{'word ' * 12}goes\non", [[65, 67]]],
+            ["🚣🚣 oar🏆", [[3, 6]]],
             ["no marks", []],
             ["out of range", [[90, 99]]],
         ],
@@ -130,10 +133,26 @@ def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
     assert shown == [
         ["Crane\n- Budget. The crane costs", "Crane", "crane"],
         ["a · crane\n1 · 2", "crane"],
+        [f"{'word ' * 12}goes on", "on"],
         ["🚣🚣 oar🏆", "oar"],
         ["no marks"],
         ["out of range"],
     ]
+
+
+def test_old_hits_are_dimmed_while_the_daemon_is_stopped(visit: Any, site: Site) -> None:
+    page = visit("/search?q=trophy")
+    page.wait_for_selector("#hits mark")
+    pid = site.machine.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        page.fill("#query", "crane")
+        page.wait_for_selector("#hits.stale[aria-busy=true] >> text=Regatta")
+        assert "Waiting for the daemon" in page.inner_text("#count")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    page.wait_for_selector("#hits:not(.stale) >> text=crane")
+    page.wait_for_function("!document.querySelector('#count').textContent.includes('Waiting')")
 
 
 def test_no_text_changes_how_the_rest_of_the_page_reads(visit: Any) -> None:
@@ -232,6 +251,19 @@ def test_the_document_covers_the_list_on_a_phone(visit: Any) -> None:
     page.tap("[aria-label='Close the document']")
     page.wait_for_url(re.compile(r"/search\?q=boats$"))
     assert page.is_visible(HITS)
+
+
+def test_a_document_goes_to_other_programs(visit: Any, site: Site) -> None:
+    vault = site.machine.notes / ".obsidian"
+    vault.mkdir()
+    page = visit("/doc/club/emoji.md#L3")
+    obsidian = page.wait_for_selector("a[href^='obsidian://']")
+    assert obsidian.get_attribute("href") == f"obsidian://open?vault={site.machine.notes.name}&file=emoji.md"
+    page.click("text=Copy link")
+    page.wait_for_selector('#toast:has-text("/doc/club/emoji.md#L")')
+    raw = page.get_attribute("text=Raw", "href")
+    assert "silver oar" in page.evaluate("(address) => fetch(address).then((answer) => answer.text())", raw)
+    vault.rmdir()
 
 
 def test_copying_and_similar_documents(visit: Any, site: Site) -> None:

@@ -78,7 +78,7 @@ def hit(rank: int = 1, **changes: Any) -> Hit:
     return replace(HIT, rank=rank, **{"score": 1.0 / rank} | changes)
 
 
-def found(*hits: Hit, query: str = "deploy", mode: str = "lexical", freshness: Freshness = CURRENT) -> SearchResult:
+def found(*hits: Hit, query: str = "deploy", mode: str = "keyword", freshness: Freshness = CURRENT) -> SearchResult:
     return SearchResult(query=query, mode=mode, hits=list(hits), total=len(hits), took_ms=3.2, freshness=freshness)
 
 

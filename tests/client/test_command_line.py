@@ -137,18 +137,25 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
         ("--index ../x search x", "index name '../x' is not valid"),
     ],
 )
-def test_a_usage_error_is_one_sentence_and_status_1(line: str, said: str, gnoctl: Gnoctl) -> None:
+def test_a_usage_error_is_one_sentence_and_status_2(line: str, said: str, gnoctl: Gnoctl) -> None:
     outcome = gnoctl(*line.split())
-    assert outcome.status == 1
+    assert outcome.status == 2
     message = json.loads(outcome.out)["error"]["message"] if "--json" in line else outcome.err
     assert said in message
     assert message.count("\n") <= 1
 
 
-def test_without_a_command_there_is_help_and_status_1(gnoctl: Gnoctl) -> None:
+def test_help_is_also_a_command(gnoctl: Gnoctl) -> None:
+    for words in (["search"], ["collection", "add"], ["collection"], []):
+        assert gnoctl("help", *words) == gnoctl(*words, "--help")
+    assert "exit status" in gnoctl("help", "search").out
+    assert gnoctl("help", "serach").err.startswith("gnoctl: there is no command serach")
+
+
+def test_without_a_command_there_is_help_and_status_2(gnoctl: Gnoctl) -> None:
     for words in ([], ["-q"], ["collection"], ["collection", "-q"]):
         outcome = gnoctl(*words)
-        assert outcome.status == 1
+        assert outcome.status == 2
         assert "Usage: gnoctl" in outcome.out
 
 

@@ -33,21 +33,35 @@ def test_notes_are_on_stderr_unless_the_format_has_them(daemon: FakeDaemon, gnoc
     assert gnoctl("search", "x", "--csv").err == "syncing: 1 file is not indexed yet\n"
 
 
-def test_nothing_found_is_success_with_a_hint(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_nothing_found_is_status_1_with_a_hint(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     syncing = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
     daemon.answers["search.lexical"] = samples.found(query="x y", freshness=syncing)
-    assert gnoctl("search", "x", "y") == (0, "", "No results for x y\nsyncing: 3 files are not indexed yet\n")
+    assert gnoctl("search", "x", "y") == (1, "", "No results for x y\nsyncing: 3 files are not indexed yet\n")
     daemon.answers["search.lexical"] = samples.found(query="x y")
     daemon.answers["collection.list"] = c.CollectionListResult(collections=[])
     assert "gnoctl init FOLDER" in gnoctl("search", "x", "y").err
-    assert gnoctl("search", "x", "--csv") == (0, "", "")
+    assert gnoctl("search", "x", "--csv") == (1, "", "")
+    assert gnoctl("search", "x", "--json").status == 1
+    daemon.answers["search.lexical"] = samples.found(samples.hit(title='"hits":[]'))
+    assert gnoctl("search", "x", "--json").status == gnoctl("search", "x").status == 0
+
+
+def test_ls_takes_the_collection_as_an_option(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["document.list"] = d.DocumentListResult(documents=[], total=0)
+    for words in (["-c", "notes"], ["-c", "notes", "2026"], ["notes/2026"]):
+        assert gnoctl("ls", *words).status == 0
+    assert [params.scope for _, params in daemon.calls if isinstance(params, d.DocumentListParams)] == [
+        "notes",
+        "notes/2026",
+        "notes/2026",
+    ]
 
 
 def test_an_error_is_a_sentence_or_an_object(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.lexical"] = QuerySyntaxError("the quote at 3 is not closed", {"position": 3})
-    assert gnoctl("search", 'a "b') == (1, "", "gnoctl: the quote at 3 is not closed\n")
+    assert gnoctl("search", 'a "b') == (2, "", "gnoctl: the quote at 3 is not closed\n")
     outcome = gnoctl("search", 'a "b', "--json")
-    assert (outcome.status, outcome.err) == (1, "")
+    assert (outcome.status, outcome.err) == (2, "")
     assert json.loads(outcome.out) == {
         "error": {
             "code": "VALIDATION",
@@ -152,7 +166,7 @@ def test_init(daemon: FakeDaemon, gnoctl: Gnoctl, tmp_path: Path) -> None:
     assert gnoctl("init") == (0, "created /c/index.yml\nnext: `gnoctl collection add FOLDER`\n", "")
     daemon.answers["collection.add"] = FolderNotFound(f"there is no folder {tmp_path}/nope")
     outcome = gnoctl("init", f"{tmp_path}/nope", "--name", "x")
-    assert outcome.status == 1
+    assert outcome.status == 2
     assert outcome.err == f"gnoctl: there is no folder {tmp_path}/nope\n"
 
 

@@ -14,6 +14,7 @@ from gnod.protocol.subscription import ChangedDocument, ChangedFailure, ChangedP
 from tests.client.conftest import Gnoctl, Spawn
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import BEGUN, changes, told
+from tests.machine import wait_until
 
 [NOTHING] = changes(1)
 A = ChangedDocument(uri="gno://notes/a.md", collection="notes", path="a.md", docid="#a1b2c3d4", title="A\x1b[31m")
@@ -54,6 +55,17 @@ def test_as_json_the_state_and_then_the_changes(daemon: FakeDaemon, gnoctl: Gnoc
 def test_what_it_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["index.subscribe"] = CollectionNotFound("there is no collection 'x'")
     assert gnoctl("follow", "-c", "x").err == "gnoctl: there is no collection 'x'\n"
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_embed_says_that_the_work_goes_on(daemon: FakeDaemon, spawn: Spawn) -> None:
+    daemon.answers["index.embed"] = None
+    process = spawn("embed")
+    wait_until(lambda: any(method == "index.embed" for method, _ in daemon.calls))
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert "the daemon goes on embedding" in error
+    assert process.returncode == 130
 
 
 @pytest.mark.slow

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gnoctl.printing.hits import render, render_hit
-from gnoctl.printing.terminal import Terminal
+from gnoctl.printing.terminal import Terminal, detect
 from gnoctl.printing.text import cells, is_safe
 from gnod.protocol.base import Freshness
 from gnod.protocol.search import Hit, HitMatches, HitPassage, Reason
@@ -27,6 +30,21 @@ def test_a_pipe_gets_plain_lines() -> None:
         "",
         "1 of 1 document · 3 ms",
     ]
+
+
+def test_the_place_is_a_link_where_the_terminal_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for name in ("NO_COLOR", "FORCE_HYPERLINK"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    file = hit(source="/d/a ü;.zip!/in.md")
+    linked = f"\x1b]8;;file://{os.uname().nodename}/d/a%20%C3%BC%3B.zip\x1b\\notes/deploy/blue.md:12\x1b]8;;\x1b\\"
+    assert linked in list(render_hit(file, detect()))[1]
+    assert "\x1b]8" not in "".join(render_hit(hit(source="milvus://host/x"), detect()))
+    for name, value in (("FORCE_HYPERLINK", "0"), ("TERM", "linux"), ("TERM", "dumb"), ("NO_COLOR", "1")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert "\x1b]8" not in "".join(render_hit(file, detect())), (name, value)
 
 
 def test_a_hit_names_its_section_and_its_date() -> None:
@@ -92,7 +110,7 @@ def test_failed_files_and_unwatched_folders_are_left_to_status() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "counted"),
-    [("vector", "1 document"), ("similar", "1 document"), ("query", "the best 1 of 1 document")],
+    [("vector", "1 document"), ("similar", "1 document"), ("hybrid", "the best 1 of 1 document")],
 )
 def test_by_meaning_only_what_is_shown_is_counted(mode: str, counted: str) -> None:
     assert list(render(found(hit(), mode=mode), PIPE))[-1] == f"{counted} · 3 ms"
@@ -100,7 +118,7 @@ def test_by_meaning_only_what_is_shown_is_counted(mode: str, counted: str) -> No
 
 def test_hits_that_are_only_loosely_similar_stand_below_a_line() -> None:
     hits = [hit(title="far", loose=True), hit(title="near")]
-    lines = list(render(replace(found(*hits, mode="query"), loose=40), PIPE))
+    lines = list(render(replace(found(*hits, mode="hybrid"), loose=40), PIPE))
     near, line, far = (lines.index(each) for each in ("near", "only loosely similar:", "far"))
     assert near < line < far
     assert lines[-1].startswith("the best 2 of 2 documents; 40 documents are only loosely similar · ")

@@ -42,7 +42,7 @@ def test_remember_asks_with_what_is_on_the_command_line(daemon: FakeDaemon, gnoc
 
 def test_without_a_text_on_a_terminal_it_says_what_to_do(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("remember", stdin=Typed())
-    assert (outcome.status, "nothing to remember" in outcome.err) == (1, True)
+    assert (outcome.status, "nothing to remember" in outcome.err) == (2, True)
     assert daemon.calls == []
 
 
@@ -73,7 +73,7 @@ def test_weak_results_are_called_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> Non
 
 def test_nothing_found_is_said(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["memory.search"] = recalled(notes=["no model"])
-    assert gnoctl("recall", "kayak") == (0, "", "No memories match kayak\nno model\n")
+    assert gnoctl("recall", "kayak") == (1, "", "No memories match kayak\nno model\n")
     assert json.loads(gnoctl("recall", "kayak", "--json").out)["results"] == []
 
 
@@ -102,7 +102,7 @@ def test_forgetting_asks_first_and_shows_what(daemon: FakeDaemon, gnoctl: Gnoctl
     daemon.answers["memory.forget"] = m.MemoryForgetResult(forgotten=1)
     forget = ("memory", "forget", "m4x0q2v7ke")
     outcome = gnoctl(*forget, stdin=Typed("\n"))
-    assert (outcome.status, "The kayak is blue." in outcome.err) == (1, True)
+    assert (outcome.status, "The kayak is blue." in outcome.err) == (2, True)
     assert gnoctl(*forget, stdin=Typed("y\n")).out == "deleted 1 memory\n"
     assert "add --yes" in gnoctl(*forget, stdin=io.StringIO()).err
 
@@ -124,7 +124,7 @@ def test_an_import_is_checked_before_anything_is_sent(daemon: FakeDaemon, gnoctl
     source = tmp_path / "x.jsonl"
     source.write_text('{"text": "a", "id": "m1", "namespace": "team"}\n\n{"txt": "b"}\n')
     outcome = gnoctl("memory", "import", str(source))
-    assert (outcome.status, "line 3 of" in outcome.err) == (1, True)
+    assert (outcome.status, "line 3 of" in outcome.err) == (2, True)
     assert daemon.calls == []
     source.write_text("\n".join(json.dumps({"text": str(number)}) for number in range(45)))
     daemon.answers["memory.import"] = lambda params: m.MemoryManyResult(
@@ -150,7 +150,7 @@ def test_which_passphrase_is_sent(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         assert daemon.asked(m.MemoryUnlockParams).passphrase == sent, (state, typed)
     daemon.answers["memory.status"] = status(key="passphrase")
     outcome = gnoctl("memory", "unlock", stdin=io.StringIO("\n"))
-    assert outcome == (1, "", "gnoctl: no passphrase was given\n")
+    assert outcome == (2, "", "gnoctl: no passphrase was given\n")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_files_without_turns_are_refused(data: bytes, problem: str, gnoctl: Gnoc
     file = tmp_path / "session.jsonl"
     file.write_bytes(data)
     outcome = gnoctl("memory", "import", "--from", str(file))
-    assert (outcome.status, problem in outcome.err) == (1, True)
+    assert (outcome.status, problem in outcome.err) == (2, True)
 
 
 def test_import_takes_one_file(gnoctl: Gnoctl) -> None:

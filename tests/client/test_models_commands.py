@@ -116,8 +116,8 @@ def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
 def test_clear_wants_to_be_told_and_asks(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     cleared = [m.ClearedModel(uri=EMBED, freed_bytes=2_000_000), m.ClearedModel(uri=OLD, freed_bytes=0)]
     daemon.answers["models.clear"] = m.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
-    assert gnoctl("models", "clear").status == 1
-    assert gnoctl("models", "clear", "--all", "embed").status == 1
+    assert gnoctl("models", "clear").status == 2
+    assert gnoctl("models", "clear", "--all", "embed").status == 2
     assert "add --yes" in gnoctl("models", "clear", "embed", stdin=io.StringIO()).err
     assert not daemon.calls
     outcome = gnoctl("models", "clear", "embed", OLD, "file:/a", "--yes")

@@ -100,4 +100,4 @@ def test_why_nothing_opens(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, m
     outcome = gnoctl("open", "#a1b2c3d4", "--with", "no-such-program")
     assert outcome.err == "gnoctl: no-such-program cannot be started: No such file or directory\n"
     daemon.answers["document.locate"] = NotFound("/d/a.pdf is not there any more")
-    assert gnoctl("open", "#a1b2c3d4") == (1, "", "gnoctl: /d/a.pdf is not there any more\n")
+    assert gnoctl("open", "#a1b2c3d4") == (2, "", "gnoctl: /d/a.pdf is not there any more\n")

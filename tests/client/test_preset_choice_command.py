@@ -163,4 +163,4 @@ def test_init_chooses_unless_it_is_told_or_the_file_does(daemon: FakeDaemon, gno
     assert initialised("--preset", "mini") == ["models.use"]
     assert initialised(has_preset=True) == []
     assert initialised("--preset", "auto", has_preset=True) == ["models.recommend", "models.use"]
-    assert gnoctl("init", str(tmp_path), "--preset", "tiny").status == 1
+    assert gnoctl("init", str(tmp_path), "--preset", "tiny").status == 2

@@ -195,7 +195,7 @@ async def test_answers_and_progress_that_nobody_asked_for_are_ignored(daemon: Fa
         b'{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","id":"1","result":{}}\n'
         b'{"jsonrpc":"2.0","method":"$/progress","params":{"token":1,"value":{"stage":"x","done":1}}}\n'
         b'{"jsonrpc":"2.0","method":"$/progress","params":7}\n{"jsonrpc":"2.0","method":"new/one","params":[]}\n'
-        b'{"jsonrpc":"2.0","id":1,"result":{"query":"x","mode":"lexical","hits":[],"total":7,"took_ms":1,'
+        b'{"jsonrpc":"2.0","id":1,"result":{"query":"x","mode":"keyword","hits":[],"total":7,"took_ms":1,'
         b'"freshness":{"current":true},"newer":1},"newer":[1]}\n'
     )
     async with await AsyncClient.connect() as client:

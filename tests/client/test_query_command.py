@@ -30,11 +30,11 @@ STAGES: list[dict[str, object]] = [
 
 @pytest.fixture(autouse=True)
 def answering(daemon: FakeDaemon) -> None:
-    daemon.answers["search.query"] = samples.found(samples.hit(), mode="query")
+    daemon.answers["search.query"] = samples.found(samples.hit(), mode="hybrid")
 
 
 def explained(stages: object, **more: object) -> SearchResult:
-    return msgspec.structs.replace(samples.found(samples.hit(), mode="query"), explain={"stages": stages, **more})
+    return msgspec.structs.replace(samples.found(samples.hit(), mode="hybrid"), explain={"stages": stages, **more})
 
 
 def test_by_default_everything_is_done(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
@@ -70,7 +70,7 @@ def test_documents_that_are_only_loosely_similar_are_counted_and_shown_on_reques
 
 def test_an_unknown_fusion_method_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     refused = gnoctl("query", "x", "--fusion", "median")
-    assert refused.status == 1
+    assert refused.status == 2
     assert "--fusion must be convex or rrf, not 'median'" in refused.err
 
 
@@ -115,7 +115,7 @@ def test_what_a_document_or_a_model_says_cannot_reach_the_terminal(
     stages: list[dict[str, object]], more: dict[str, object], colour: bool
 ) -> None:
     more.pop("stages", None)
-    plain = list(render(samples.found(samples.hit(), mode="query"), Terminal()))
+    plain = list(render(samples.found(samples.hit(), mode="hybrid"), Terminal()))
     drawn = list(render(explained(stages, **more), Terminal(colour=colour)))
     for line in drawn:
         bare = SGR.sub("", line) if colour else line

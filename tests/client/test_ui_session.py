@@ -79,7 +79,7 @@ def shown() -> Shown:
 
 async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause(shown: Shown) -> None:
     shown.session.has_models = True
-    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": titled("meaning", mode="query")}
+    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": titled("meaning", mode="hybrid")}
     shown.session.search_for("boat")
     await until(lambda: len(shown) == 2)
     assert shown == [("words",), ("meaning",)]
@@ -89,7 +89,7 @@ async def test_keyword_results_come_at_once_and_those_of_models_after_a_pause(sh
 
 async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_results(shown: Shown) -> None:
     shown.session.has_models = True
-    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": found(mode="query")}
+    shown.daemon.answers = {"search.lexical": titled("words"), "search.query": found(mode="hybrid")}
     shown.session.search_for("bo")
     await until(lambda: shown.daemon.methods == ["search.lexical", "search.query"] and not shown.session.is_searching)
     assert shown == [("words",)]
@@ -98,7 +98,7 @@ async def test_hybrid_search_that_finds_nothing_for_half_a_word_leaves_the_resul
 async def test_loosely_similar_documents_come_on_request_and_last(shown: Shown) -> None:
     shown.session.has_models = True
     far, near = hit(title="far", docid="#far", loose=True), _hit("near")
-    shown.daemon.answers = {"search.lexical": titled(), "search.query": found(far, near, mode="query")}
+    shown.daemon.answers = {"search.lexical": titled(), "search.query": found(far, near, mode="hybrid")}
     shown.session.search_for("boat")
     await until(lambda: len(shown) == 2)
     shown.session.toggle_loose()
@@ -107,17 +107,35 @@ async def test_loosely_similar_documents_come_on_request_and_last(shown: Shown) 
     assert [params.loose for method, params in shown.daemon.asked if method == "search.query"] == [False, True]
 
 
+async def test_results_of_another_query_are_late_after_half_a_second(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "LATE_S", 0.05)
+    shown.daemon.answers["search.lexical"] = titled("one")
+    shown.session.search_for("a")
+    await until(lambda: shown == [("one",)])
+    assert not shown.session.is_late
+    shown.daemon.free.clear()
+    for query in ("ab", "abc"):
+        shown.session.search_for(query)
+    await until(lambda: shown.session.is_late)
+    assert shown == [("one",), ("one",)]
+    shown.daemon.free.set()
+    await until(lambda: len(shown) == 3)
+    assert not shown.session.is_late
+
+
 async def test_without_models_only_keywords_are_searched(shown: Shown) -> None:
     shown.session.search_for("boat")
     await until(lambda: not shown.session.is_searching)
     assert shown.daemon.methods == ["search.lexical"]
 
 
-async def test_semantic_search_keeps_the_results_until_it_has_its_own(shown: Shown) -> None:
+async def test_vector_search_keeps_the_results_until_it_has_its_own(shown: Shown) -> None:
     shown.daemon.answers = {"search.lexical": titled("words"), "search.vector": titled("meaning", mode="vector")}
     shown.session.search_for("boat")
     await until(lambda: shown)
-    shown.session.use("semantic")
+    shown.session.use("vector")
     shown.session.search_for("boats")
     await until(lambda: len(shown) == 2)
     assert shown == [("words",), ("meaning",)]

@@ -93,10 +93,10 @@ def test_programs_get_twenty_in_every_format(
 def test_nothing_found_says_what_may_be_the_reason(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["search.vector"] = samples.found(mode="vector")
     daemon.answers["search.similar"] = samples.found(mode="similar")
-    daemon.answers["search.query"] = samples.found(mode="query")
+    daemon.answers["search.query"] = samples.found(mode="hybrid")
     for command in ("vsearch", "query"):
-        assert gnoctl(command, "x", "y") == (0, "", "No results for x y\n")
-    assert gnoctl("similar", "notes/a.md") == (0, "", "No documents are similar to notes/a.md\n")
+        assert gnoctl(command, "x", "y") == (1, "", "No results for x y\n")
+    assert gnoctl("similar", "notes/a.md") == (1, "", "No documents are similar to notes/a.md\n")
     assert gnoctl("vsearch", "x", "--min-score", "0.9").err == (
         "No results for x\nDocuments with a score below 0.9 are left out (--min-score)\n"
     )

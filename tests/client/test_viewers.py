@@ -10,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gnoctl.opening.viewers import PDF, System, ViewerCommand, ViewerTarget, choose, choose_window, shown
+from gnoctl.opening.viewers import (
+    PDF,
+    System,
+    ViewerCommand,
+    ViewerTarget,
+    choose,
+    choose_file_manager,
+    choose_window,
+    shown,
+)
 from gnod.errors import Unavailable, UsageError
 
 REPORT = ViewerTarget("/d/a b.pdf", PDF, page=12)
@@ -20,6 +29,13 @@ BOOK = ViewerTarget("/d/costs.xlsx", "application/vnd.ms-excel", row=4)
 
 def system(*programs: str, preferred: str = "", is_macos: bool = False, **environment: str) -> System:
     return System(environment, lambda name: name if name in programs else None, lambda: preferred, is_macos=is_macos)
+
+
+def test_the_file_manager_shows_the_file_or_its_folder() -> None:
+    assert choose_file_manager(NOTE, system("xdg-open")).words == ["xdg-open", "/d"]
+    assert choose_file_manager(NOTE, system("open", is_macos=True)).words == ["open", "-R", NOTE.path]
+    with pytest.raises(Unavailable, match="install xdg-open"):
+        choose_file_manager(NOTE, system("open"))
 
 
 def words(target: ViewerTarget, with_: str) -> list[str]:

@@ -300,7 +300,7 @@ def test_what_is_no_file_is_refused(victim: Machine) -> None:
 def test_what_must_not_be_overwritten_is_not(victim: Machine) -> None:
     good = victim.folder / "good.tar"
     done = victim.run("backup", str(good))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--force" in done.stderr
     victim.call("index.backup", path=str(good), force=True)
     for precious in (victim.database, victim.config, victim.notes / "a.md"):
@@ -314,7 +314,7 @@ def test_what_must_not_be_overwritten_is_not(victim: Machine) -> None:
 
 def test_without_a_terminal_nothing_is_restored(victim: Machine) -> None:
     done = victim.run("restore", str(victim.folder / "good.tar"))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "--yes" in done.stderr
 
 

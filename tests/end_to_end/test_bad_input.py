@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 def test_validation_errors(busy: Machine, arguments: list[str], sentence: str) -> None:
     arguments = [argument.replace("{notes}", str(busy.notes)) for argument in arguments]
     done = busy.run(*arguments)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert busy.paths("deploy") == ["deploy.md"]
@@ -47,7 +47,7 @@ def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
     faulty = "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
     machine.config.write_text(faulty)
     done = machine.run("search", "x")
-    assert done.returncode == 1
+    assert done.returncode == 2
     for fault in ("index.yml:2", "index.yml:3", "index.yml:6"):
         assert fault in done.stderr
     assert machine.config.read_text() == faulty
@@ -61,7 +61,7 @@ def test_the_database_of_another_program(machine: Machine) -> None:
     connection.close()
     before = machine.database.read_bytes()
     done = machine.run("search", "x")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "database of another program" in done.stderr
     assert machine.database.read_bytes() == before
 
@@ -74,7 +74,7 @@ def test_a_database_of_a_newer_version(machine: Machine) -> None:
     connection.commit()
     connection.close()
     done = machine.run("status")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "newer gnod" in done.stderr
 
 

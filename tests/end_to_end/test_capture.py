@@ -103,12 +103,12 @@ def test_which_collection(capturing: Machine) -> None:
     other.mkdir()
     capturing.configure(other)
     failed = capturing.run("capture", "Zebra")
-    assert failed.returncode == 1
+    assert failed.returncode == 2
     assert "notes, other" in failed.stderr
     assert capturing.json("capture", "Zebra", "-c", "other")["source"].startswith(str(other / "Inbox"))
 
 
 def test_nothing_to_write(capturing: Machine) -> None:
     failed = capturing.run("capture", "")
-    assert failed.returncode == 1
+    assert failed.returncode == 2
     assert failed.stderr

@@ -73,7 +73,7 @@ def test_definitions_come_before_uses(code: Machine, command: str) -> None:
 
 def test_a_name_with_what_it_is_in(code: Machine) -> None:
     assert shown(code.json("search", "symbol:Retry.run"))[0] == ("net.py", "Retry.run")
-    assert code.run("search", "symbol:").returncode == 0
+    assert code.run("search", "symbol:").returncode == 1
     assert "has no name to search for" in code.run("search", "symbol:*").stderr
 
 

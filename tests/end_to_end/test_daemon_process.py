@@ -52,7 +52,7 @@ def test_a_config_may_forbid_starting_on_demand(machine: Machine) -> None:
     assert done.returncode == 3
     assert "turns autostart off" in done.stderr
     machine.ok("daemon", "start")
-    assert machine.run("search", "x").returncode == 0
+    assert machine.run("search", "x").returncode == 1
 
 
 def test_every_method_is_described_and_handled(busy: Machine) -> None:

@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:
     model.unlink()
     missing = checks(machine)["model broken"]
     assert missing["status"] == "warning"
-    assert "no semantic search in notes" in missing["message"]
+    assert "no vector search in notes" in missing["message"]
     assert "index.yml" in missing["remedy"]
 
 
@@ -90,4 +90,4 @@ def test_without_sqlite_vec(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     missing = checks(machine)["sqlite-vec"]
     assert missing["status"] == "warning"
-    assert "sqlite-vec is not installed. Semantic search works without it" in missing["message"]
+    assert "sqlite-vec is not installed. Vector search works without it" in missing["message"]

@@ -19,7 +19,7 @@ UNANSWERED = sample_questions.NOT_ANSWERED[2].question
 
 
 def evidence(machine: Machine, *words: str) -> dict[str, Any]:
-    result = json.loads(machine.ok("evidence", *words, "--json"))
+    result = machine.json("evidence", *words)
     assert isinstance(result, dict)
     return result
 
@@ -56,7 +56,7 @@ def test_a_copied_text_comes_once_and_is_counted(sample: Machine) -> None:
 def test_nothing_and_too_little_room_are_said(sample: Machine) -> None:
     nothing = evidence(sample, "xqzzy blorf wumpt")
     assert (nothing["passages"], nothing["reason"], nothing["tokens"]) == ([], "nothing_found", 0)
-    assert "Nothing in the documents is about this question." in sample.ok("evidence", "xqzzy blorf")
+    assert "Nothing in the documents is about this question." in sample.run("evidence", "xqzzy blorf").stdout
     little = evidence(sample, "what does error F28 mean", "--tokens", "3")
     assert (little["passages"], little["reason"]) == ([], "over_budget")
     assert little["left_out"][0]["reason"] == "over_budget"

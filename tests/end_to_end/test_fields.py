@@ -61,7 +61,7 @@ def test_questions_take_fields_too(notes: Machine) -> None:
     answer = notes.json("ask", "what is blue status:done")
     assert {quote["path"] for quote in answer["quotes"]} == {"work/plan.md"}
     failed = notes.run("ask", "status:done")
-    assert (failed.returncode, "the question is empty: add some words" in failed.stderr) == (1, True)
+    assert (failed.returncode, "the question is empty: add some words" in failed.stderr) == (2, True)
 
 
 def test_results_are_sorted_and_counted(notes: Machine) -> None:
@@ -82,7 +82,7 @@ def test_a_mistake_says_what_to_write(notes: Machine) -> None:
         ('tag:""', "has no value"),
     ):
         failed = notes.run("search", query)
-        assert failed.returncode == 1
+        assert failed.returncode == 2
         assert message in failed.stderr
     failed = notes.run("search", "blue", "--sort", "siez")
     assert "did you mean size?" in failed.stderr
@@ -123,4 +123,4 @@ def test_saved_searches(notes: Machine) -> None:
 )
 def test_what_cannot_be_saved(notes: Machine, arguments: tuple[str, ...], message: str) -> None:
     failed = notes.run("saved", *arguments)
-    assert (failed.returncode, message in failed.stderr) == (1, True), failed.stderr
+    assert (failed.returncode, message in failed.stderr) == (2, True), failed.stderr

@@ -163,10 +163,10 @@ async def search_says_where_and_read_has_the_text(client: Client) -> None:
     assert rest.startswith("gno://notes/deploy.md lines 5-6 of 6; modified ")
     several = said(await client.call_tool("read", {"refs": ["notes/d*", "notes/no.md"], "tokens": 200}))
     assert several.startswith("1 document\n\nleft out: notes/no.md: no document 'notes/no.md' in the index")
-    for mode in ("lexical", "hybrid"):
+    for mode in ("keyword", "hybrid"):
         result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
         assert "1. gno://notes/umlaut.md" in said(result)
-    nothing = await client.call_tool("search", {"query": "deploy path:/d/", "mode": "lexical"})
+    nothing = await client.call_tool("search", {"query": "deploy path:/d/", "mode": "keyword"})
     assert said(nothing).startswith("no results")
     filled = said(await client.call_tool("search", {"query": "deploy", "tokens": 100}))
     assert filled.startswith("1 document of 1")
@@ -237,7 +237,7 @@ async def documents_are_resources(client: Client) -> None:
 
 
 async def many_calls_at_once(client: Client) -> None:
-    calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "lexical"}) for n in range(50)]
+    calls = [client.call_tool("search", {"query": f"deploy {n}", "mode": "keyword"}) for n in range(50)]
     assert not any(result.is_error for result in await asyncio.gather(*calls))
 
 

@@ -101,7 +101,7 @@ def test_store_update_and_forget(keeper: Machine) -> None:
     assert keeper.run("memory", "forget", name).stderr == "gnoctl: this needs a confirmation: add --yes\n"
     assert keeper.ok("memory", "forget", "--yes", name) == "deleted 1 memory\n"
     missing = keeper.run("memory", "show", other, name)
-    assert (missing.returncode, missing.stderr) == (1, f"gnoctl: there is no memory {name}\n")
+    assert (missing.returncode, missing.stderr) == (2, f"gnoctl: there is no memory {name}\n")
 
 
 def test_lists_go_page_by_page(keeper: Machine) -> None:
@@ -149,7 +149,7 @@ def test_remember_reads_standard_input(keeper: Machine) -> None:
     assert dash.returncode == 0
     for data, words in ((b"", "nothing to remember"), (b" \n", "nothing to remember"), (b"\xff", "not valid UTF-8")):
         done = piped(keeper, data, "remember")
-        assert (done.returncode, words in done.stderr) == (1, True)
+        assert (done.returncode, words in done.stderr) == (2, True)
     piped(keeper, b"The flag is below deck", "memory", "update", name, "-")
     assert keeper.json("memory", "show", name)["memories"][0]["text"] == "The flag is below deck"
 
@@ -173,7 +173,7 @@ def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere:
         [each[name] for name in fields] for each in exported
     )
     faulty = piped(keeper, b'\n{"text": "x"}\n{"text": 7}\n', "memory", "import", "-")
-    assert (faulty.returncode, "line 3 of - is not a memory" in faulty.stderr) == (1, True)
+    assert (faulty.returncode, "line 3 of - is not a memory" in faulty.stderr) == (2, True)
     kind, message = refused(keeper, "memory.import", records=[{"text": "x", "created": "yesterday"}])
     assert (kind, "records[0].created" in message) == ("invalid_params", True)
 

@@ -104,7 +104,7 @@ def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     assert memory_check(machine)["remedy"] == "gnoctl memory unlock"
     for data, words in ((b"", "no passphrase was given"), (b"short\n", "8 characters or more")):
         done = piped(machine, data, "memory", "unlock")
-        assert (done.returncode, words in done.stderr) == (1, True)
+        assert (done.returncode, words in done.stderr) == (2, True)
     done = piped(machine, PASSPHRASE, "memory", "unlock")
     assert done.stdout.startswith("unlocked; the key is protected by a passphrase")
     name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
@@ -113,7 +113,7 @@ def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     assert (locked.returncode, "`gnoctl memory unlock`" in locked.stderr) == (2, True)
     assert memory_check(machine)["message"] == "locked by a passphrase"
     wrong = piped(machine, b"another passphrase\n", "memory", "unlock")
-    assert (wrong.returncode, wrong.stderr) == (1, "gnoctl: that is not the passphrase of these memories\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "gnoctl: that is not the passphrase of these memories\n")
     assert machine.json("memory", "status")["unlocked"] is False
     assert "protected by a passphrase" in piped(machine, PASSPHRASE, "memory", "unlock").stdout
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
@@ -133,7 +133,7 @@ def test_another_passphrase_and_a_keyring_instead(machine: Machine) -> None:
         (PASSPHRASE, "nothing was changed"),
     ):
         done = piped(machine, data, "memory", "passphrase")
-        assert (done.returncode, words in done.stderr) == (1, True), done.stderr
+        assert (done.returncode, words in done.stderr) == (2, True), done.stderr
     assert machine.json("recall", "anchor")["results"][0]["id"] == name  # nothing was locked by that
     piped(machine, PASSPHRASE + b"ten masts and a half\n", "memory", "passphrase")
     machine.ok("daemon", "restart")
@@ -151,7 +151,7 @@ def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> No
     configure(machine)
     machine.ok("daemon", "start")
     differing = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine pasts"])
-    assert differing[0] == 1
+    assert differing[0] == 2
     assert "passphrases differ" in differing[1]
     status, shown = on_terminal(machine, ["memory", "unlock"], ["nine masts", "nine masts"])
     assert (status, shown.count("nine masts")) == (0, 0)

@@ -82,10 +82,10 @@ def test_from_pull_to_clear(machine: Machine, hub: HubImitation) -> None:
 
 def test_a_role_is_the_presets_model_and_the_collections(machine: Machine, hub: HubImitation) -> None:
     done = machine.run("models", "pull", "embed")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "has no repository Qwen/Qwen3-Embedding-0.6B-GGUF" in done.stderr
     assert machine.run("models", "pull", "embedding").stderr.endswith("did you mean 'embed'?\n")
-    assert machine.run("models", "pull", "hf:org/repo").returncode == 1
+    assert machine.run("models", "pull", "hf:org/repo").returncode == 2
 
 
 def test_a_repository_serves_searches_and_a_bad_one_changes_nothing(

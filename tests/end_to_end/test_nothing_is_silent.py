@@ -55,6 +55,24 @@ def test_skipped_and_failed_files(machine: Machine) -> None:
     wait_until(lambda: machine.call("search.lexical", query="heron")["freshness"]["failed"] == 1)
 
 
+def test_hidden_files_leave_the_index_at_the_next_sync_and_are_counted(machine: Machine) -> None:
+    machine.write(a_md="heron\n", empty_md="")
+    hidden = (".obsidian/plugins/heron.md", ".trash/heron.md", ".heron.md")
+    for name in hidden:
+        (machine.notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.notes / name).write_text(f"heron in {name}\n")
+    machine.ok("collection", "add", str(machine.notes), "--name", "notes", "--hidden")
+    assert sorted(machine.paths("heron")) == sorted(("a.md", *hidden))
+    text = machine.config.read_text()
+    machine.config.write_text(text.replace("hidden: true", "hidden: false"))
+    wait_until(lambda: machine.paths("heron") == ["a.md"])
+    (status,) = machine.call("index.status")["collections"]
+    assert (status["hidden"], status["indexed"]) == (3, 1)
+    assert "notes: skipped: 1 without text, 3 hidden" in machine.ok("status")
+    assert "notes: skipped: 1 without text, 3 hidden" in machine.run("ls", "notes", "--skipped").stderr
+    assert "it is hidden" in machine.ok("why", str(machine.notes / ".trash/heron.md"))
+
+
 def test_documents_that_are_read_in_part(machine: Machine) -> None:
     machine.write(a_md="---\ntitle: Re: colon: twice\nloose words\n---\nheron\n", whole_md="heron\n")
     for name in ("one.pdf", "two.pdf"):

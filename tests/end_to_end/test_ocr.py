@@ -112,5 +112,5 @@ def test_the_setting_is_given_with_the_folder(machine: Machine) -> None:
     machine.ok("collection", "add", str(machine.notes), "--name", "notes", "--ocr", "off")
     assert "`ocr` is off for this collection" in machine.ok("why", str(machine.notes / "photo.png"))
     refused = machine.run("collection", "add", str(machine.folder), "--name", "other", "--ocr", "german")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "expected on, off, or languages such as 'ru,de', got 'german'" in refused.stderr

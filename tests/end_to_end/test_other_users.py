@@ -68,7 +68,7 @@ def test_no_client_sends_a_byte_to_another_users_daemon(
             *(["remember", SECRET], ["daemon", "status"], ["daemon", "start"], ["daemon", "stop"], ["socket"]),
         ):
             done = shared.run(*words)
-            assert done.returncode == 1, (words, done.stderr)
+            assert done.returncode == 2, (words, done.stderr)
             said = done.stdout + done.stderr
             assert "nothing was sent" in said, (words, said)
             assert "GNO_SOCKET" in said or "sudo -u" in said, (words, said)
@@ -292,7 +292,7 @@ def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None
         _set(path, change)
         for words in (["update"], ["open", "notes/a.md"]):
             done = shared.run(*words)
-            assert done.returncode == 1, (words, done.stdout)
+            assert done.returncode == 2, (words, done.stdout)
             assert "no command in index.yml runs" in done.stderr, (words, done.stderr)
             assert remedy in done.stderr, (words, done.stderr)
         (check,) = [each for each in shared.call("doctor.run")["checks"] if each["name"] == "config"]

@@ -111,7 +111,7 @@ def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, c
     assert "notes/bread.md" in mini.ok(command, "sofa", "--loose", "-n", "20").partition("only loosely similar:")[2]
     assert mini.ok(command, "sofa", "--paths").splitlines() == [str(mini.notes / "cat.md")]
     nothing = mini.run(command, "parliamentary elections in Uruguay")
-    assert (nothing.stdout, nothing.returncode) == ("", 0)
+    assert (nothing.stdout, nothing.returncode) == ("", 1)
     assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
 
@@ -125,12 +125,12 @@ def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
     assert found(mini, query, "--until", "2021-01-01") == ["tiger.md"]
     assert "cat.md" not in found(mini, query, "--", "-kitten")
     assert found(mini, '"big cat" pets') == ["tiger.md"]
-    assert mini.run("query", query, "-c", "nowhere").returncode == 1
+    assert mini.run("query", query, "-c", "nowhere").returncode == 2
 
 
 def test_what_programs_get(mini: Machine) -> None:
     answer = mini.json("query", "pets that rest", "--explain")
-    assert (answer["mode"], answer["query"], answer["total"]) == ("query", "pets that rest", 8)
+    assert (answer["mode"], answer["query"], answer["total"]) == ("hybrid", "pets that rest", 8)
     assert answer["freshness"]["current"]
     assert [hit["rank"] for hit in answer["hits"]] == list(range(1, 9))
     scores = [hit["score"] for hit in answer["hits"]]
@@ -153,7 +153,7 @@ def test_what_programs_get(mini: Machine) -> None:
 )
 def test_a_value_out_of_range_is_refused(words: tuple[str, str], mini: Machine) -> None:
     refused = mini.run("query", "pets", *words)
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert words[0].strip("-").split("-")[0] in refused.stderr
     assert "Traceback" not in refused.stderr
 

@@ -101,6 +101,24 @@ async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None
         await until(lambda: not interface.results.hits)
 
 
+async def test_old_results_are_dimmed_while_the_daemon_is_stopped(shared: Machine) -> None:
+    pid = shared.pid()
+    async with driven(query="heron") as (interface, _):
+        await until(lambda: interface.results.hits)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            interface.input.value = "heron berth"
+            await until(lambda: "waiting for the daemon" in bar(interface, "found"))
+            assert interface.results.is_stale
+            styles = [each.style for each in interface.results.render_line(0) if each.text.strip() and each.style]
+            assert styles
+            assert all(style.dim for style in styles)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await until(lambda: titles(interface)[:1] == ["Boats"] and not interface.results.is_stale)
+        assert "waiting" not in bar(interface, "found")
+
+
 async def test_what_a_document_says_reaches_the_terminal_as_text(shared: Machine) -> None:
     async with driven(query="path:hostile heron") as (interface, pilot):
         await until(lambda: "is here" in drawn(interface.preview))
@@ -200,7 +218,7 @@ async def test_links_are_followed_there_and_back(shared: Machine) -> None:
         shown = drawn(links.lines)
         for expected in (
             "Links 3\n▌ notes/boats.md\n  gone  (no such document)\n  notes/spoke.md\n",
-            "Backlinks 1\n  A spoke  notes/spoke.md:3\n    Back to the [[hub]].\n",
+            "Backlinks 1\n  A spoke  notes/spoke.md:3\n    Back to the hub.\n",
             "Mentions without a link 1\n  Nothing  notes/nothing.md:3\n    Of the hub, without a link.\n",
         ):
             assert expected in shown
@@ -364,7 +382,7 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
     (shared.notes / "to_boats.md").unlink()
     for expected in (
         "Links 2\n1. notes/boats.md\ngone  (no such document)\nBacklinks 0\nMentions without a link 0\n",
-        "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See [[boats]] and [[gone]].\n",
+        "Links 0\nBacklinks 1\n1. To boats  notes/to_boats.md:3\n  See boats and gone.\n",
         "2 documents\n1. To boats  notes/to_boats.md  1 out, 0 in\n2.   → Boats  notes/boats.md  0 out, 1 in\n",
         "The **heron** is a boat",
         "there is no previous list",
@@ -378,6 +396,6 @@ def test_lines_instead_of_a_screen(shared: Machine) -> None:
 
 def test_without_a_terminal(shared: Machine) -> None:
     done = shared.run("ui")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "needs a terminal" in done.stderr
-    assert "hybrid, keyword or semantic, not 'x'" in shared.run("ui", "--mode", "x").stderr
+    assert "hybrid, keyword or vector, not 'x'" in shared.run("ui", "--mode", "x").stderr

@@ -62,7 +62,7 @@ def test_what_cannot_be_tuned_is_reported(harbour: Machine) -> None:
     assert unknown.returncode != 0
     assert "nowhere" in unknown.stderr
     both = harbour.run("tune", "--show", "--reset")
-    assert (both.returncode, "cannot be used together" in both.stderr) == (1, True)
+    assert (both.returncode, "cannot be used together" in both.stderr) == (2, True)
 
 
 def test_a_query_in_a_script_that_the_model_cannot_read_is_left_to_keywords(harbour: Machine) -> None:

@@ -95,7 +95,7 @@ def test_from_files_to_an_answer_by_meaning(mini: Machine) -> None:
     assert "100 %" in mini.ok("status")
 
 
-def test_saved_and_deleted_files_in_semantic_search(mini: Machine) -> None:
+def test_saved_and_deleted_files_in_vector_search(mini: Machine) -> None:
     mini.write(**NOTES)
     mini.ok("index")
     mini.ok("embed")
@@ -253,7 +253,7 @@ def test_similar(mini: Machine) -> None:
     assert sorted(hit["path"] for hit in near) == sorted(paths)
     assert [hit["score"] for hit in near] == sorted((hit["score"] for hit in near), reverse=True)
     assert "reasons" not in near[0]
-    assert mini.run("similar", "notes/none.md").returncode == 1
+    assert mini.run("similar", "notes/none.md").returncode == 2
     only = mini.json("similar", "notes/cat.md", "--where", "-path:tiger")["hits"]
     assert [hit["path"] for hit in only] == paths[1:]
     assert found(mini, "a big cat path:tiger") == ["tiger.md"]

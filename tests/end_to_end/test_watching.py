@@ -235,7 +235,7 @@ NAMES = [
     "100%20.md",
     "a?b#c&d.md",
     "[x]{y}*.md",
-    ".hidden.md",
+    "not.hidden.md",
     "…ends with a dot..md",
     unicodedata.normalize("NFD", "Ångström.md"),
     unicodedata.normalize("NFC", "Ångström.md"),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
@@ -356,7 +357,8 @@ def test_nothing_outside_of_collections_is_shown(site: Site) -> None:
     for ref in refs:
         query = "?ref=" + "".join(f"%{byte:02x}" for byte in ref.encode())
         shown = (site.get(f"/api/document{query}"), site.get(f"/api/image{query}"))
-        for answer in (*shown, site.post("/api/open", {"ref": ref})):
+        opened = (site.post("/api/open", {"ref": ref}), site.post("/api/folder", {"ref": ref}))
+        for answer in (*shown, site.get(f"/api/raw{query}"), *opened):
             assert 400 <= answer.status < 500, ref
             assert b"zqxsecret" not in answer.body
             assert b"root:" not in answer.body
@@ -449,6 +451,20 @@ def test_notes_that_embed_each_other_end(site: Site) -> None:
     assert own.count("zqxpart") == 3  # the section, and it in each place that names it, but not in itself
     assert re.search(r"<summary>Notes <span>3</span></summary>.*/doc/notes/vault/circle.md", html)
     assert "Notes <span>3</span>" in site.get("/api/document?ref=notes/vault/all.base").json["html"]
+
+
+def test_a_document_as_it_is_written(site: Site) -> None:
+    answer = site.get("/api/raw?ref=notes/deploy.md")
+    assert answer.body.decode() == (site.machine.notes / "deploy.md").read_text()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_browser_finds_the_search_engine(site: Site) -> None:
+    described = ElementTree.fromstring(site.get("/opensearch.xml").body)
+    (url,) = described.findall("{*}Url")
+    assert url.get("template") == f"{site.origin}/search?q={{searchTerms}}"
+    assert b'href="/opensearch.xml"' in site.get("/").body
 
 
 def test_documents_and_their_pages(site: Site) -> None:

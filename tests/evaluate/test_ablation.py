@@ -57,16 +57,16 @@ def test_a_change_in_one_query_of_many_proves_nothing() -> None:
 
 def test_every_mode_beside_the_baseline_of_its_collection() -> None:
     baseline = msgspec.structs.replace(SUMMARY, mode="hybrid", per_query={"q1": 0.5, "q2": 0.75})
-    lexical = msgspec.structs.replace(SUMMARY, per_query={"q1": 0.25, "q2": 0.5})
+    keyword = msgspec.structs.replace(SUMMARY, per_query={"q1": 0.25, "q2": 0.5})
     alone = msgspec.structs.replace(SUMMARY, collection="other")
-    [found] = contrasts([lexical, baseline, alone])
-    assert (found.collection, found.mode, found.better, found.worse) == ("tiny", "lexical", 0, 2)
+    [found] = contrasts([keyword, baseline, alone])
+    assert (found.collection, found.mode, found.better, found.worse) == ("tiny", "keyword", 0, 2)
     assert found.change == Interval(-0.25, -0.25, -0.25)
     assert found.is_sure
     head, columns, row = report.ablation([found])
     assert head.startswith("nDCG@10 against hybrid, query by query. *: significant, 0 lies outside the interval (95%")
     assert columns.split() == ["collection", "mode", "change", "from", "to", "better", "worse"]
-    assert row.split() == ["tiny", "lexical", "-0.2500", "-0.2500", "-0.2500", "*", "0", "2"]
+    assert row.split() == ["tiny", "keyword", "-0.2500", "-0.2500", "-0.2500", "*", "0", "2"]
     assert list(report.ablation([])) == []
 
 
@@ -77,13 +77,13 @@ def _run(collection: str, mode: str, score: float) -> Summary:
 
 def test_hybrid_search_is_compared_with_its_better_side() -> None:
     runs = [
-        *(_run("a", "lexical", 0.5), _run("a", "vector", 0.7), _run("a", "hybrid", 0.68)),
-        *(_run("b", "lexical", 0.5), _run("b", "vector", 0.4), _run("b", "hybrid", 0.56)),
-        *(_run("c", "lexical", 0.5), _run("c", "hybrid", 0.1)),
+        *(_run("a", "keyword", 0.5), _run("a", "vector", 0.7), _run("a", "hybrid", 0.68)),
+        *(_run("b", "keyword", 0.5), _run("b", "vector", 0.4), _run("b", "hybrid", 0.56)),
+        *(_run("c", "keyword", 0.5), _run("c", "hybrid", 0.1)),
     ]
     found = losses(runs)
-    assert [(each.better, each.change) for each in found] == [("vector", -0.02), ("lexical", 0.06)]
+    assert [(each.better, each.change) for each in found] == [("vector", -0.02), ("keyword", 0.06)]
     printed = list(report.against_sides(found))
-    assert printed[0] == "nDCG@10 of hybrid against the better of lexical and vector"
+    assert printed[0] == "nDCG@10 of hybrid against the better of keyword and vector"
     assert [line.split()[-1] for line in printed[2:]] == ["-0.0200", "+0.0600", "+0.0200"]
     assert not list(report.against_sides([]))

@@ -41,7 +41,7 @@ def _bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
-    [run] = evaluate(read(tiny.write(tmp_path / "tiny")), ["lexical"], _no_progress)
+    [run] = evaluate(read(tiny.write(tmp_path / "tiny")), ["keyword"], _no_progress)
     summary = run.summary
     assert {query: [found for found, _ in ranking] for query, ranking in run.rankings.items()} == {
         "graded": ["otters", "river"],
@@ -61,19 +61,19 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
-    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "lexical", "-q")
+    first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "keyword", "-q")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0].split()[:6] == ["collection", "mode", "nDCG@10", "RR@10", "R@100", "MAP"]
-    assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "lexical", "0.7364", "1.0000", "0.7500", "0.7500"]
+    assert first.stdout.splitlines()[1].split()[:6] == ["tiny", "keyword", "0.7364", "1.0000", "0.7500", "0.7500"]
     assert tiny.rounded(runs.load(saved).runs[0].per_query) == {"graded": 0.8597, "half": 0.6131}
 
     second = _bench(folder, "--compare", saved, "--run", run, "--json")
     assert second.returncode == 0
-    assert second.stderr.startswith("only lexical: the model pypi:")
+    assert second.stderr.startswith("only keyword: the model pypi:")
     assert second.stderr.endswith(f"\n{run}: 1 ids contain spaces or '%' and are percent-encoded\n")
     answer = json.loads(second.stdout)
     [summary], [compared] = answer["runs"], answer["comparisons"]
-    assert tiny.rounded(summary["measures"]) == tiny.rounded(answer["mean"]["lexical"]) == tiny.MEASURES
+    assert tiny.rounded(summary["measures"]) == tiny.rounded(answer["mean"]["keyword"]) == tiny.MEASURES
     assert "per_query" not in summary
     assert compared["warnings"] == ["5 queries were run, 2 in the saved run"]
     assert compared["changed"] == []
@@ -93,14 +93,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ([folder, "--compare", absent], f"cannot read {absent}: "),
         ([folder, "--save", absent], f"cannot write {absent}: there is no folder"),
         ([folder, empty, "--run", tmp_path / "run"], f"{empty / 'corpus.jsonl'} is missing"),
-        ([folder, tiny.write(tmp_path / "b"), *("--mode", "lexical", "--run", tmp_path / "run")], "--run writes one"),
+        ([folder, tiny.write(tmp_path / "b"), *("--mode", "keyword", "--run", tmp_path / "run")], "--run writes one"),
     ]
     for arguments, message in refusals:
         status, out, err = measure(*arguments)
         assert err.startswith(f"gnoctl: {message}")
-        assert (status, err.count("\n"), out) == (1, 1, "")
+        assert (status, err.count("\n"), out) == (2, 1, "")
     for words, message in (
-        (["--mode", "psychic"], "--mode must be lexical, vector, "),
+        (["--mode", "psychic"], "--mode must be keyword, vector, "),
         (["--limit", "0"], "--limit must be >= 1"),
         (["--budget", "0"], "--budget must be > 0"),
         (["--lim", "5"], "there is no option --lim; see `gnoctl bench --help`. Did you mean --limit?"),
@@ -125,7 +125,7 @@ def test_by_meaning(tmp_path: Path, minilm_onnx: Path) -> None:
 def test_an_error_for_programs(tmp_path: Path) -> None:
     status, out, err = measure(tmp_path / "nowhere", "--json")
     assert json.loads(out)["error"]["details"]["kind"] == "folder_not_found"
-    assert (status, err) == (1, "")
+    assert (status, err) == (2, "")
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_without_ir_measures_the_error_names_the_extra(tmp_path: Path, monkeypat
     (tmp_path / "ir_measures.py").write_text("raise ModuleNotFoundError(name='ir_measures')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     folder = tiny.write(tmp_path / "tiny")
-    done = _bench(folder, "--mode", "lexical")
+    done = _bench(folder, "--mode", "keyword")
     assert (done.returncode, done.stdout) == (2, "")
     assert "pip install 'gnod[bench]'" in done.stderr
     assert "pipx inject gnod ir-measures" in done.stderr
@@ -158,7 +158,7 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
         for number in range(20_000):
             corpus.write(json.dumps({"_id": f"n{number}", "title": "", "text": f"number {number} " * 50}) + "\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "gnoctl", "bench", "--mode", "lexical", str(folder)],
+        [sys.executable, "-m", "gnoctl", "bench", "--mode", "keyword", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(temporary)},
@@ -173,7 +173,7 @@ def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, t
 @pytest.mark.parametrize("options", ["{}", "folder"])
 def test_gnod_alone_does_not_measure(options: str) -> None:
     err = io.StringIO()
-    assert command.main(options, io.StringIO(), err) == 1
+    assert command.main(options, io.StringIO(), err) == 2
     assert "the options of `gnoctl bench`" in err.getvalue()
 
 
@@ -182,5 +182,5 @@ def test_gnod_alone_does_not_measure(options: str) -> None:
 def test_collections_that_are_near_the_ceiling(name: str) -> None:
     if not (SHARED / name).is_dir():
         pytest.skip(f"{SHARED / name} is not there")
-    [run] = evaluate(read(SHARED / name), ["lexical"], _no_progress)
+    [run] = evaluate(read(SHARED / name), ["keyword"], _no_progress)
     assert run.summary.measures["nDCG@10"] >= 0.95

@@ -64,10 +64,10 @@ def test_quotes_and_evidence_are_measured_where_a_collection_has_answers(measure
     folder = tiny.write(tmp_path / "tiny")
     rows = "graded\triver\totter\nhalf\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\nunjudged\tlamp\tlamp\n"
     (folder / "answers.tsv").write_text("query-id\tcorpus-id\tanswer\n" + rows)
-    status, out, _ = measured("--mode=lexical", "--mode=hybrid", "--json")
+    status, out, _ = measured("--mode=keyword", "--mode=hybrid", "--json")
     runs = _by_mode(out)
     assert status == 0
-    assert runs["lexical"].keys().isdisjoint({"quotes", "evidence"})
+    assert runs["keyword"].keys().isdisjoint({"quotes", "evidence"})
     quotes, evidence = runs["hybrid"]["quotes"], runs["hybrid"]["evidence"]
     for figures in (quotes, evidence):
         assert figures["latency_ms"]["p50"] <= figures["latency_ms"]["p95"]
@@ -143,7 +143,7 @@ def test_an_ablation_with_a_reranker(tmp_path: Path, measured: Measured) -> None
 
 def test_the_models_of_each_run_are_reported(tmp_path: Path, measured: Measured) -> None:
     uri = f"file:{CrossEncoder(SEED).write(tmp_path / 'tiny.gguf')}"
-    modes = ["--mode=lexical", "--mode=hybrid", "--mode=hybrid-no-rerank"]
+    modes = ["--mode=keyword", "--mode=hybrid", "--mode=hybrid-no-rerank"]
     status, out, _ = measured(*modes, f"--rerank={uri}", "--budget=0.06", "--json")
     runs = _by_mode(out)
     assert status == 0
@@ -178,10 +178,10 @@ def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Measured) ->
 def test_a_loss_against_the_better_side_is_a_failure(measured: Measured) -> None:
     status, out, err = measured("--never-below=0.9")
     assert (status, err.count("loses")) == (0, 0)
-    assert "nDCG@10 of hybrid against the better of lexical and vector" in out
-    status, out, err = measured("--never-below=0.01", "--mode=lexical", "--mode=hybrid")
-    assert status == 1
-    assert "--never-below needs the modes lexical, vector and hybrid" in err
+    assert "nDCG@10 of hybrid against the better of keyword and vector" in out
+    status, out, err = measured("--never-below=0.01", "--mode=keyword", "--mode=hybrid")
+    assert status == 2
+    assert "--never-below needs the modes keyword, vector and hybrid" in err
     with_loss = losing(measured)
     assert with_loss[0] == 1
     assert "hybrid search loses more than 0: tiny (" in with_loss[2]

@@ -28,20 +28,20 @@ def _choose(folder: Path, named: Sequence[str] = (), *, ablation: bool = False, 
 
 def test_without_a_model_words_remain(tmp_path: Path) -> None:
     found = _choose(tmp_path)
-    assert (found.modes, found.models) == (["lexical"], {})
+    assert (found.modes, found.models) == (["keyword"], {})
     [note] = found.notes
-    assert note.startswith("only lexical: the model ")
+    assert note.startswith("only keyword: the model ")
     assert note.endswith(" is not installed: run `gnoctl models pull embed`")
 
 
 def test_what_is_named_is_taken(tmp_path: Path) -> None:
     found = _choose(tmp_path, embed=EMBEDS, rerank=RERANKS)
-    assert found.modes == ["lexical", "vector", "hybrid"]
+    assert found.modes == ["keyword", "vector", "hybrid"]
     assert found.models == {"embed": EMBEDS, "rerank": RERANKS}
 
 
 def test_models_that_no_mode_uses_are_not_loaded(tmp_path: Path) -> None:
-    assert _choose(tmp_path, ["lexical"], embed=EMBEDS, rerank=RERANKS) == ModelsForModes(["lexical"], {}, [])
+    assert _choose(tmp_path, ["keyword"], embed=EMBEDS, rerank=RERANKS) == ModelsForModes(["keyword"], {}, [])
     assert _choose(tmp_path, ["vector"], embed=EMBEDS, rerank=RERANKS).models == {"embed": EMBEDS}
     without = _choose(tmp_path, ["hybrid-no-rerank"], embed=EMBEDS, rerank=RERANKS)
     assert without.models == {"embed": EMBEDS}
@@ -53,8 +53,8 @@ def test_an_ablation_runs_what_can_make_a_difference(tmp_path: Path) -> None:
     assert found.modes == [name for name in VARIANTS if name not in expanding]
     [note] = [note for note in found.notes if "expansion" in note]
     assert note.startswith("measured without query expansion and without hybrid-no-expand")
-    both = _choose(tmp_path, ["lexical"], ablation=True, embed=EMBEDS, rerank=RERANKS, expand=EMBEDS)
-    assert (both.modes, both.notes) == (["lexical", *VARIANTS], [])
+    both = _choose(tmp_path, ["keyword"], ablation=True, embed=EMBEDS, rerank=RERANKS, expand=EMBEDS)
+    assert (both.modes, both.notes) == (["keyword", *VARIANTS], [])
 
 
 def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:

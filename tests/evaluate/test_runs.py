@@ -15,7 +15,7 @@ from tests.evaluate import tiny
 
 SUMMARY = Summary(
     collection="tiny",
-    mode="lexical",
+    mode="keyword",
     dataset_sha256="ab",
     documents=5,
     queries=2,
@@ -35,11 +35,11 @@ def _changed(**changes: object) -> Summary:
 
 def test_a_run_file_is_read_back() -> None:
     rankings = {"q1": [("a", 1.0), ("b", 0.25)], "q 2": [("100% c d\u3000e", 0.5)]}
-    run = runs.format_trec(rankings, "gnod-lexical")
+    run = runs.format_trec(rankings, "gnod-keyword")
     assert run.text == (
-        "q1 Q0 a 1 1.000000 gnod-lexical\n"
-        "q1 Q0 b 2 0.250000 gnod-lexical\n"
-        "q%202 Q0 100%25%20c%20d%E3%80%80e 1 0.500000 gnod-lexical\n"
+        "q1 Q0 a 1 1.000000 gnod-keyword\n"
+        "q1 Q0 b 2 0.250000 gnod-keyword\n"
+        "q%202 Q0 100%25%20c%20d%E3%80%80e 1 0.500000 gnod-keyword\n"
     )
     assert run.encoded == 2
     assert tiny.parse_trec(run.text) == rankings
@@ -54,12 +54,12 @@ def test_saved_figures_are_read_back(tmp_path: Path) -> None:
     saved = runs.summarise([SUMMARY])
     runs.save(saved, tmp_path / "run.json")
     assert runs.load(tmp_path / "run.json") == saved
-    assert saved.mean == {"lexical": SUMMARY.measures}
+    assert saved.mean == {"keyword": SUMMARY.measures}
 
 
 def test_the_mean_is_of_collections() -> None:
     other = _changed(collection="other", measures=dict.fromkeys(SUMMARY.measures, 0.0))
-    assert runs.summarise([SUMMARY, other]).mean["lexical"]["nDCG@10"] == 0.375
+    assert runs.summarise([SUMMARY, other]).mean["keyword"]["nDCG@10"] == 0.375
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1", b'{"gnod": "\xff"}'])
@@ -127,4 +127,4 @@ def test_cut_stages_are_reported() -> None:
 
 def test_documents_that_could_not_be_indexed_are_reported() -> None:
     lines = list(report.table(runs.summarise([_changed(failed_documents={"d\n1": "timeout: It took too long."})])))
-    assert lines[-2:] == ["tiny, lexical: 1 documents could not be indexed", "  d 1: timeout: It took too long."]
+    assert lines[-2:] == ["tiny, keyword: 1 documents could not be indexed", "  d 1: timeout: It took too long."]

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.freshness.events.factory import open_source
-from gnod.freshness.events.source import EventSource, NotWatchable, OnEvents
-from gnod.freshness.folder_watch import OpenSource
+from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
+from gnod.freshness.folder_watch import FolderWatch, OpenSource
 from gnod.freshness.scheduler import Clocks, SyncScheduler
 from gnod.freshness.timings import SyncTimings
+from gnod.ingest.files.scope import Scope
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
@@ -23,6 +25,28 @@ from gnod.store.tables.documents import DocumentRow
 from tests.waiting import until
 
 QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
+
+
+def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
+    found: list[Scope] = []
+
+    def watched(*, hidden: bool) -> OnEvents:
+        sources: list[OnEvents] = []
+
+        def remember(_: str, on_events: OnEvents) -> EventSource:
+            sources.append(on_events)
+            raise NotWatchable("no events here")
+
+        FolderWatch(CollectionConfig(name="c", path=str(tmp_path), hidden=hidden), found.append, remember, QUICK)
+        return sources[0]
+
+    of_programs = frozenset({".obsidian/workspace.json", "a/.trash/b.md", ".x.md.swp", ".git/.gitignore"})
+    watched(hidden=False)(FileEvents(of_programs))
+    assert found == []
+    watched(hidden=False)(FileEvents(of_programs | {"a/.gitignore", "b.md", ".later.md.icloud"}))
+    assert [scope.paths for scope in found] == [frozenset({"a", "b.md", ".later.md.icloud"})]
+    watched(hidden=True)(FileEvents(frozenset({".obsidian/workspace.json", ".git/x"})))
+    assert found[1].paths == frozenset({".obsidian/workspace.json"})  # `.git` is excluded by name
 
 
 class SyncedFolder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -118,3 +119,9 @@ async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) 
     (root / "a.md").write_text("changed")
     place = await locate("notes/a.md:5")
     assert (place.source, place.line, place.location, place.stale) == (f"{root}/a.md", 5, None, True)
+    assert place.obsidian is None
+    (tmp_path / ".obsidian").mkdir()
+    address = f"obsidian://open?vault={quote(tmp_path.name)}&file="
+    assert (await locate("notes/a.md")).obsidian == f"{address}notes%2Fa.md"
+    (root / ".obsidian").mkdir()  # the nearest one is meant
+    assert (await locate("notes/a.md")).obsidian == "obsidian://open?vault=notes&file=a.md"

@@ -36,7 +36,7 @@ def write(root: Path, path: str, data: bytes) -> None:
 
 
 def listed(root: Path) -> set[str]:
-    return set(walk(CollectionConfig(name="x", path=str(root), exclude=(".git",)), IgnoreFiles()).files)
+    return set(walk(CollectionConfig(name="x", path=str(root), exclude=(".git",), hidden=True), IgnoreFiles()).files)
 
 
 def listed_by_git(root: Path) -> set[str]:

@@ -30,8 +30,28 @@ def listed(root: Path, **options: object) -> Listing:
 
 
 def test_default_excludes_at_any_depth(tmp_path: Path) -> None:
-    write(tmp_path, "a.md", "d/b.md", ".git/config", "d/node_modules/x.js", "build/y.md", "Thumbs.db", ".hidden/z.md")
-    assert set(listed(tmp_path).files) == {"a.md", "d/b.md", ".hidden/z.md"}
+    write(tmp_path, "a.md", "d/b.md", ".git/config", "d/node_modules/x.js", "build/y.md", "Thumbs.db")
+    for hidden in (False, True):
+        assert set(listed(tmp_path, hidden=hidden).files) == {"a.md", "d/b.md"}
+
+
+def test_hidden_files_and_folders_are_left_out_and_counted(tmp_path: Path) -> None:
+    of_programs = [".obsidian/app.json", ".trash/old.md", ".logseq/a.md", "d/.cache/deep/x.md", ".hidden.md", "d/.b.md"]
+    write(tmp_path, "a.md", "d/b.c.md", "...md", ".later.md.icloud", *of_programs)
+    found = listed(tmp_path)
+    assert set(found.files) == {"a.md", "d/b.c.md", ".later.md.icloud"}
+    assert (found.hidden, found.excluded) == (7, 3)
+    everything = listed(tmp_path, hidden=True)
+    assert set(everything.files) == {*found.files, *of_programs, "...md"}
+    assert everything.hidden == 0
+    for path in [*of_programs, "...md"]:
+        assert "it is hidden" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
+        assert why_not_listed(collection(tmp_path, hidden=True), path, IgnoreFiles()) is None
+
+
+def test_a_root_inside_a_hidden_folder(tmp_path: Path) -> None:
+    write(tmp_path / ".config/notes", "a.md", ".x/b.md")
+    assert set(listed(tmp_path / ".config/notes").files) == {"a.md"}
 
 
 def test_excludes_look_at_the_path_below_the_root_only(tmp_path: Path) -> None:
@@ -45,7 +65,7 @@ def test_gitignore_and_gnoignore_nested_and_negated(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\n!keep.log\n")
     (tmp_path / "sub/.gitignore").write_text("*.tmp\n!b.log\n")
     (tmp_path / ".gnoignore").write_text("private/\n")
-    assert set(listed(tmp_path).files) == {".gitignore", ".gnoignore", "keep.log", "sub/.gitignore", "sub/b.log"}
+    assert set(listed(tmp_path).files) == {"keep.log", "sub/b.log"}
     assert "private/p.md" in listed(tmp_path, gitignore=False).files
 
 

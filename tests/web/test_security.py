@@ -18,7 +18,7 @@ from starlette.types import Message
 
 from gnoctl.web import session as sessions
 from gnoctl.web.peers import is_foreign
-from gnoctl.web.security import HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
+from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
 from gnoctl.web.session import WebSession
 from tests.rpc.harness import places_in
 
@@ -88,6 +88,10 @@ def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
 )
 def test_browsers_without_the_cookie_are_refused(cookie: str | None) -> None:
     assert status(cookie=cookie) == status("GET", "/static/main.js", cookie=cookie) == 403
+    # A browser asks for this one without cookies.
+    assert status("GET", DESCRIPTION, cookie=cookie, origin=None) == 200
+    assert status("POST", DESCRIPTION, cookie=cookie) == status("GET", f"{DESCRIPTION}/", cookie=cookie) == 403
+    assert status("GET", DESCRIPTION, cookie=cookie, host="evil.example") == 421
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", "X"])

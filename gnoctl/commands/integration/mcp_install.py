@@ -13,7 +13,7 @@ from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.output import note, print_json
-from gnod.errors import EXIT_VALIDATION, GnoError, UsageError
+from gnod.errors import EXIT_RUNTIME, GnoError, UsageError
 
 _DONE = {"created": "created", "changed": "changed", "unchanged": "already configured:"}
 _PLANNED = {"created": "would create", "changed": "would change", "unchanged": "already configured:"}
@@ -56,7 +56,7 @@ def install(options: InstallOptions) -> int:
         options.note(f"no agent was detected: name one with --agent, or add this to its settings:\n\n{shown}")
     elif not options.dry_run and any(outcome.action in ("created", "changed") for outcome in outcomes):
         options.note("restart the agents that are running")
-    return EXIT_VALIDATION if any(outcome.action == "refused" for outcome in outcomes) else 0
+    return EXIT_RUNTIME if any(outcome.action == "refused" for outcome in outcomes) else 0
 
 
 def _chosen(names: list[str]) -> list[Agent]:

@@ -13,7 +13,7 @@ from gnoctl.arguments.standard_input import confirmed, given_text
 from gnoctl.command import JsonOptions, Options, command
 from gnoctl.printing import text
 from gnoctl.printing.memories import memories, render_history, render_list, render_results, render_whole
-from gnoctl.printing.output import note
+from gnoctl.printing.output import EXIT_NOTHING, note
 from gnoctl.printing.terminal import Terminal
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
@@ -94,7 +94,7 @@ class RecallOptions(JsonOptions, frozen=True, kw_only=True):
 
 
 @command("recall", RecallOptions)
-def recall(options: RecallOptions) -> None:
+def recall(options: RecallOptions) -> int:
     """Find memories by meaning and by topic.
 
     Each result begins with its score: 0.30 and above is excellent, 0.20 to 0.30 good, below 0.20 weak. Long texts are
@@ -113,6 +113,7 @@ def recall(options: RecallOptions) -> None:
     params = kind(query=query, namespaces=options.namespace, limit=limit, budget_s=options.budget)
     result = options.call("memory.deep_search" if options.deep else "memory.search", params, wire.MemorySearchResult)
     options.show(result, _recalled(result, query, options))
+    return 0 if result.results else EXIT_NOTHING
 
 
 def _recalled(result: wire.MemorySearchResult, query: str, options: RecallOptions) -> Iterator[str]:

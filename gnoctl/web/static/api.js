@@ -22,8 +22,9 @@ export async function getDocument(ref, { from = 1, lines = 500, signal } = {}) {
   return response.json();
 }
 
-export async function openFile(ref) {
-  const response = await send("/api/open", { method: "POST", headers: JSON_TYPE, body: JSON.stringify({ ref }) });
+/** Open a file in the user's program, or show it in the file manager (`where`: "open" or "folder"). */
+export async function openFile(ref, where = "open") {
+  const response = await send(`/api/${where}`, { method: "POST", headers: JSON_TYPE, body: JSON.stringify({ ref }) });
   return response.json();
 }
 

@@ -1,7 +1,7 @@
 /** The list of hits: a listbox with a selected hit. Draws what the protocol returns; knows no requests. */
 
 import { h, fill } from "./dom.js";
-import { ago, day, inUtf16, lines, marked, plain } from "./text.js";
+import { ago, compact, day, inUtf16, lines, marked } from "./text.js";
 
 const VISIBLE_ROWS = 3;
 const ROW = 48;
@@ -23,6 +23,14 @@ export class HitList {
       root: list.closest(".scroller"),
       rootMargin: "600px",
     });
+  }
+
+  /** Dim the hits, because they are not those of the query. Return whether they were dimmed. */
+  setStale(isStale) {
+    const was = this.list.classList.contains("stale");
+    this.list.classList.toggle("stale", isStale);
+    this.list.setAttribute("aria-busy", String(isStale));
+    return was;
   }
 
   /** Show these hits. `keep`: the selection and what is visible stay where they are; else begin at the top. */
@@ -170,7 +178,7 @@ const isCode = (hit) => /^(text\/x-|application\/(json|x-|yaml|toml|javascript))
 function textsOf(hit) {
   const shown = hit.passages?.length ? hit.passages : [hit];
   if (isCode(hit)) return { texts: shown.map(({ snippet, marks }) => [snippet, inUtf16(snippet, marks)]), titleMarks: [] };
-  const texts = shown.map(({ snippet, marks }) => plain(snippet, marks));
+  const texts = shown.map(({ snippet, marks }) => compact(snippet, marks));
   const [first, marks] = texts[0];
   const skip = hit.title.length + 1;
   if (!first.startsWith(`${hit.title}\n`) || first.length <= skip) return { texts, titleMarks: [] };

@@ -6,7 +6,7 @@ export const KEYS = [
   ["Enter", "Open the hit, or ask the question"],
   ["Esc", "Back to the list; clear the query"],
   ["F2", "Filters"],
-  ["Alt-T", "Hybrid, keyword, meaning"],
+  ["Alt-T", "Hybrid, keyword, vector"],
   ["Alt-A", "Ask this question"],
   ["Ctrl-S", "Similar documents"],
   ["Ctrl-Y", "Copy the path; with Shift a citation"],

@@ -3,7 +3,7 @@
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { addressOf, placeOf } from "./router.js";
-import { count, inUtf16, marked, number, plain } from "./text.js";
+import { count, inUtf16, marked, number } from "./text.js";
 
 const PAGE = 50;
 const MOST = 1000;
@@ -30,7 +30,7 @@ const SECTIONS = [
     title: "Backlinks",
     empty: "No document links to this one.",
     isEager: true,
-    item: ({ uri, title, line, passage }) => passageIn({ uri, title, line }, plain(passage, [])),
+    item: ({ uri, title, line, passage }) => passageIn({ uri, title, line }, [passage, []]),
     async load(ref, offset, limit, signal) {
       const { backlinks, total_backlinks: total } = await rpc("document.links", { ref, direction: "in", offset, limit }, { signal });
       return { items: backlinks, total };

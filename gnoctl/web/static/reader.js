@@ -5,6 +5,7 @@ import { Article, CHUNK } from "./article.js";
 import { button, fill, h, key, unfold } from "./dom.js";
 import { paint } from "./highlight.js";
 import { PageImages } from "./pages.js";
+import { documentPath } from "./router.js";
 import { citation, count, counted, day, inline, number, place, size, wordPattern } from "./text.js";
 
 const BUSY_AFTER_MS = 300;
@@ -213,6 +214,7 @@ export class Reader {
       h("div.tools", { role: "toolbar", "aria-label": "Document" }, this.#tools(isPaged)),
       info.stale ? h("p.changed", {}, "The file has changed since it was indexed.") : null,
     );
+    this.#offerObsidian();
   }
 
   #tools(isPaged) {
@@ -220,7 +222,10 @@ export class Reader {
     return [
       button("Open", () => this.openFile(), { title: "Open in your editor or viewer" }),
       button("Copy path", () => this.copy("path"), { title: "Copy the path (Ctrl-Y)" }),
+      button("Copy link", () => this.copyLink(), { title: "Copy the address of this place on the page" }),
       button("Cite", () => this.copy("citation"), { title: "Copy a citation (Ctrl-Shift-Y)" }),
+      h("a.button", { href: `/api/raw?ref=${encodeURIComponent(this.open.ref)}`, target: "_blank", title: "The text as it is written" }, "Raw"),
+      button("Folder", () => this.openFile("folder"), { title: "Show the file in the file manager" }),
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
       button("Links", this.onLinks, { class: "button links-toggle", "aria-expanded": "false", "aria-controls": "links", title: "Links of this document (Alt-L)" }),
       button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "What is around it (Alt-G)" }),
@@ -292,11 +297,11 @@ export class Reader {
 
   // What the user does with the document
 
-  async openFile() {
+  async openFile(where = "open") {
     if (!this.open) return;
     try {
       const fragment = this.fragment;
-      await openFile(fragment.startsWith("page=") ? `${this.open.ref}#${fragment}` : fragment ? `${this.open.ref}:${fragment.slice(1)}` : this.open.ref);
+      await openFile(fragment.startsWith("page=") ? `${this.open.ref}#${fragment}` : fragment ? `${this.open.ref}:${fragment.slice(1)}` : this.open.ref, where);
       this.say("Opened.");
     } catch (error) {
       this.say(error.message);
@@ -306,12 +311,27 @@ export class Reader {
   copy(what) {
     return copyOf(this.place, what, this.say);
   }
+
+  copyLink() {
+    const { collection, path } = this.open;
+    return copyText(`${location.origin}${documentPath(collection, path)}${this.fragment && `#${this.fragment}`}`, this.say);
+  }
+
+  /** A file in a vault also opens there. */
+  async #offerObsidian() {
+    const { open } = this;
+    const { obsidian } = await rpc("document.locate", { ref: open.ref }).catch(() => ({}));
+    if (obsidian && this.open === open) this.head.querySelector(".tools").append(h("a.button", { href: obsidian, title: "Open in Obsidian" }, "Obsidian"));
+  }
 }
 
 /** Copy the path, or a citation, of a hit or of an open document. */
 export async function copyOf(item, what, say) {
   if (!item) return;
-  const text = what === "path" ? (item.source ?? place(item)) : citation(item);
+  await copyText(what === "path" ? (item.source ?? place(item)) : citation(item), say);
+}
+
+async function copyText(text, say) {
   try {
     await navigator.clipboard.writeText(text);
     say(`Copied: ${text}`);

@@ -3,7 +3,7 @@
 const SCHEME = /^gno:\/\//;
 const LISTS = ["collection", "tag", "type", "lang"];
 export const DEEPEST = 3;
-export const MODES = { query: "Hybrid", lexical: "Keyword", vector: "Meaning" };
+export const MODES = { hybrid: "Hybrid", keyword: "Keyword", vector: "Vector" };
 
 /**
  * Return the route of a location: `view` (search, ask, collections, memories), what is asked, and `doc`, the open document, with its
@@ -14,7 +14,7 @@ export function parse(location) {
   const route = {
     view: "search",
     q: params.get("q") ?? "",
-    mode: MODES[params.get("mode")] ? params.get("mode") : "query",
+    mode: MODES[params.get("mode")] ? params.get("mode") : "hybrid",
     sort: params.get("sort") ?? "",
     similar: params.get("similar") ?? "",
     explain: params.has("explain"),
@@ -41,7 +41,7 @@ export function address(route) {
   if (route.q && route.view !== "collections") params.set(isAsk && route.doc ? "ask" : "q", route.q);
   else if (isAsk && route.doc) params.set("ask", "");
   if (route.view === "search") {
-    if (route.mode && route.mode !== "query") params.set("mode", route.mode);
+    if (route.mode && route.mode !== "hybrid") params.set("mode", route.mode);
     for (const name of ["sort", "similar"]) if (route[name]) params.set(name, route[name]);
     for (const name of LISTS) for (const value of route.filters?.[name] ?? []) params.append(name, value);
     if (route.explain) params.set("explain", "1");

@@ -7,6 +7,7 @@ import { rewrite } from "./router.js";
 import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
+const LATE_MS = 500;
 // What fits on a screen: each further hit takes the daemon time, because its passage is chosen.
 const WHILE_TYPING = 10;
 const FIRST = 30;
@@ -95,16 +96,32 @@ export class Search {
     this.request?.abort();
     const request = (this.request = new AbortController());
     const route = this.route;
+    if (keyOf(route) !== this.shownKey) this.late ??= setTimeout(() => this.#showLate(true), LATE_MS);
     try {
       const result = await this.#ask(route, { isFinal, signal: request.signal });
       if (this.request !== request) return;
+      this.#showLate(false);
+      this.shownKey = keyOf(route);
       result.hits.sort((one, other) => one.loose - other.loose);
       this.shown = result;
       this.#draw(route, result, { isFinal, keep: keep || (isTyped && this.list.hasMoved) });
       if (isFinal) this.onSettled(this.list.current, { isTyped, keep });
     } catch (error) {
-      if (this.request === request && !isAbort(error)) this.#failed(error, isFinal);
+      if (this.request !== request || isAbort(error)) return;
+      this.#showLate(false);
+      this.#failed(error, isFinal);
     }
+  }
+
+  /** Say that the daemon has not answered yet, and that the list is that of another query. */
+  #showLate(isLate) {
+    if (!isLate) {
+      clearTimeout(this.late);
+      this.late = null;
+    }
+    const was = this.list.setStale(isLate);
+    if (isLate) fill(this.status, "Waiting for the daemon …", this.list.hits.length ? " The list is from before." : "");
+    else if (was) fill(this.status, "");
   }
 
   #ask(route, { isFinal, signal }) {
@@ -118,7 +135,7 @@ export class Search {
     if (isFinal) this.filters.render(route, result.facets);
     this.#note(route, result);
     if (isFinal) fill(this.status, statusOf(route, result));
-    const isEmpty = !result.hits.length && (isFinal || route.mode === "lexical");
+    const isEmpty = !result.hits.length && (isFinal || route.mode === "keyword");
     this.empty.hidden = !isEmpty;
     if (isEmpty) fill(this.empty, this.#nothing(route, result));
     this.input.setAttribute("aria-expanded", String(result.hits.length > 0));
@@ -173,7 +190,7 @@ export class Search {
     if (result.loose) advice.push(this.#fold(result));
     const without = () => this.filters.onChange({ filters: Object.fromEntries(FACETS.map((name) => [name, []])) });
     if (countFilters(route.filters)) advice.push(button("Remove the filters", without, { class: "link" }));
-    if (route.mode === "lexical") advice.push(button("Search by meaning, too", () => this.filters.onChange({ mode: "query" }), { class: "link" }));
+    if (route.mode === "keyword") advice.push(button("Use hybrid search", () => this.filters.onChange({ mode: "hybrid" }), { class: "link" }));
     advice.push(["Use fewer or other words; ", key("?"), " lists what a query can contain."]);
     if (result.freshness.pending) advice.push(`${result.freshness.state}: new results appear by themselves.`);
     advice.push(h("a", { href: "/collections" }, "See which files are indexed, and why others are not"));
@@ -205,15 +222,15 @@ function requestFor(route, isFinal, loose) {
   if (!route.q) return { method: "search.lexical", params: { query: EVERYTHING, facets: FACETS, ...filters, ...sort } };
   const params = { query: route.q, ...filters, ...sort };
   if (!isFinal) return { method: "search.lexical", params: { ...params, prefix_last_term: true } };
-  if (route.mode === "lexical") return { method: "search.lexical", params: { ...params, facets: FACETS, prefix_last_term: true } };
-  return { method: `search.${route.mode}`, params: { ...params, facets: FACETS, loose } };
+  if (route.mode === "keyword") return { method: "search.lexical", params: { ...params, facets: FACETS, prefix_last_term: true } };
+  return { method: route.mode === "vector" ? "search.vector" : "search.query", params: { ...params, facets: FACETS, loose } };
 }
 
 function statusOf(route, result) {
   const time = `${Math.round(result.took_ms)} ms`;
   if (!result.hits.length) return `No document · ${time}`;
   if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
-  if (result.mode === "query") return `The best ${number(result.hits.length)} of ${number(result.total)} · ${time}`;
+  if (result.mode === "hybrid") return `The best ${number(result.hits.length)} of ${number(result.total)} · ${time}`;
   return `${count(result.total, "document")} · ${time}`;
 }
 

@@ -31,24 +31,14 @@ export function marked(text, marks) {
   return nodes;
 }
 
-// What Markdown adds to a text: emphasis, headings, the borders and the rule of a table.
-const SYNTAX = /\*\*|__|`+|^#{1,6} +|^\s*\|[-:| ]+\|\s*$\n?|^\s*\|\s*|\s*\|\s*$|^\s*\n/gm;
-
-/** Return a passage of Markdown, with its marks, as a few lines of plain text. */
-export function plain(text, marks) {
+/** Return a passage, with its marks, without blank lines and with its broken paragraphs joined. */
+export function compact(text, marks) {
   const at = inUtf16(text, marks);
   // A line that is broken in a paragraph goes on; lists, headings and tables keep their lines.
-  const joined = text.replace(/([^\n]{60})\n(?=[\p{L}"“(]|\*\S)/gu, "$1 ");
-  const moved = at.map((range) => [...range]);
-  let shown = "";
-  let end = 0;
-  for (const found of joined.matchAll(SYNTAX)) {
-    shown += joined.slice(end, found.index);
-    end = found.index + found[0].length;
-    for (const [index, range] of at.entries()) for (const side of [0, 1]) if (range[side] > found.index) moved[index][side] -= Math.min(range[side] - found.index, found[0].length);
-  }
-  shown += joined.slice(end);
-  return [shown.replaceAll(" | ", " · "), moved];
+  const joined = text.replace(/([^\n]{60})\n(?=[\p{L}"“(])/gu, "$1 ");
+  const blank = [...joined.matchAll(/^\s*\n/gm)].map((found) => [found.index, found[0].length]);
+  const moved = (place) => place - blank.reduce((sum, [start, length]) => sum + Math.min(Math.max(place - start, 0), length), 0);
+  return [joined.replace(/^\s*\n/gm, ""), at.map((range) => range.map(moved))];
 }
 
 const LETTER = /[\p{L}\p{N}]/u;

@@ -47,9 +47,9 @@ _PACKAGES = [
     ("pypdfium2", "PDF files", True),
     ("PyStemmer", "stemming", False),
     ("lingua-language-detector", "language detection", True),
-    ("llama-cpp-python", "semantic search, reranking and answers", True),
-    ("tokenizers", "semantic search with models like BERT", True),
-    ("simsimd", "semantic search over many vectors", False),
+    ("llama-cpp-python", "vector search, reranking and answers", True),
+    ("tokenizers", "vector search with models like BERT", True),
+    ("simsimd", "vector search over many vectors", False),
     ("huggingface-hub", "downloads from the Hugging Face hub", True),
     ("cryptography", "memories", False),
     ("keyring", "the key of the memories", False),
@@ -275,7 +275,7 @@ def _vector_extension(database: Database) -> Check:
         return Check(
             "sqlite-vec",
             "warning",
-            f"{missing}. Semantic search works without it, but is slow for vectors beyond 1 GB",
+            f"{missing}. Vector search works without it, but is slow for vectors beyond 1 GB",
             "pip install sqlite-vec, then: gnoctl daemon restart",
         )
     return Check("sqlite-vec", "ok", f"{version('sqlite-vec')}, loaded")

@@ -27,7 +27,7 @@ _TEXTS = ("It works when the last step of the check says so.", "Potatoes are pla
 
 # The consequences of a missing model.
 _WITHOUT = {
-    "embed": "only keyword search, no semantic search",
+    "embed": "only keyword search, no vector search",
     "rerank": "no reranking",
     "expand": "no query expansion",
     "answer": "`gnoctl ask` cannot answer",

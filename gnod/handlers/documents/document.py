@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -176,7 +178,17 @@ def _place(connection: Connection, found: references.Resolved, config: Config) -
         location=location_of(document, canonical_line(document.line_map, line)) if is_file else None,
         stale=_is_stale(file),
         viewer=config.viewer(file.path, file.mime),
+        obsidian=_in_obsidian(Path(file.source)),
     )
+
+
+def _in_obsidian(file: Path) -> str | None:
+    """Return the address that opens a file in Obsidian: the nearest folder above it with Obsidian's settings is its
+    vault."""
+    vault = next((folder for folder in file.parents if (folder / ".obsidian").is_dir()), None)
+    if vault is None:
+        return None
+    return f"obsidian://open?vault={quote(vault.name, safe='')}&file={quote(str(file.relative_to(vault)), safe='')}"
 
 
 def _file(connection: Connection, document: DocumentRow) -> DocumentRow:

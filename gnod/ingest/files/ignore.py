@@ -1,4 +1,4 @@
-"""Decide which paths of a collection are excluded: by its rules, `.gitignore` and `.gnoignore`.
+"""Decide which paths of a collection are excluded: hidden ones, by its rules, `.gitignore` and `.gnoignore`.
 
 Patterns are those of gitignore, through pathspec; paths are relative to the root, with slashes.
 """
@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec, RegexPattern
 
+from gnod.config.model import CollectionConfig
 from gnod.globs import Glob
+from gnod.ingest.files.placeholders import stands_for
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
@@ -111,6 +113,18 @@ def _compiled(line: str) -> list[_Pattern]:
     ]
 
 
+HIDDEN = "it is hidden, and its collection leaves hidden files out (`hidden: true` in index.yml includes them)"
+
+
+def is_hidden(path: str) -> bool:
+    """Tell whether a file, or a folder above it, is hidden. A placeholder of iCloud stands for a file that is not."""
+    return (path.startswith(".") or "/." in path) and any(map(_is_hidden_name, path.split("/")))
+
+
+def _is_hidden_name(name: str) -> bool:
+    return name.startswith(".") and (stands_for(name) or name).startswith(".")
+
+
 # A pattern that is a plain name.
 _NAME = re.compile(r"\.?\w[\w.-]*", re.ASCII)
 
@@ -118,7 +132,9 @@ _NAME = re.compile(r"\.?\w[\w.-]*", re.ASCII)
 class Rules:
     """A collection's own rules, compiled once per walk."""
 
-    def __init__(self, pattern: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+    def __init__(self, collection: CollectionConfig) -> None:
+        pattern, include, exclude = collection.pattern, collection.include, collection.exclude
+        self._leaves_hidden_out = not collection.hidden
         # Most patterns are plain names, which a set looks up much faster. With "!" the order matters.
         names = {line for line in exclude if _NAME.fullmatch(line)}
         self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
@@ -142,6 +158,8 @@ class Rules:
         return None
 
     def _excluded(self, path: str, ignores: list[IgnoreFile]) -> str | None:
+        if self._leaves_hidden_out and is_hidden(path):
+            return HIDDEN
         if not self._names.isdisjoint(path.split("/")) or (self._exclude and self._exclude.match_file(path)):
             return "the collection excludes it"
         for ignore in reversed(ignores):

@@ -26,12 +26,18 @@ _attribute: Callable[[str, str], bytes] | None = getattr(os, "getxattr", None)
 
 def not_downloaded(path: str, found: os.stat_result) -> str | None:
     """Return where the content of a file is; None if it is on this machine."""
-    name = _STANDS_FOR.fullmatch(os.path.basename(path))  # noqa: PTH119
+    name = stands_for(os.path.basename(path))  # noqa: PTH119
     if name and found.st_size <= _LARGEST:
-        return f"{name['icloud'] or name['other']} is in a cloud folder and not downloaded."
+        return f"{name} is in a cloud folder and not downloaded."
     if is_dataless(found) or _of_attributes(path):
         return "The file is in a cloud folder and not downloaded."
     return None
+
+
+def stands_for(name: str) -> str | None:
+    """Return the name of the file that a file with this name stands for, if it does."""
+    found = _STANDS_FOR.fullmatch(name)
+    return (found["icloud"] or found["other"]) if found else None
 
 
 def is_dataless(found: os.stat_result) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.files.ignore import IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
+from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.files.placeholders import is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
 from gnod.store.tables.records import Between, FileStat
@@ -61,6 +61,7 @@ class Listing(NamedTuple):
     undecodable: dict[str, str]
     folders: Set[str] = frozenset()
     links: Set[str] = frozenset()
+    hidden: int = 0
 
 
 def walk(
@@ -71,7 +72,7 @@ def walk(
     files: dict[str, FileStat] = {}
     for part in found.parts():
         files |= part.files
-    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links)
+    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links, found.hidden)
 
 
 def root_problem(root: str) -> str | None:
@@ -91,7 +92,7 @@ def root_problem(root: str) -> str | None:
 
 def why_not_listed(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
     """Return why an existing path of the collection is excluded; None when it should be indexed."""
-    rules = _rules(collection)
+    rules = Rules(collection)
     root = collection.path
     parts = path.split("/")
     ignores: list[IgnoreFile] = []
@@ -119,10 +120,10 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 
 
 class Walk:
-    """One walk. `excluded` counts excluded files. `unreadable`: folders that could not be listed ("" is the root), with
-    the reason; `undecodable`: names that are not text, in a printable form: what they contain is unknown. `folders`
-    were entered. `links`: files with other names, symbolic or hard, under which they may change, and symbolic links
-    whose target does not exist yet."""
+    """One walk. `excluded` counts excluded files, `hidden` the files and folders among them that are hidden.
+    `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
+    text, in a printable form: what they contain is unknown. `folders` were entered. `links`: files with other names,
+    symbolic or hard, under which they may change, and symbolic links whose target does not exist yet."""
 
     def __init__(
         self,
@@ -135,13 +136,14 @@ class Walk:
         self._path = collection.path
         self._root = collection.path.rstrip("/") or "/"
         self._real_root = os.path.realpath(self._root)
-        self._rules = _rules(collection)
+        self._rules = Rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
         self._scope = scope
         self._enter = enter
         self._files: dict[str, FileStat] = {}
         self._most = _PART_FILES
         self.excluded = 0
+        self.hidden = 0
         self.unreadable: dict[str, str] = {}
         self.undecodable: dict[str, str] = {}
         self.folders: set[str] = set()
@@ -234,7 +236,9 @@ class Walk:
             if not is_text(path):
                 self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path
             elif entry.is_dir(follow_symlinks=False):
-                if self._rules.reason_against_folder(path, ignores) is None:
+                reason = self._rules.reason_against_folder(path, ignores)
+                self.hidden += reason == HIDDEN
+                if reason is None:
                     yield path + "/", ignores
             else:
                 self._file(entry, path, ignores, is_link=entry.is_symlink())
@@ -252,8 +256,10 @@ class Walk:
             if is_link and len(self.links) < _MAX_LINKS:
                 self.links.add(path)
             return
-        if stat is None or self._rules.reason_against_file(path, ignores) is not None:
+        reason = self._rules.reason_against_file(path, ignores)
+        if stat is None or reason is not None:
             self.excluded += 1
+            self.hidden += reason == HIDDEN
             return
         self._files[path] = FileStat.of(stat)
 
@@ -334,10 +340,6 @@ def identity(root: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _rules(collection: CollectionConfig) -> Rules:
-    return Rules(collection.pattern, collection.include, collection.exclude)
 
 
 def _stays_inside(real_root: str, path: str) -> bool:

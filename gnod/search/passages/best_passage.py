@@ -14,6 +14,7 @@ from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks, worth_of
 from gnod.search.passages import snippets
+from gnod.search.passages.plain_text import plain
 
 # A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
@@ -21,8 +22,8 @@ FURTHER = 0.5
 
 class ShownPassage(NamedTuple):
     """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
-    `snippet_line`. `heading`: the headings above `line`, joined by ` > `. `words`: the numbers of the words of the
-    query that it was chosen for."""
+    `snippet_line`, and at `start` of the `text` that it is from. `heading`: the headings above `line`, joined by ` > `.
+    `words`: the numbers of the words of the query that it was chosen for."""
 
     line: int
     end_line: int
@@ -31,6 +32,25 @@ class ShownPassage(NamedTuple):
     marks: list[tuple[int, int]]
     heading: str = ""
     words: frozenset[int] = frozenset()
+    text: str = ""
+    start: int = 0
+
+    def as_written(self) -> ShownPassage:
+        """Return the passage without the text that it is from."""
+        return self._replace(text="", start=0)
+
+    def as_read(self) -> ShownPassage:
+        """Return the passage as a reader sees it, if it is from Markdown. A snippet that is markup only stays."""
+        marks = [(self.start + start, self.start + end) for start, end in self.marks]
+        shown, marks = plain(self.text, self.start, self.start + len(self.snippet), marks)
+        if not (snippet := shown.strip()):
+            return self.as_written()
+        lead = shown.index(snippet)
+        return self.as_written()._replace(
+            snippet=snippet,
+            snippet_line=self.snippet_line + shown.count("\n", 0, lead),
+            marks=[(start - lead, end - lead) for start, end in marks],
+        )
 
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
@@ -139,6 +159,8 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
         _line(text, start),
         _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
         words=frozenset(mark.term for mark in window),
+        text=text,
+        start=start,
     )
 
 
@@ -206,7 +228,7 @@ def _worth(words: Iterable[int], counts: Counter[int]) -> float:
 def _opening(text: str) -> ShownPassage:
     start, end = snippets.opening(text)
     line = _line(text, start)
-    return ShownPassage(line, max(_line(text, end - 1), line), text[start:end], line, [])
+    return ShownPassage(line, max(_line(text, end - 1), line), text[start:end], line, [], text=text, start=start)
 
 
 def _line(text: str, position: int) -> int:

@@ -24,7 +24,6 @@ _LINE_ENDS = re.compile(r"\n\s*")
 _MARKUP = re.compile(r"\s*(?:`{3,}[^`\n]*|~{3,}.*|<!--(?:(?!-->).)*(?:-->)?|\.\.\s+[\w:-]+::.*)\s*\Z")
 _MARKS = frozenset("`~<.")
 _WORD = re.compile(r"[^\W_]")
-_DELIMITER_ROW = re.compile(r"\n[ \t]*\|[ \t]*:?-[-:| \t]*(?=\n|\Z)")
 _FENCE = "\n```"
 _INTRODUCES = ":："
 _ENDS = ".!?…。！？|:"
@@ -42,7 +41,9 @@ class _SnippetPart(NamedTuple):
 
 def around(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the range of a snippet that holds `text[start:end]`."""
-    parts = _parts(text, *_region(text, start, end), start, end)
+    if start < (head := head_end(text)):
+        return _of_head(text, head, start, end)
+    parts = _parts(text, *_region(text, head, start, end), start, end)
     inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
     if not inside:  # the text is markup only
         return _cut(text, start, end, start, end)
@@ -52,25 +53,35 @@ def around(text: str, start: int, end: int) -> tuple[int, int]:
 
 def opening(text: str) -> tuple[int, int]:
     """Return the range of the first text that is neither front matter nor a heading; if there is none, of any text."""
-    for low in dict.fromkeys((head_end(text), 0)):
-        high = _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))
-        if parts := _parts(text, low, high):
-            first = next((n for n, part in enumerate(parts) if not part.is_head or _is_table(text, part)), 0)
-            _, last = _grown(text, parts, first, first, grows_up=False)
-            return _cut(text, parts[first].start, parts[last].end, parts[first].start, parts[first].start + 1)
-    return 0, 0
+    low = head_end(text)
+    if parts := _parts(text, low, _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))):
+        first = next((n for n, part in enumerate(parts) if not part.is_head or _is_table(text, part)), 0)
+        _, last = _grown(text, parts, first, first, grows_up=False)
+        return _cut(text, parts[first].start, parts[last].end, parts[first].start, parts[first].start + 1)
+    found = _WORD.search(text, 0, low)
+    return _of_head(text, low, found.start(), found.end()) if found else (0, 0)
 
 
-def _region(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the lines around the place, on its side of the end of the front matter."""
-    head = head_end(text)
-    floor, ceiling = (head, len(text)) if head <= start else (0, max(head, end))
+def _of_head(text: str, head: int, start: int, end: int) -> tuple[int, int]:
+    """Return whole lines of the front matter around a place, as many as fit: they are shown as one line."""
+    low = text.rfind("\n", 0, max(start - SNIPPET_CHARACTERS, 0)) + 1
+    lines = _LINE.finditer(text, low, min(_end_of_line(text, end + SNIPPET_CHARACTERS), head))
+    parts = [
+        _SnippetPart(*line.span()) for line in lines if _WORD.search(line[0]) or line.end() > start >= line.start()
+    ]
+    at = next(n for n, part in enumerate(parts) if part.end > start)
+    first, last = _grown(text, parts, at, at, most_lines=SNIPPET_CHARACTERS)
+    return _cut(text, parts[first].start, parts[last].end, start, end, most_lines=SNIPPET_CHARACTERS)
+
+
+def _region(text: str, head: int, start: int, end: int) -> tuple[int, int]:
+    """Return the lines around the place, below the front matter."""
     reach = max(SNIPPET_CHARACTERS - (end - start), 0)
-    low = max(start - reach, floor)
-    line = text.rfind("\n", max(low - _LONGEST_LINE, floor), low) + 1
+    low = max(start - reach, head)
+    line = text.rfind("\n", max(low - _LONGEST_LINE, head), low) + 1
     if not line:
-        line = low if low - _LONGEST_LINE > floor else floor
-    return line, min(_end_of_line(text, end + reach), ceiling)
+        line = low if low - _LONGEST_LINE > head else head
+    return line, _end_of_line(text, end + reach)
 
 
 def _end_of_line(text: str, at: int) -> int:
@@ -115,9 +126,11 @@ def _rejoined(text: str, units: Sequence[_SnippetPart]) -> list[_SnippetPart]:
 def _whole(text: str, start: int, end: int, done: int) -> _SnippetPart:
     """Return the unit with the bullet before it, or the bars around it. `done`: where the unit before it ends."""
     line = text.rfind("\n", 0, start) + 1
-    before = text[line:start] if done <= line else ""
-    if before.strip() and (sentences.is_item_mark(before) or not _WORD.search(before)):
+    before = text[line:start] if done <= line < start else ""
+    if before and not before.isspace() and (sentences.is_item_mark(before) or not _WORD.search(before)):
         start = line + len(before) - len(before.lstrip())
+    if text.startswith("\n", end):
+        return _SnippetPart(start, end)
     line_end = _end_of_line(text, end)
     return _SnippetPart(start, end if _WORD.search(text, end, line_end) else end + len(text[end:line_end].rstrip()))
 
@@ -125,15 +138,14 @@ def _whole(text: str, start: int, end: int, done: int) -> _SnippetPart:
 def _heads(
     text: str, low: int, high: int, units: Sequence[_SnippetPart], start: int, end: int
 ) -> Iterator[_SnippetPart]:
-    """Yield the lines that no unit covers: headings, and headers of tables with the row of bars below them."""
+    """Yield the lines that no unit covers: headings, and headers of tables."""
     at = low
     for unit in (*units, _SnippetPart(high, high)):
         if not text[at : unit.start].isspace():  # between sentences
             for line in _LINE.finditer(text, at, unit.start):
                 part = _SnippetPart(line.start(), line.end(), is_head=True)
                 if _says_something(text, part, start, end):
-                    bars = _DELIMITER_ROW.match(text, part.end)
-                    yield part._replace(end=bars.end()) if bars else part
+                    yield part
         at = max(at, unit.end)
 
 
@@ -152,26 +164,34 @@ def _is_table(text: str, part: _SnippetPart) -> bool:
 
 
 def _grown(
-    text: str, parts: Sequence[_SnippetPart], first: int, last: int, *, grows_up: bool = True
+    text: str,
+    parts: Sequence[_SnippetPart],
+    first: int,
+    last: int,
+    *,
+    grows_up: bool = True,
+    most_lines: int = SNIPPET_LINES,
 ) -> tuple[int, int]:
     """Add the following parts and those before, in turns, as long as they fit."""
     low, high = first, last
     goes_down, goes_up = True, grows_up
     while goes_down or goes_up:
-        goes_down = goes_down and high + 1 < len(parts) and _fits(text, parts[low].start, parts[high + 1].end)
+        goes_down = (
+            goes_down and high + 1 < len(parts) and _fits(text, parts[low].start, parts[high + 1].end, most_lines)
+        )
         high += goes_down
-        goes_up = goes_up and low > 0 and _fits(text, parts[low - 1].start, parts[high].end)
+        goes_up = goes_up and low > 0 and _fits(text, parts[low - 1].start, parts[high].end, most_lines)
         low -= goes_up
     while high > last and (parts[high].is_head or text[parts[high].end - 1] in _INTRODUCES):
         high -= 1
     return low, high
 
 
-def _fits(text: str, start: int, end: int) -> bool:
-    return end - start <= SNIPPET_CHARACTERS and len(_LINE_ENDS.findall(text, start, end)) < SNIPPET_LINES
+def _fits(text: str, start: int, end: int, most_lines: int) -> bool:
+    return end - start <= SNIPPET_CHARACTERS and len(_LINE_ENDS.findall(text, start, end)) < most_lines
 
 
-def _cut(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
+def _cut(text: str, low: int, high: int, start: int, end: int, *, most_lines: int = SNIPPET_LINES) -> tuple[int, int]:
     """Cut a range that is too long between words, around the place that it must hold."""
     if high - low > SNIPPET_CHARACTERS:
         room = max(SNIPPET_CHARACTERS - (end - start), 0)
@@ -183,30 +203,27 @@ def _cut(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int
             high = space if _WORD.search(text[low : max(space, low)]) else stop
         else:
             high = stop
-    return _without_markup(text, *_few_lines(text, low, high, start, end), start, end)
+    return _without_markup(text, *_few_lines(text, low, high, start, end, most_lines), start, end)
 
 
 def _without_markup(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
-    """Leave out white space at both ends, and lines of markup that are beside the place. The row of bars stays below
-    the header of a table."""
+    """Leave out white space at both ends, and lines of markup that are beside the place."""
     while (first := text.find("\n", low, start)) >= 0 and not _is_text(text[low:first]):
         low = first + 1
     while (last := text.rfind("\n", end, high)) >= 0 and not _is_text(text[last + 1 : high]):
-        if _DELIMITER_ROW.match(text, last):
-            break
         high = last
     while low < start and text[low].isspace():
         low += 1
     return low, max(low + len(text[low:high].rstrip()), end)
 
 
-def _few_lines(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
-    """Narrow a part of many lines to one before the place and SNIPPET_LINES in all."""
-    if len(_LINE_ENDS.findall(text, low, high)) < SNIPPET_LINES:
+def _few_lines(text: str, low: int, high: int, start: int, end: int, most_lines: int) -> tuple[int, int]:
+    """Narrow a part of more lines to one before the place and `most_lines` in all."""
+    if len(_LINE_ENDS.findall(text, low, high)) < most_lines:
         return low, high
     low = [low, *(match.end() for match in _LINE_ENDS.finditer(text, low, start))][-2:][0]
     ends = [match.start() for match in _LINE_ENDS.finditer(text, low, high)]
-    return low, max(ends[SNIPPET_LINES - 1], end) if len(ends) >= SNIPPET_LINES else high
+    return low, max(ends[most_lines - 1], end) if len(ends) >= most_lines else high
 
 
 def _next_word(text: str, low: int, high: int) -> int:

@@ -54,7 +54,8 @@ def test_the_passage_of_a_long_document_is_near_the_anchor(small_index: SmallInd
         found = wanted_in(connection, "emergency valve opens")
         with_anchor = best_passage_of([text], found.terms, words.analyzers, found.anchor)
         assert with_anchor == best_passage_of([text], found.terms, words.analyzers)
-        assert with_anchor == best_passage_of([text[:1500], text[1500:]], found.terms, words.analyzers, found.anchor)
+        in_parts = best_passage_of([text[:1500], text[1500:]], found.terms, words.analyzers, found.anchor)
+        assert with_anchor.as_written() == in_parts.as_written()
         return with_anchor.snippet
 
     assert ANSWER in small_index.database.submit_read(work).result()

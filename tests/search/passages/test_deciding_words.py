@@ -39,13 +39,13 @@ def shown(
         (LOG, '"job 49600"', "2026-03-01 INFO worker 100 ", "job 49600"),
         (TABLE, "person350", "| person700 ", "person350"),
         (TABLE, '"person350 Berg" Lyon', "| person10 ", "person350"),
-        (BOOK, '"red valve of the second boiler"', "The pump of hall 7 ", "The *red* valve"),
-        (BOOK, "valve leaks hall", "The pump of hall 7 ", "The *red* valve"),
+        (BOOK, '"red valve of the second boiler"', "The pump of hall 7 ", "The red valve"),
+        (BOOK, "valve leaks hall", "The pump of hall 7 ", "The red valve"),
     ],
 )
 def test_a_phrase_or_a_rare_word_decides(small_index: SmallIndex, text: str, query: str, near: str, line: str) -> None:
     found = shown(small_index, text, query, near)
-    assert found.line <= text[: text.index(line)].count("\n") + 1 <= found.end_line
+    assert found.line <= text.replace("*", "")[: text.replace("*", "").index(line)].count("\n") + 1 <= found.end_line
     assert line in found.snippet
 
 
