@@ -48,8 +48,16 @@ _MARK = re.compile(
     rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)|~{_fenced('~~~')}|{_IN_WORDS}",
     re.IGNORECASE,
 )
+# Source code has types of its own names; these of them are prose.
+_PROSE = frozenset({"text/x-rst", "text/x-tex"})
+_DATA = frozenset({"application/json", "application/yaml", "application/toml"})
 _EMPHASIS = re.compile(r"\*+|~~|==")
 _REACH = 200  # characters from one mark to its counterpart
+
+
+def is_code(mime: str) -> bool:
+    """Tell whether names in texts of this type are identifiers: source code and data."""
+    return mime in _DATA or (mime.startswith("text/x-") and mime not in _PROSE)
 
 
 def head(text: str) -> re.Match[str] | None:

@@ -79,6 +79,13 @@ RESPELLED: dict[str, dict[str, str]] = {
     "de": {"ae": "ä", "oe": "ö", "ue": "ü"},
     "sr": _SERBIAN,
 }
+# Snowball's English stemmer gives these words the stem of another word: that of `author`, `import`, `custom`,
+# `engine`, `experiment` and so on. Their stem is what is here of them.
+_ENGLISH_EXCEPTIONS = re.compile(
+    "authori[tz]|consisten|conversation|customer|designat|engineer|executiv|experienc|factorial|importan|informal"
+    "|internal|internation|locale|numerous|objectiv|positiv|productivit|publication|relativ|respectiv|responsib|several"
+    "|successive|terminal|universal|universit|vertical"
+)
 # How names from other languages are typed in English.
 _TYPED_IN_ENGLISH = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DIGRAPH = re.compile("|".join(_DANISH))
@@ -176,6 +183,8 @@ class Stem:
         else:
             prepared = list(map(self._respell, words)) if self._respell else words
         stems = self._snowball.stemWords(prepared)
+        if self._is_english:
+            stems = [_exception(word) or stem for word, stem in zip(prepared, stems, strict=True)]
         return [folds[stem] or folds[word] for word, stem in zip(words, stems, strict=True)]
 
     def _folded_stem(self, lower: str) -> str:
@@ -185,7 +194,13 @@ class Stem:
     def _stemmed(self, word: str) -> str:
         if self._respell:
             word = self._respell(word)
-        return word if self._snowball is None else str(self._snowball.stemWord(word))
+        exception = _exception(word) if self._is_english else None
+        return exception or (word if self._snowball is None else str(self._snowball.stemWord(word)))
+
+
+def _exception(word: str) -> str | None:
+    found = _ENGLISH_EXCEPTIONS.match(word)
+    return found[0] if found else None
 
 
 def normalise(word: str) -> str:

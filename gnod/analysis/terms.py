@@ -5,7 +5,8 @@ One pattern finds *compounds*: words, and words joined by the characters that id
 
 * its *parts*, stemmed, in order; phrases consist of parts (`real time`, `snake case`, `node js`);
 * its *whole*, if it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
-  digits). Wholes come after all parts in the stream, so that they do not interrupt phrases;
+  digits). Wholes come after all parts in the stream, so that they do not interrupt phrases. In prose, a name with two
+  humps (`GitHub`) is one word; in code (`TokenBucket`) it is an identifier;
 * other *spellings*, which end with SPELLED: `plugin=` for `plug-in`, and a word as it is typed without diacritics, if
   that has another stem. So are numbers and dates (gnod.analysis.figures), symbols (`§`, `→`) and words after a sign
   (`.NET`, `--force`). A text has each of them once, after all other terms.
@@ -21,7 +22,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_langua
 from gnod.caches import Computed
 
 # The version is a part of the index. Increase it when the same text gives other terms: indexes are then rebuilt.
-VERSION = 5
+VERSION = 6
 
 MAX_TERM_CHARACTERS = 64
 # The last character of the terms of other spellings. No other term ends with it.
@@ -71,6 +72,14 @@ _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_PLAIN = re.compile(rf"[-.:/\\@'’&_+\#A-Z\d{_UNSPACED}]")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+# Names of classes begin with at least this many capitals of an acronym (`HTTPServer`), and `SQLite` with fewer.
+_MIN_ACRONYM = 3
+_MOST_HUMPS = 2  # of more than one letter
+# A longer one is an identifier (`ConnectionError`), or two words of a text that lost the space between them.
+_LONGEST_NAME = 13
+# What is code by what is beside it: in backticks, or called.
+FENCE = "```"
+_BACKTICK_OR_CALL = re.compile(r"`|\w\(")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
 _LETTERS_DIGITS = re.compile(r"([^\W\d_]+)(\d+)\Z")
 _DIGITS_LETTERS = re.compile(r"(\d+)([^\W\d_]{1,3})\Z")
@@ -192,13 +201,20 @@ class QueryUnit(NamedTuple):
 
 
 class Analyzer:
-    """Analyses text of one language. Only one thread may use it. Expensive to create, so keep it."""
+    """Analyses text of one language. Only one thread may use it. Expensive to create, so keep it. `is_code`: all of a
+    text is code; otherwise only what has backticks or is called."""
 
-    def __init__(self, language: str | None = None) -> None:
+    def __init__(self, language: str | None = None, *, is_code: bool = False) -> None:
         self.language = stemming_language(language)
+        self.is_code = is_code
         self._stem = Stem(self.language)
         self._cache = Computed(self.analyse)
         self._words = Computed(self._word)
+
+    @cached_property
+    def for_code(self) -> Analyzer:
+        """Return the analyser of code in texts of this language."""
+        return self if self.is_code else Analyzer(self.language, is_code=True)
 
     def stream(self, text: str) -> str:
         """Return the terms of `text` as the space-separated stream that the lexical index stores."""
@@ -206,7 +222,7 @@ class Analyzer:
         wholes: list[str] = []
         spelled: dict[str, None] = {}
         for block in _blocks(visible(text)):
-            terms = " ".join(filter(None, map(self._words.__getitem__, block.split())))
+            terms = " ".join(filter(None, self._terms_of_block(block)))
             if _WHOLE_MARK in terms:
                 found = " ".join(_WHOLES.findall(terms)).split()
                 wholes += [term for term in found if term[-1] != SPELLED]
@@ -215,6 +231,12 @@ class Analyzer:
             parts.append(terms)
             spelled |= dict.fromkeys(f"{each.form}{SPELLED}" for each in figures(block) if not each.is_written(block))
         return " ".join([*filter(None, parts), *wholes, *spelled])
+
+    def _terms_of_block(self, block: str) -> Iterator[str]:
+        """Yield the terms of each word. What is in a fence is code."""
+        for number, stretch in enumerate(block.split(FENCE)):
+            words = self.for_code._words if number % 2 else self._words
+            yield from map(words.__getitem__, stretch.split())
 
     def units(self, text: str) -> list[QueryUnit]:
         """Return what a query asks for, compound by compound. Analysers of all languages return the same units with the
@@ -238,6 +260,8 @@ class Analyzer:
 
     def _word(self, word: str) -> str:
         """Return the terms of the text between two spaces. Wholes, which come at the end of a stream, are in marks."""
+        if not self.is_code and _BACKTICK_OR_CALL.search(word):
+            return self.for_code._words[word]
         if len(word) >= _ENCODED_LENGTH:
             word = _ENCODED.sub(" ", word)
         found = [self._cache[compound] for compound in compounds(word)]
@@ -262,7 +286,8 @@ class Analyzer:
 
     def _compound(self, compound: str) -> list[QueryUnit]:
         words = [word for word in _SPLIT.split(compound) if word]
-        parts = [part for word in words for part in self.word_parts(word)]
+        is_code = self.is_code or _IDENTIFIER_JOINER.search(compound) is not None
+        parts = [part for word in words for part in self._word_parts(word, is_code=is_code)]
         if len(words) > 1 and parts and parts[0] == "v" and words[0][1:].isdigit():
             del parts[0]  # `v1.2.3` is the version 1.2.3
         if not parts:
@@ -297,11 +322,11 @@ class Analyzer:
         """Return the terms of words of small letters, normalised."""
         return [term[:MAX_TERM_CHARACTERS] for term in self._stem.of_each(words, folds)]
 
-    def word_parts(self, word: str) -> list[str]:
+    def _word_parts(self, word: str, *, is_code: bool) -> list[str]:
         """Return the terms of one word of a compound."""
         if word[-1] in "+#":
             return [fold(normalise(word))[:MAX_TERM_CHARACTERS]]
-        return [term for piece in _pieces(word) if (term := self._stem(piece)[:MAX_TERM_CHARACTERS])]
+        return [term for piece in _pieces(word, is_code=is_code) if (term := self._stem(piece)[:MAX_TERM_CHARACTERS])]
 
 
 def terms_of_many(
@@ -391,13 +416,27 @@ def spelled_places(text: str, analyzers: Sequence[Analyzer]) -> dict[str, list[t
     return places
 
 
-def _pieces(word: str) -> list[str]:
+def is_name(word: str) -> bool:
+    """Tell whether a word with humps is one word in prose, as names of products and persons are, and not of functions.
+
+    >>> [word for word in ("GitHub", "iPhone", "LaTeX", "getUser", "OpenAPIDocument", "HTTPServer") if is_name(word)]
+    ['GitHub', 'iPhone', 'LaTeX']
+    """
+    if not _CAMEL.search(word) or len(word) > _LONGEST_NAME or not word.isalnum() or _PLURAL_ACRONYM.match(word):
+        return False
+    pieces = [piece for piece in _HUMP.findall(word) if piece.isalpha()]
+    first, is_long = pieces[0], [len(piece) > 1 for piece in pieces]
+    begins_like_code = (is_long[0] and first.islower()) or (len(first) >= _MIN_ACRONYM and first.isupper())
+    return not begins_like_code and sum(is_long) <= _MOST_HUMPS
+
+
+def _pieces(word: str, *, is_code: bool) -> list[str]:
     """Cut camelCase humps and trailing numbers apart."""
     if word.isdigit() or (word.isalpha() and (word[1:].islower() or word.isupper())):
         return [word]  # this is true of most words
     if _PLURAL_ACRONYM.match(word):
         return [word[:-1]]  # such as PDFs and APIs, which stemmers do not handle
-    if _CAMEL.search(word):
+    if _CAMEL.search(word) and (is_code or not is_name(word)):
         return _camel_pieces(word)
     if match := _LETTERS_DIGITS.match(word) or _DIGITS_LETTERS.match(word):
         return [match[1], match[2]]

@@ -37,7 +37,7 @@ def test_words_are_analysed_like_documents() -> None:
         memory(1, "Die Häuser am Hafen sind für die Touristen und nicht für uns."),
         memory(2, "Deployments use Node.js with blue-green rollouts."),
         memory(3, "毎週月曜日にサーバーを再起動する"),
-        memory(4, "The parser raises E4711 in parse_header."),
+        memory(4, "The parser of TokenBucket raises E4711 in parse_header."),
         memory(5, "Ask Ilse.", topics=("zirconium flange",)),
     )
     for query, id_ in [
@@ -47,6 +47,8 @@ def test_words_are_analysed_like_documents() -> None:
         ("サーバー", 3),
         ("parse_header", 4),
         ("E4711", 4),
+        ("buckets", 4),
+        ("TokenBucket", 4),
         ("flanges", 5),
     ]:
         assert best(index.search(query))[:1] == [id_], query

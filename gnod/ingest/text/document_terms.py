@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from gnod.analysis.markup import readings, without_marks
+from gnod.analysis.markup import is_code, readings, without_marks
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.store.tables.records import Terms
@@ -22,12 +22,14 @@ _WITH_MARKS = frozenset(
 
 
 def terms_of(language: str | None, relative_path: str, title: str, markdown: str, mime: str) -> Terms:
-    """Return what the lexical index stores of a document. `mime` tells whether there may be marks inside words."""
+    """Return what the lexical index stores of a document. `mime` tells whether there may be marks inside words,
+    and whether names are identifiers."""
     analyzer = _analyzer(stemming_language(language))
     body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
     if mime in _WITH_MARKS:
         body = f"{without_marks(body)}\n{readings(body)}"
-    return Terms(analyzer.stream(relative_path), analyzer.stream(title), analyzer.stream(body))
+    of_text = analyzer.for_code if is_code(mime) else analyzer
+    return Terms(analyzer.for_code.stream(relative_path), of_text.stream(title), of_text.stream(body))
 
 
 @cache

@@ -82,8 +82,8 @@ class KeywordIndex:
         self._slot_of: dict[int, int] = {}
         self._segments: list[_LockedPostings] = []
         self._languages = {DEFAULT_LANGUAGE}
-        # The analysers by stemmer
-        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE)}
+        # The analysers by stemmer. A memory names code without backticks.
+        self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE, is_code=True)}
 
     def __len__(self) -> int:
         return len(self._slot_of)
@@ -167,7 +167,7 @@ class KeywordIndex:
         self._languages.add(language)
         stemmer = stemming_language(language)
         if stemmer not in self._analyzers:
-            self._analyzers[stemmer] = Analyzer(language)
+            self._analyzers[stemmer] = Analyzer(language, is_code=True)
         analyzer = self._analyzers[stemmer]
         terms = analyzer.stream("\n".join((memory.text, *memory.topics))).split()
         counts = Counter(map(hash, terms))

@@ -20,7 +20,7 @@ from gnod.analysis.figures import figures
 from gnod.analysis.prose import ENGLISH_WORDS
 from gnod.analysis.stemming import fold, normalise, stemming_language
 from gnod.analysis.stopwords import function_words
-from gnod.analysis.terms import SPELLED, Analyzer, QueryUnit, is_unspaced, visible
+from gnod.analysis.terms import SPELLED, Analyzer, QueryUnit, is_name, is_unspaced, visible
 from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword.marks import ANY_ENDING, TermVariant, as_written
@@ -39,6 +39,7 @@ _SPELLING = 0.8
 _MIN_JOINED, _MIN_JOINED_TOGETHER = 2, 5
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
+_DIGIT = re.compile(r"\d")
 
 
 Languages = tuple[frozenset[str] | None, ...]
@@ -193,12 +194,16 @@ def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit,
 def _spelled(
     units: Sequence[Sequence[tuple[QueryUnit, ...]]], texts: Sequence[str], analyzers: Sequence[Analyzer]
 ) -> list[tuple[QueryUnit, ...]]:
-    """Return the units of all texts. Those that are a number, a date or one word together have that as a spelling."""
+    """Return the units of all texts. Those that are a number, a date or one word together have that as a spelling, and
+    names have their parts, as code does."""
     spellings: list[dict[str, None]] = [{} for _ in texts]
     # Prose is not typed in pieces. (nDCG@10 of xquad-de, whose queries are questions: .934 with pairs, .936 without.)
     for number, text in enumerate(texts[1:] if len(texts) < PROSE_WORDS else (), 1):
         for joined in _joined(texts[number - 1], text, analyzers):
             spellings[number - 1][joined] = spellings[number][joined] = None
+    for number, text in enumerate(texts):
+        if is_name(text):
+            spellings[number] |= dict.fromkeys(analyzer.for_code.terms_of(text)[0] for analyzer in analyzers)
     ends = list(accumulate(len(visible(text)) + 1 for text in texts))
     for figure in figures(" ".join(map(visible, texts))):
         for number in range(bisect_right(ends, figure.start), bisect_left(ends, figure.end) + 1):
@@ -218,7 +223,7 @@ def _joined(first: str, second: str, analyzers: Sequence[Analyzer]) -> set[str]:
     is_english = first.lower() in ENGLISH_WORDS
     if is_english or any(first.lower() in stopwords.of(analyzer.language) for analyzer in analyzers):
         return set()
-    return {analyzer.terms_of(first + second)[0] for analyzer in analyzers}
+    return {analyzer.terms_of((first + second).lower())[0] for analyzer in analyzers}
 
 
 def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]:
@@ -271,7 +276,7 @@ def _spellings(unit: QueryUnit) -> Iterator[str]:
         yield quote(f"{own}{SPELLED}")
     for other in unit.spelled:
         yield quote(other.replace("-", " "))  # the parts of an ISO date
-        if not other.isalpha():  # documents that have letters in this spelling have them in the query's
+        if _DIGIT.search(other):  # documents that have letters in this spelling have them in the query's
             yield quote(f"{other}{SPELLED}")
 
 
@@ -292,13 +297,20 @@ def prefix_phrase(prefix: str) -> str:
 def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[QueryTerm]:
     """Return each clause as one phrase, with one variant per language."""
     found = [
-        (c.alternatives or tuple(dict.fromkeys(p for a in analyzers if (p := _phrase(c.text, a)))), c) for c in clauses
+        (c.alternatives or tuple(dict.fromkeys(p for a in _readers(c, analyzers) if (p := _phrase(c.text, a)))), c)
+        for c in clauses
     ]
     return [
         QueryTerm(alternatives, written=() if c.alternatives else _written(analyzers[0].units(c.text)))
         for alternatives, c in found
         if alternatives
     ]
+
+
+def _readers(clause: Clause, analyzers: Sequence[Analyzer]) -> Sequence[Analyzer]:
+    """Return what reads a phrase: with a name in it, as prose and as code."""
+    has_name = any(map(is_name, clause.text.split()))
+    return [*analyzers, *(analyzer.for_code for analyzer in analyzers)] if has_name else analyzers
 
 
 def _phrase(text: str, analyzer: Analyzer) -> str | None:

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from gnod.analysis.stemming import PREFIX_STRIPPING, fold, normalise
-from gnod.analysis.terms import SPELLED, Analyzer, is_unspaced, spelled_places, visible, word_rest
+from gnod.analysis.terms import FENCE, SPELLED, Analyzer, is_name, is_unspaced, spelled_places, visible, word_rest
 from gnod.caches import Cache, Computed
 from gnod.search.keyword.folding import FILL, PlainText
 
@@ -33,6 +33,8 @@ _SIMILAR_STEMS = 4  # a number of letters
 # Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
 _LETTER = re.compile(r"[^\W_]")
+# What is beside a word up to the next spaces.
+_BEFORE, _AFTER = re.compile(r"\S++\Z"), re.compile(r"\S*")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
 
@@ -78,7 +80,7 @@ class TermFinder:
         self._text, self._folded = self._plain.text, self._plain.folded
         self.analyzers = analyzers
         self._strips_prefixes = any(analyzer.language in PREFIX_STRIPPING for analyzer in analyzers)
-        self._terms = _known_terms(tuple(analyzer.language for analyzer in analyzers))
+        self._terms = _known_terms(tuple((analyzer.language, analyzer.is_code) for analyzer in analyzers))
         self._first: dict[_Needles, list[int]] = {}
         self._around: dict[int, tuple[int, int, frozenset[str]]] = {}
 
@@ -287,9 +289,21 @@ class TermFinder:
         known = self._around.get(start)  # each place is examined several times
         if known is None or known[1] < end:
             low, high = _word_around(self._text, start, end)
-            known = self._around[start] = low, high, _terms_of(self._text[low:high], self._terms, self.analyzers)
+            known = self._around[start] = low, high, self._terms_at(low, high)
         start, end, terms = known
         return start, end, _is_among(term, terms)
+
+    def _terms_at(self, start: int, end: int) -> frozenset[str]:
+        """Return the terms of a word. Those of a name depend on what is beside it, and on whether it is in a fence."""
+        word = self._text[start:end]
+        if not is_name(word):
+            return _terms_of(word, self._terms, self.analyzers)
+        low, high = max(start - _MAX_WORD_CHARACTERS, 0), end + _MAX_WORD_CHARACTERS
+        beside = _BEFORE.search(self._text, low, start), _AFTER.match(self._text, end, high)
+        token = word.join(found[0] if found else "" for found in beside)
+        is_code = self._text.count(FENCE, 0, start) % 2 == 1
+        readers = (analyzer.for_code if is_code else analyzer for analyzer in self.analyzers)
+        return frozenset((as_written(visible(word)), *" ".join(each.stream(token) for each in readers).split()))
 
 
 def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
@@ -302,7 +316,7 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
 
 
 @lru_cache(_LANGUAGE_SETS)
-def _known_terms(_languages: tuple[str, ...]) -> Cache[str, frozenset[str]]:
+def _known_terms(_analyzers: tuple[tuple[str, bool], ...]) -> Cache[str, frozenset[str]]:
     """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
     words."""
     return Cache()

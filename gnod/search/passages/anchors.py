@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from gnod.analysis.markup import is_code
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import SPELLED, Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
@@ -49,8 +50,12 @@ class AnchorTerms(NamedTuple):
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
     """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
     known."""
-    by_language = {analyzer.language: (analyzer,) for analyzer in analyzers}
-    return {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+    by_language: dict[str, Sequence[Analyzer]] = {analyzer.language: (analyzer,) for analyzer in analyzers}
+    found = {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+    return {
+        id_: [analyzer.for_code for analyzer in of_text] if is_code(documents[id_].mime) else of_text
+        for id_, of_text in found.items()
+    }
 
 
 def wanted(

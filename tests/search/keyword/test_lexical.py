@@ -49,6 +49,39 @@ def test_identifiers_and_compounds_are_found(small_index: SmallIndex, query: str
     assert small_index.search(query)[:1] == ["target.md"]
 
 
+def test_parts_of_names_are_words_in_code_and_not_in_prose(small_index: SmallIndex) -> None:
+    prose = {f"{name}.txt": f"Ask on {name}, please.\n" for name in ("GitHub", "YouTube", "iPhone", "LaTeX", "OpenAI")}
+    small_index.add({f"p{n}.txt": text for n, text in enumerate(prose.values())})
+    small_index.add({"hubs.txt": "Many pages lead to hubs. " * 9, "GitHubClient.py": "class GitHubClient:\n    pass\n"})
+    assert small_index.search("hubs") == ["hubs.txt", "GitHubClient.py"]
+    assert small_index.search("tube phone open tex") == []
+    for query in ("GitHub", "github", "git hub", '"on GitHub please"', '"git hub client"'):
+        assert small_index.search(query), query
+    assert small_index.search("GitHub") == ["GitHubClient.py", "p0.txt"]
+    assert small_index.search("-GitHub hubs") == ["hubs.txt"]
+
+
+@pytest.mark.parametrize(
+    ("query", "other"),
+    [
+        ("authorities", "author"),
+        ("customer", "custom"),
+        ("experience", "experiment"),
+        ("important", "import"),
+        ("international", "internal"),
+        ("relative", "relation"),
+        ("several", "severe"),
+        ("university", "universe"),
+    ],
+)
+def test_a_stem_of_two_english_words_finds_one_of_them(small_index: SmallIndex, query: str, other: str) -> None:
+    small_index.add(
+        {"other.md": f"{other} {other}s", "page.md": f"This is about the {query} of something."}, language="en"
+    )
+    assert small_index.search(query) == ["page.md"]
+    assert small_index.search(other) == ["other.md"]
+
+
 @pytest.mark.parametrize("query", ["modulů", "modulu", '"nových modulů"', "seznam modulů servery"])
 def test_texts_in_a_language_without_a_stemmer_are_found_by_their_words(small_index: SmallIndex, query: str) -> None:
     small_index.add({**FILLER, "de.md": "Die Häuser der Stadt wurden im Jahr der großen Flut gebaut.\n"})

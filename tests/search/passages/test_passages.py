@@ -46,6 +46,13 @@ def test_identifiers_are_marked_whole_and_not_piece_by_piece() -> None:
     assert marked(text, "C++") == ["C++"]
 
 
+def test_a_part_of_a_name_is_marked_where_the_name_is_code() -> None:
+    assert marked("GitHub knows hubs\n", "hub") == ["hubs"]
+    text = "GitHub, `GitHub`, `List<GitHub>`, GitHub(), x.GitHub\n```\nGitHub hub\n```\nGitHub\n"
+    assert marked(text, "hub") == ["GitHub", "GitHub", "GitHub", "GitHub", "GitHub", "hub"]
+    assert marked("GitHub, `GitHub`, git hub\n", "GitHub") == ["GitHub", "GitHub", "git hub"]
+
+
 def test_phrases_are_marked_where_they_stand() -> None:
     assert marked("real men; in real-time, in real time\n", "real-time") == ["real-time", "real time"]
 
