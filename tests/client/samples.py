@@ -90,7 +90,7 @@ def entry(path: str = "deploy/blue.md") -> DocumentEntry:
 
 def document(text: str, **changes: Any) -> DocumentText:
     lines = text.count("\n")
-    more = {"text": text, "start_line": 1, "end_line": lines, "total_lines": lines, "converter": "native"}
+    more = {"text": text, "start_line": 1, "end_line": lines, "total_lines": lines, "converter": "native", "tags": []}
     return DocumentText(**asdict(entry()) | more | changes)
 
 
