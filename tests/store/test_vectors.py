@@ -129,10 +129,10 @@ def test_failures_are_kept_listed_and_forgotten(index: SmallIndex) -> None:
     (failed,) = vectors.failed(index.reader, URI)
     assert failed[1:] == ("crashed", "notes", "a.md", 1)
     coverage = vectors.coverage(index.reader, {"notes": URI, "none": None})
-    assert coverage == [("notes", URI, 1, 0, 1, 1, 1), ("none", None, 0, 0, 0, 0, 0)]
+    assert coverage == [("notes", URI, 1, 0, 0, 1, 1, 1), ("none", None, 0, 0, 0, 0, 0, 0)]
     index.write(lambda c: vectors.forget_failed(c, URI))
     assert index.embed(URI) == 1
-    assert vectors.coverage(index.reader, {"notes": URI})[0][2:] == (1, 1, 0, 1, 1)
+    assert vectors.coverage(index.reader, {"notes": URI})[0][2:] == (1, 0, 1, 0, 1, 1)
 
 
 def test_the_shares_of_very_many_pending_texts_are_estimated(
