@@ -46,16 +46,6 @@ class StoredPiece(NamedTuple):
     last_line: int | None = None
 
 
-class FailedChunk(NamedTuple):
-    """A chunk that a model could not embed, and one document that has it."""
-
-    embed_hash: str
-    message: str
-    collection: str
-    path: str
-    start_line: int
-
-
 class Coverage(NamedTuple):
     """How far a collection is embedded by `model`, in chunks; equal ones of several documents count each time.
     `wordless`: those that are never embedded. `in_brief`: documents with a vector of their beginning; `in_full`: those
@@ -210,18 +200,16 @@ def note_failed(connection: Connection, uri: str, embed_hash: str, message: str)
     )
 
 
-def failed(connection: Connection, uri: str) -> list[FailedChunk]:
-    rows = connection.execute(
-        "SELECT e.embed_hash, e.message, c.name, d.path, k.start_line FROM embedding_errors e"
-        " JOIN chunks k ON k.embed_hash = e.embed_hash"
-        " JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active JOIN collections c ON c.id = d.collection_id"
-        " WHERE e.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY c.name, d.path, k.seq",
-        (uri,),
+def count_failed(connection: Connection, uri: str) -> int:
+    """Return how many texts of active documents the model could not embed."""
+    return int(
+        connection.execute(
+            "SELECT count(DISTINCT e.embed_hash) FROM embedding_errors e JOIN chunks k ON k.embed_hash = e.embed_hash"
+            " JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
+            " WHERE e.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
+            (uri,),
+        ).get
     )
-    first: dict[str, FailedChunk] = {}
-    for row in rows:
-        first.setdefault(row[0], FailedChunk(*row))
-    return list(first.values())
 
 
 def forget_failed(connection: Connection, uri: str) -> None:
