@@ -1,6 +1,6 @@
 """Tell texts with words from tables of numbers and encoded data, in any language and in source code. Pure.
 
-A vector says what words mean. That of other text is near to nothing that anybody asks.
+The vector of a text without words is not near to any question.
 """
 
 from __future__ import annotations
