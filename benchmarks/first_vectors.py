@@ -46,7 +46,7 @@ def _follow(daemon: Throwaway, items: list[tuple[str, str]], until: float) -> No
     while time.monotonic() < until:
         status = daemon.call("index.status")
         (notes,) = status["collections"]
-        is_done = notes["chunks"] == notes["embedded"] + notes["unembeddable"]
+        is_done = notes["chunks"] == notes["wordless"] + notes["embedded"] + notes["unembeddable"]
         if is_done or (notes["in_brief"] >= status["documents"] and not has_all):
             has_all = True
             spent = sum(daemon.processor_s().values())

@@ -87,7 +87,7 @@ def _collections(collections: list[wire.CollectionStatus], terminal: Terminal) -
             each.name,
             *("-" if (number := getattr(each, name)) is None else f"{number:,}" for name in counts),
             # Round down, because 100 % must mean all chunks.
-            f"{100 * each.embedded // each.chunks} %" if each.chunks else "-",
+            f"{100 * each.embedded // wanted} %" if (wanted := each.chunks - each.wordless) else "-",
             each.watch,
             ago(each.last_event),
             ago(each.last_reconcile),
@@ -150,6 +150,9 @@ def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]
         if collection.unused_model:
             kept = f"{collection.name}: the vectors of {collection.unused_model} are kept, but not searched"
             yield terminal.paint(text.line(f"{kept}: index.yml does not name that server for it"), YELLOW)
+        if collection.model and collection.wordless:
+            wordless = f"not embedded: {count(collection.wordless, 'chunk')} of numbers or encoded data"
+            yield text.line(f"{collection.name}: {wordless} (keyword search finds them)")
         if collection.unembeddable:
             failed = f"{collection.name}: {count(collection.unembeddable, 'chunk')} could not be embedded"
             yield terminal.paint(text.line(failed), RED)

@@ -290,7 +290,7 @@ class Backlog:
             self._note(step)
             if self._barrier.is_awaited:
                 await self._barrier.update(run)
-        self._failed = await self._database.read(lambda c: len(vectors.failed(c, run.uri)))
+        self._failed = await self._database.read(lambda c: vectors.count_failed(c, run.uri))
         behind = [name for name in run.collections if self._embedding.served().get(name) != run.uri]
         wanted = self._embedding.wanted()
         if complete := [name for name in behind if wanted.get(name) == run.uri]:

@@ -258,6 +258,7 @@ def _collection_status(
         last_event=_iso(watch.last_event),
         last_reconcile=_iso(synced.last_reconcile if synced else None),
         chunks=covered.chunks,
+        wordless=covered.wordless,
         embedded=covered.embedded,
         in_brief=covered.in_brief,
         in_full=covered.in_full,

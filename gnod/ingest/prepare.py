@@ -6,7 +6,7 @@ Pure: no files, no storage. Runs in the converter workers, so that it does not d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -19,12 +19,13 @@ from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import extract
 from gnod.ingest.text import frontmatter, inline_fields
 from gnod.ingest.text.canonical import canonicalise, digest, embed_hash, with_line_map
-from gnod.ingest.text.chunking import cut
+from gnod.ingest.text.chunking import ChunkText, cut
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.text.frontmatter import Frontmatter
 from gnod.ingest.text.inline_fields import InlineFields
 from gnod.ingest.text.metadata import each_once, tags, text, without_links
 from gnod.ingest.text.outline import Markup, Outline, outline, plain, title_heading
+from gnod.ingest.text.words import has_words
 from gnod.locations import Locations
 from gnod.store.documents.described import titles
 from gnod.store.tables.records import Chunk, FileStat, PreparedDocument, Unread
@@ -87,17 +88,7 @@ def prepare(
         locations=_canonical(converted.locations, lost),
         markdown=markdown,
         mirror_hash=mirror_hash,
-        chunks=[
-            Chunk(
-                p.start,
-                p.end,
-                p.start_line,
-                p.end_line,
-                p.heading,
-                embed_hash(own_title, p.heading, markdown[p.start : p.end]),
-            )
-            for p in passages
-        ],
+        chunks=_chunks(own_title, markdown, passages),
         terms=terms_of(language, relative_path, titles(title, metadata), markdown, converted.mime),
         definitions=code.definitions if code else [],
         links=found.links,
@@ -105,6 +96,18 @@ def prepare(
         labels=found.labels,
         unread=[Unread("", "bad_head", head.unread)] if head.unread else [],
     )
+
+
+def _chunks(title: str, markdown: str, passages: Sequence[ChunkText]) -> list[Chunk]:
+    """Return the chunks. One that continues a section without words is not embedded."""
+    above: str | None = None
+    found = []
+    for passage in passages:
+        text = markdown[passage.start : passage.end]
+        is_embedded = passage.heading != above or has_words(text)
+        found.append(Chunk(*passage, embed_hash(title, passage.heading, text) if is_embedded else ""))
+        above = passage.heading
+    return found
 
 
 def _inline_fields(converted: Converted, markdown: str, head: Frontmatter, structure: Outline) -> InlineFields:

@@ -190,6 +190,8 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     - `last_sync`: the last sync of any scope.
     - `last_reconcile`: the last complete comparison with the disk since the daemon started.
     - `chunks`: the number of chunks. It is an estimate while very many are pending.
+    - `wordless`: how many of them are not embedded, because they have hardly any words: numbers, encoded data. Keyword
+      search finds them.
     - `embedded`: how many of them have a vector of `model`.
     - `in_brief`: the number of documents that are found by meaning at least by their beginning, which is embedded
       first; `in_full`: the number of those whose whole text is embedded. Both are estimates while very many chunks are
@@ -224,6 +226,7 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
     last_sync: str | None = None
     last_reconcile: str | None = None
     chunks: int = 0
+    wordless: int = 0
     embedded: int = 0
     in_brief: int = 0
     in_full: int = 0

@@ -77,6 +77,7 @@ _TEXTS = """
         texts INTEGER NOT NULL,
         data BLOB NOT NULL
     ) STRICT;
+    -- `embed_hash`: the key of what is embedded; empty for a chunk without words, which is not.
     CREATE TABLE chunks (
         mirror_hash TEXT NOT NULL REFERENCES "mirrors" (mirror_hash) ON DELETE CASCADE,
         seq INTEGER NOT NULL,
@@ -421,7 +422,7 @@ _UNEMBEDDED = f"""
             WHERE b.embed_hash = k.embed_hash
         ), 0) AS changed_ns
     FROM embedding_models m JOIN chunks k
-    WHERE NOT EXISTS (
+    WHERE k.embed_hash <> '' AND NOT EXISTS (
         SELECT 1 FROM content_vectors v WHERE v.embed_hash = k.embed_hash AND v.model_id = m.id AND NOT v.is_brief
     )
     AND NOT EXISTS (SELECT 1 FROM embedding_errors e WHERE e.embed_hash = k.embed_hash AND e.model_id = m.id);
@@ -430,7 +431,7 @@ _UNEMBEDDED = f"""
         INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
         SELECT * FROM embeddable WHERE model_id = NEW.id;
     END;
-    CREATE TRIGGER chunk_came AFTER INSERT ON chunks
+    CREATE TRIGGER chunk_came AFTER INSERT ON chunks WHEN NEW.embed_hash <> ''
     BEGIN
         INSERT OR IGNORE INTO unembedded (model_id, embed_hash, brief_due, changed_ns)
         SELECT * FROM embeddable WHERE embed_hash = NEW.embed_hash;

@@ -216,8 +216,8 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     when: dict[str, Any] = {"first_at": "2026-11-20T10:00:00+00:00", "last_at": "2026-11-20T10:00:00+00:00"}
     late: dict[str, Any] = {"stage": "convert", "kind": "timeout", "message": "took longer than 60 s"}
     error = i.IngestError(collection="notes", path="a\x1b.pdf", count=2, **late, **when)
-    counts = {"on_disk": 4, "indexed": 3, "pending": 0, "failed": 1, "excluded": 2, "chunks": 9, "embedded": 3}
-    models = {"model": "file:/m/old.gguf", "next_model": "file:/m/new.gguf", "unembeddable": 1}
+    counts = {"on_disk": 4, "indexed": 3, "pending": 0, "failed": 1, "excluded": 2, "chunks": 12, "embedded": 3}
+    models = {"model": "file:/m/old.gguf", "next_model": "file:/m/new.gguf", "unembeddable": 1, "wordless": 3}
     watched = {"available": True, "watch": "polling", "watch_reason": "inotify limit reached"}
     collection = i.CollectionStatus(name="notes", path="/home/u/notes", **counts, **models, **watched)  # type: ignore[arg-type]
     status = i.IndexStatusResult(
@@ -252,6 +252,7 @@ def test_status(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         "embedding is waiting: the model is not ␛[31mhere",
         "notes: file:/m/old.gguf serves searches until all vectors of file:/m/new.gguf exist",
         "1 chunk could not be embedded",
+        "notes: not embedded: 3 chunks of numbers or encoded data (keyword search finds them)",
         "crashed 2 times, last: signal SIGSEGV",
     ):
         assert part in shown

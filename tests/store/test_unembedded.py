@@ -144,7 +144,9 @@ def _steps(work: Callable[[Connection], object], connection: Connection) -> int:
 
 
 _paths = st.sampled_from(["a.md", "b.md", "c.md"])
-_texts = st.sampled_from(["zebra", "lion", "# Zebra\n\nzebra", "# Two\n\n" + "words " * 900])
+_texts = st.sampled_from(
+    ["zebra", "lion", "# Zebra\n\nzebra", "# Two\n\n" + "words " * 900, "# Figures\n\n" + "0.25 " * 1500]
+)
 _folders = st.sampled_from(["one", "two"])
 _uris = st.sampled_from([ONE, TWO])
 
@@ -247,6 +249,7 @@ class Life(RuleBasedStateMachine):
     def the_counts_are_right(self) -> None:
         counted = self._read(counts.of_collections)
         assert {name: (each.documents, each.chunks) for name, each in counted.items()} == self._counted("1")
+        wordless = self._counted("k.embed_hash = ''")
         for uri in (ONE, TWO):
             embedded = self._counted(
                 "k.embed_hash IN (SELECT embed_hash FROM content_vectors v JOIN embedding_models m ON m.id = v.model_id"
@@ -256,6 +259,7 @@ class Life(RuleBasedStateMachine):
             for each in self._read(lambda c, uri=uri: vectors.coverage(c, {"one": uri, "two": uri})):  # type: ignore[misc]
                 assert each.chunks == counted.get(each.collection, counts.CollectionCounts()).chunks
                 assert each.embedded == embedded.get(each.collection, (0, 0))[1]
+                assert each.wordless == wordless.get(each.collection, (0, 0))[1]
 
     def _counted(self, where: str) -> dict[str, tuple[int, int]]:
         """Return the documents of each collection, and their chunks with a condition."""

@@ -204,11 +204,13 @@ function byMeaning({ collections, documents }) {
 }
 
 /** A bar of the chunks that have a vector. */
-function embedded({ chunks, embedded: done, unembeddable, model, next_model: next }) {
+function embedded({ chunks: all, wordless, embedded: done, unembeddable, model, next_model: next }) {
   if (!model && !next) return h("p.about", {}, inline("Keyword search only: no model is chosen (`gnoctl models use auto`)."));
+  const chunks = all - wordless;
   const bar = h("progress", { max: chunks || 1, value: done, "aria-label": "Chunks with a vector" });
   const left = unembeddable ? `, ${number(unembeddable)} failed` : "";
-  return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}`));
+  const without = wordless ? `, ${number(wordless)} of numbers or encoded data are not` : "";
+  return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}${without}`));
 }
 
 function reasons(what, amounts, words) {

@@ -47,7 +47,7 @@ ALL_PATHS = Between()
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
     """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
     headings above it, joined by ` > `. `embed_hash` is the SHA-256 of own title, heading path and text, which is
-    what will be embedded."""
+    what will be embedded; empty: the chunk has no words, and gets no vector."""
 
     start: int
     end: int

@@ -46,23 +46,15 @@ class StoredPiece(NamedTuple):
     last_line: int | None = None
 
 
-class FailedChunk(NamedTuple):
-    """A chunk that a model could not embed, and one document that has it."""
-
-    embed_hash: str
-    message: str
-    collection: str
-    path: str
-    start_line: int
-
-
 class Coverage(NamedTuple):
     """How far a collection is embedded by `model`, in chunks; equal ones of several documents count each time.
-    `in_brief`: documents with a vector of their beginning; `in_full`: those with all their vectors."""
+    `wordless`: those that are never embedded. `in_brief`: documents with a vector of their beginning; `in_full`: those
+    with all their vectors."""
 
     collection: str
     model: str | None
     chunks: int
+    wordless: int
     embedded: int
     failed: int
     in_brief: int
@@ -83,10 +75,14 @@ _VECTOR_COLUMNS = "(model_id, embed_hash, start, end, line, last_line, embedding
 # Look up the collections of this many pending texts for the coverage: about 30 ms.
 _SAMPLED = 5000
 # A model without vectors is not in the database, so all chunks are pending.
-_EVERYTHING = "(SELECT embed_hash, 0 AS id, max(seq = 0) AS brief_due, 0 AS changed_ns FROM chunks GROUP BY embed_hash)"
+_EVERYTHING = (
+    "(SELECT embed_hash, 0 AS id, max(seq = 0) AS brief_due, 0 AS changed_ns FROM chunks WHERE embed_hash <> ''"
+    " GROUP BY embed_hash)"
+)
 _UNEMBEDDED = "(SELECT embed_hash, id, brief_due, changed_ns FROM unembedded WHERE model_id = ?)"
 # The plus sign keeps SQLite from sorting all of them: it reads the table in the order of its ids.
 _BY_ARRIVAL = _UNEMBEDDED.replace("WHERE model_id", "WHERE +model_id")
+_ITS_CHUNKS = "CROSS JOIN chunks k ON k.embed_hash = u.embed_hash"
 _IN_USE = (
     " JOIN documents d ON d.mirror_hash = k.mirror_hash"
     " WHERE k.embed_hash = u.embed_hash AND d.active"
@@ -204,18 +200,16 @@ def note_failed(connection: Connection, uri: str, embed_hash: str, message: str)
     )
 
 
-def failed(connection: Connection, uri: str) -> list[FailedChunk]:
-    rows = connection.execute(
-        "SELECT e.embed_hash, e.message, c.name, d.path, k.start_line FROM embedding_errors e"
-        " JOIN chunks k ON k.embed_hash = e.embed_hash"
-        " JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active JOIN collections c ON c.id = d.collection_id"
-        " WHERE e.model_id = (SELECT id FROM embedding_models WHERE uri = ?) ORDER BY c.name, d.path, k.seq",
-        (uri,),
+def count_failed(connection: Connection, uri: str) -> int:
+    """Return how many texts of active documents the model could not embed."""
+    return int(
+        connection.execute(
+            "SELECT count(DISTINCT e.embed_hash) FROM embedding_errors e JOIN chunks k ON k.embed_hash = e.embed_hash"
+            " JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
+            " WHERE e.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
+            (uri,),
+        ).get
     )
-    first: dict[str, FailedChunk] = {}
-    for row in rows:
-        first.setdefault(row[0], FailedChunk(*row))
-    return list(first.values())
 
 
 def forget_failed(connection: Connection, uri: str) -> None:
@@ -228,6 +222,7 @@ def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[C
     """Return the coverage of each collection by its wanted model, in the order given. While very many chunks are
     pending, the numbers are estimated from a sample."""
     counted = counts.of_collections(connection)
+    wordless = _shares(connection, "chunks k WHERE k.embed_hash = ''")
     left: dict[str, _Left] = {}
     for uri in filter(None, set(wanted.values())):
         if known := model(connection, uri):
@@ -238,7 +233,7 @@ def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[C
                 *_documents_left(connection, known.id, documents // _SAMPLED + 1),
             )
     return [
-        _covered(name, uri, counted.get(name, counts.CollectionCounts()), left.get(uri or ""))
+        _covered(name, uri, counted.get(name, counts.CollectionCounts()), wordless.get(name, 0), left.get(uri or ""))
         for name, uri in wanted.items()
     ]
 
@@ -315,15 +310,18 @@ def _in_use(collections: Sequence[str]) -> str:
     return _IN_USE.format(marks=",".join("?" * len(collections)))
 
 
-def _covered(name: str, uri: str | None, counted: counts.CollectionCounts, left: _Left | None) -> Coverage:
+def _covered(
+    name: str, uri: str | None, counted: counts.CollectionCounts, wordless: int, left: _Left | None
+) -> Coverage:
     if left is None:
-        return Coverage(name, uri, counted.chunks, 0, 0, 0, 0)
+        return Coverage(name, uri, counted.chunks, wordless, 0, 0, 0, 0)
     pending, failed, documents, beginnings = (shares.get(name, 0) for shares in left)
     return Coverage(
         name,
         uri,
         counted.chunks,
-        max(counted.chunks - pending - failed, 0),
+        wordless,
+        max(counted.chunks - wordless - pending - failed, 0),
         failed,
         max(counted.documents - beginnings, 0),
         max(counted.documents - documents, 0),
@@ -349,22 +347,21 @@ def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[d
 def _pending_shares(connection: Connection, model_id: int) -> dict[str, int]:
     total = int(connection.execute("SELECT count(*) FROM unembedded WHERE model_id = ?", (model_id,)).get)
     step = total // _SAMPLED + 1
-    shares = _shares(connection, f"unembedded u WHERE u.id % {step} = 0 AND u.model_id = ?", model_id)
+    shares = _shares(connection, f"unembedded u {_ITS_CHUNKS} WHERE u.id % {step} = 0 AND u.model_id = ?", model_id)
     return {name: n * step for name, n in shares.items()}
 
 
 def _failed_shares(connection: Connection, model_id: int) -> dict[str, int]:
-    return _shares(connection, "embedding_errors u WHERE u.model_id = ?", model_id)
+    return _shares(connection, f"embedding_errors u {_ITS_CHUNKS} WHERE u.model_id = ?", model_id)
 
 
-def _shares(connection: Connection, source: str, model_id: int) -> dict[str, int]:
-    """Return in how many chunks of each collection the texts of `source` are."""
+def _shares(connection: Connection, source: str, *values: int) -> dict[str, int]:
+    """Return how many of the chunks `k` of `source` each collection has."""
     rows = connection.execute(
-        f"SELECT c.name, count(*) FROM (SELECT u.embed_hash FROM {source}) u"
-        " CROSS JOIN chunks k ON k.embed_hash = u.embed_hash"
+        f"SELECT c.name, count(*) FROM (SELECT k.mirror_hash FROM {source}) k"
         " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
         " CROSS JOIN collections c ON c.id = d.collection_id GROUP BY c.id",
-        (model_id,),
+        values,
     )
     return {str(name): int(n) for name, n in rows}
 
