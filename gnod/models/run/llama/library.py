@@ -90,6 +90,13 @@ def is_causal(model: llama_cpp.llama_model_p) -> bool:
     return metadata(model, f"{architecture}.attention.causal") != "false"
 
 
+def pools_last(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether the vector of a text is that of its last token, which has seen all others."""
+    architecture = metadata(model, "general.architecture")
+    pooling = metadata(model, f"{architecture}.pooling_type")
+    return is_causal(model) and pooling == str(llama_cpp.LLAMA_POOLING_TYPE_LAST)
+
+
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
     """Return a value of the model's file as text; "" where it has none."""
     length = llama_cpp.llama_model_meta_val_str(model, key.encode(), None, 0)
