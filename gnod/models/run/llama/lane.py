@@ -66,6 +66,8 @@ class Lane:
                 "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
             )
         self._batch = _LlamaBatch(tokens)
+        if not llama_cpp.llama_get_memory(self._context):
+            library.release_logits(model, self._context, self._batch.holding([[0] * tokens]))
         self._stop: Stop | None = None  # keep it, because llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None

@@ -6,7 +6,11 @@ The high-level class reads past its buffers with some poolings, and computes the
 from __future__ import annotations
 
 import ctypes
+import mmap
+import sys
 from collections import deque
+
+import numpy as np
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.run.llama.bindings import llama_cpp
@@ -36,6 +40,27 @@ _IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ct
 def watch(stop: Stop, context: llama_cpp.llama_context_p) -> None:
     """Let the flag end the context's steps. It must live until the context watches another one."""
     llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(stop.flag, ctypes.c_void_p))
+
+
+def release_logits(
+    model: llama_cpp.llama_model_p, context: llama_cpp.llama_context_p, batch: llama_cpp.llama_batch
+) -> None:
+    """Give the memory of an encoder's logits back to Linux. llama.cpp reserves and clears 4 bytes for each word of the
+    vocabulary and each token of the longest step, half a gigabyte for bge-m3, and never uses them: pages of zeros."""
+    if sys.platform != "linux":
+        return
+    stop = Stop()
+    stop.set()
+    watch(stop, context)
+    llama_cpp.llama_encode(context, batch)  # reserves the memory, and stops before it computes
+    llama_cpp.llama_set_abort_callback(context, ctypes.cast(None, llama_cpp.ggml_abort_callback), None)
+    words = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
+    logits = llama_cpp.llama_get_logits(context)
+    start = ctypes.addressof(logits.contents) if logits else 0
+    first, end = -(-start // mmap.PAGESIZE), (start + 4 * words * batch.n_tokens) // mmap.PAGESIZE
+    if start and not np.ctypeslib.as_array(logits, (words * batch.n_tokens,)).any():
+        pages = ctypes.c_void_p(first * mmap.PAGESIZE), ctypes.c_size_t((end - first) * mmap.PAGESIZE)
+        ctypes.CDLL(None).madvise(*pages, mmap.MADV_DONTNEED)
 
 
 def has_graphics_card() -> bool:
