@@ -1,19 +1,116 @@
-"""The memory that is free for models, on a machine and in a container."""
+"""Memory is looked at before a model is loaded; what does not fit is said, and makes room or waits."""
 
 from __future__ import annotations
 
+import os
+import resource
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
+from gnod.errors import NotEnoughMemory
+from gnod.models.run.inference import Inference
 from gnod.models.run.memory import free_memory
+from gnod.models.run.messages import ModelSpec
+from tests.models import gguf_replicas
+from tests.models.replicas import EMBEDDERS
+from tests.waiting import until
+
+LONG = ["The harbour master closed the east gate before the storm. " * 100 for _ in range(40)]
+_MB = 1_000_000
 
 
-def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
-    assert 0 < free_memory(tmp_path) <= psutil.virtual_memory().total
-    (tmp_path / "memory.current").write_text("900000\n")
-    (tmp_path / "memory.stat").write_text("anon 500000\nactive_file 100000\ninactive_file 200000\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert free_memory(tmp_path) > 1_000_000
-    (tmp_path / "memory.max").write_text("1000000\n")
-    assert free_memory(tmp_path) == 400_000
+@pytest.mark.parametrize("own", ["0::/a/b\n", "9:cpu:/\n4:memory:/a/b\n0::/\n", "4:cpuset,memory:/docker/x\n"])
+def test_the_limits_of_all_groups_count(own: str, tmp_path: Path) -> None:
+    total = psutil.virtual_memory().total
+    groups = tmp_path / "own"
+    assert 0 < free_memory(tmp_path, groups) <= total, "another system"
+    groups.write_text(own)
+    is_old = "memory" in own
+    inner = tmp_path / "memory" / ("" if "docker" in own else "a") if is_old else tmp_path / "a"
+    inner.mkdir(parents=True)
+    limit, used = ("limit_in_bytes", "usage_in_bytes") if is_old else ("max", "current")
+    prefix = "total_" if is_old else ""
+    (inner / f"memory.{used}").write_text("900000\n")
+    (inner / "memory.stat").write_text(f"anon 5\n{prefix}active_file 100000\n{prefix}inactive_file 200000\n")
+    (inner / f"memory.{limit}").write_text("9223372036854771712\n" if is_old else "max\n")
+    assert free_memory(tmp_path, groups) > 1_000_000
+    (inner / f"memory.{limit}").write_text("1000000\n")
+    assert free_memory(tmp_path, groups) == 400_000
+
+
+@asynccontextmanager
+async def worker(model: ModelSpec) -> AsyncIterator[tuple[Inference, psutil.Process]]:
+    served = Inference(idle_unload_s=60)
+    try:
+        await served.embed(model, ["warm"], interactive=True)
+        yield served, psutil.Process(served.status().pid)
+    finally:
+        await served.close()
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Path]:
+    """A control group of this test, which limits memory."""
+    base = Path("/sys/fs/cgroup")
+    group = (base / "memory" if (base / "memory").is_dir() else base) / f"gnod-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        pytest.skip("control groups cannot be made here")
+    if not any((group / name).exists() for name in ("memory.max", "memory.limit_in_bytes")):
+        group.rmdir()
+        pytest.skip("control groups do not limit memory here")
+    yield group
+    group.rmdir()
+
+
+def limit(group: Path, process: psutil.Process, size: int) -> None:
+    """Limit what the process takes from now on."""
+    names = ("memory.max", "memory.limit_in_bytes")
+    next(group / name for name in names if (group / name).exists()).write_text(str(size))
+    (group / "cgroup.procs").write_text(str(process.pid))
+
+
+@pytest.mark.slow
+async def test_a_model_makes_room_for_another(minilm_onnx: Path, e5_onnx: Path, group: Path, tmp_path: Path) -> None:
+    small, large = (ModelSpec(path=str(path), window=256, threads=2) for path in (minilm_onnx, e5_onnx))
+    async with worker(small) as (served, process):
+        limit(group, process, 700 * _MB)
+        await served.embed(large, ["one"], interactive=True)
+        (tmp_path / "copy").symlink_to(e5_onnx.parent)
+        other = ModelSpec(path=str(tmp_path / "copy" / "model.onnx"), window=256, threads=2)
+        assert (await served.embed(other, ["one"], interactive=True)).shape == (1, 384)
+        await until(lambda: served.status().models == [other.path])
+        assert served.status().crashes == 0
+
+
+@pytest.mark.slow
+async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Path, group: Path) -> None:
+    spec = ModelSpec(path=str(minilm_onnx), window=512, threads=8)
+    async with worker(spec) as (served, process):
+        limit(group, process, 10 * _MB)
+        with pytest.raises(NotEnoughMemory, match="the system sends when it runs out of memory"):
+            await served.embed(spec, LONG, interactive=False)
+        assert (await served.embed(spec, LONG[:8], interactive=False)).shape == (8, 384)
+        replaced = psutil.Process(served.status().pid)
+        assert served.status().crashes == 1
+        assert sum(thread.id > 0 for thread in replaced.threads()) < 2 * 8, "it computes with half the threads"
+
+
+@pytest.mark.slow
+async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, minilm_gguf: Path) -> None:
+    """With a limit on the address space, llama.cpp gets no memory in the middle of loading."""
+    small = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=False, threads=1)
+    spec = ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=1)
+    async with worker(small) as (served, process):
+        size = process.memory_info().vms + 30 * _MB
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
+        with pytest.raises(NotEnoughMemory, match="not enough memory for the model"):
+            await served.embed(spec, ["one"], interactive=True)
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert len(await served.embed(spec, ["one"], interactive=True)) == 1
+        assert served.status().pid == process.pid

@@ -45,6 +45,9 @@ ENVIRONMENT = {
 }
 _MESSAGES: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 
+# How a worker ended that nobody here has killed.
+KILLED = "signal SIGKILL, which the system sends when it runs out of memory"
+
 OnChunk = Callable[[ResultChunk], None]
 
 _log = logging.getLogger(__name__)
@@ -73,6 +76,7 @@ class InferenceProcess:
         self.protections: list[str] = []
         self.waiting: dict[int, _Pending] = {}
         self.was_stopped = False
+        self._has_stalled = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Retrieve the exception, because nobody may wait any more.
@@ -118,7 +122,10 @@ class InferenceProcess:
             while (message := await self._next()) is not None:
                 self._handle(message)
         self.process.kill()
-        return await self.process.ended()
+        how = await self.process.ended()
+        if self._has_stalled:
+            return f"it did nothing for {_STALL_LIMIT_S:.0f} s"
+        return KILLED if how == "signal SIGKILL" and not self.was_stopped else how
 
     async def _next(self) -> WorkerMessage | None:
         while True:
@@ -127,6 +134,7 @@ class InferenceProcess:
                     return await frames.read(self.process.reader, _MESSAGES)
             except TimeoutError:
                 if self._at_work:
+                    self._has_stalled = True
                     _log.warning("inference.stalled", extra={"fields": {"limit_s": _STALL_LIMIT_S}})
                     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import sys
 from collections import deque
 
@@ -17,6 +18,8 @@ from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.stop import Stop
 
+# All layers of a model on a graphics card, or about half of them.
+_LAYERS_ON_CARD = (999, 16)
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
 # The last lines that llama.cpp would have printed: only they say why a function returned NULL.
@@ -53,7 +56,7 @@ def release_logits(
     stop.set()
     watch(stop, context)
     llama_cpp.llama_encode(context, batch)  # reserves the memory, and stops before it computes
-    llama_cpp.llama_set_abort_callback(context, ctypes.cast(None, llama_cpp.ggml_abort_callback), None)
+    llama_cpp.llama_set_abort_callback(context, llama_cpp.ggml_abort_callback(), None)
     words = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
     logits = llama_cpp.llama_get_logits(context)
     start = ctypes.addressof(logits.contents) if logits else 0
@@ -71,11 +74,16 @@ def has_graphics_card() -> bool:
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
     settings = llama_cpp.llama_model_default_params()
-    settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
     _said.clear()
-    model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
-    if not model:
+    for settings.n_gpu_layers in _LAYERS_ON_CARD if spec.gpu and has_graphics_card() else (0,):
+        model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
+        if model:
+            break
+    else:
         _check_memory()
+        if unknown := re.search(rb"unknown model architecture: '([^']*)'", b"".join(_said)):
+            name = unknown[1].decode("utf-8", "replace")
+            raise ModelRejected(f"{spec.path} has the architecture {name}, which llama.cpp does not know")
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
     if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
         llama_cpp.llama_model_free(model)  # it would abort when asked for its tokens
@@ -105,7 +113,7 @@ def new_context(
 def _check_memory() -> None:
     """Raise MemoryError if memory was what the last function lacked."""
     said = b"".join(_said)
-    if b"allocate" in said or b"std::bad_alloc" in said:
+    if any(sign in said for sign in (b"allocate", b"bad_alloc", b"out of memory", b"memory allocation")):
         raise MemoryError
 
 
