@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -103,11 +104,14 @@ async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Pa
 
 @pytest.mark.slow
 async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, minilm_gguf: Path) -> None:
-    """With a limit on the address space, llama.cpp gets no memory in the middle of loading."""
+    """With a limit on the address space, llama.cpp gets no memory for a file that fits into that of the machine."""
     small = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=False, threads=1)
-    spec = ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=1)
+    large = tmp_path / "large.gguf"
+    shutil.copy(minilm_gguf, large)
+    os.truncate(large, 300 * _MB)
+    spec = ModelSpec(path=str(large), window=256, gpu=False, threads=1)
     async with worker(small) as (served, process):
-        size = process.memory_info().vms + 30 * _MB
+        size = process.memory_info().vms + 50 * _MB
         resource.prlimit(process.pid, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
         with pytest.raises(NotEnoughMemory, match="not enough memory for the model"):
             await served.embed(spec, ["one"], interactive=True)
