@@ -13,9 +13,13 @@ import psutil
 import pytest
 
 from gnod.errors import NotEnoughMemory
+from gnod.handlers.checks.doctor import graphics_card
 from gnod.models.run.inference import Inference
+from gnod.models.run.llama import library
+from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.memory import free_memory
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.worker import _embedding
 from tests.models import gguf_replicas
 from tests.models.replicas import EMBEDDERS
 from tests.waiting import until
@@ -41,6 +45,36 @@ def test_the_limits_of_all_groups_count(own: str, tmp_path: Path) -> None:
     assert free_memory(tmp_path, groups) > 1_000_000
     (inner / f"memory.{limit}").write_text("1000000\n")
     assert free_memory(tmp_path, groups) == 400_000
+
+
+def test_a_full_graphics_card_takes_half_of_a_model_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No card is here: llama.cpp's functions say that there is one, and how much fits."""
+    model = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=True)
+    load, asked, room = llama_cpp.llama_model_load_from_file, list[int](), 20
+
+    def loads(path: bytes, settings: llama_cpp.llama_model_params) -> object:
+        asked.append(settings.n_gpu_layers)
+        if asked[-1] > room:
+            library._said.append(b"cudaMalloc failed: out of memory")
+            return None
+        settings.n_gpu_layers = 0
+        return load(path, settings)
+
+    monkeypatch.setattr(llama_cpp, "llama_supports_gpu_offload", lambda: True)
+    monkeypatch.setattr(llama_cpp, "llama_model_load_from_file", loads)
+    _embedding(model).close()
+    assert asked == [999, 16]
+    asked, room = [], 10
+    _embedding(model).close()
+    assert asked == [999, 16, 0], "the processor computes"
+
+
+async def test_an_unused_card_of_nvidia_is_a_warning(tmp_path: Path) -> None:
+    assert await graphics_card(tmp_path / "no driver") == []
+    (tmp_path / "version").touch()
+    (check,) = await graphics_card(tmp_path / "version")
+    assert check.status == "warning"
+    assert "docs/install.md" in str(check.remedy)
 
 
 @asynccontextmanager
