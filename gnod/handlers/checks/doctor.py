@@ -256,7 +256,9 @@ async def graphics_card(driver: Path = _NVIDIA) -> list[Check]:
     if not await asyncio.to_thread(driver.exists) or await devices.gpus():
         return []
     message = "this machine has an NVIDIA card, but its llama.cpp computes on the processor alone"
-    return [Check("graphics card", "warning", message, "install llama-cpp-python for CUDA, as docs/install.md describes")]
+    return [
+        Check("graphics card", "warning", message, "install llama-cpp-python for CUDA, as docs/install.md describes")
+    ]
 
 
 async def _memories(memory: MemoryService) -> Check:

@@ -41,6 +41,8 @@ ENVIRONMENT = {
     "GOMP_SPINCOUNT": "1000",
     "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "16000000",
+    "MALLOC_TRIM_THRESHOLD_": "32000000",
     "PYTHONWARNINGS": "ignore",
 }
 _MESSAGES: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)

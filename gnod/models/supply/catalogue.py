@@ -45,7 +45,7 @@ MODELS: Mapping[str, KnownModel] = {
         "Apache-2.0", 70 * _MB, 70 * _MB, per_core=3_000, on_card=3_000
     ),
     "hf:ibm-granite/granite-embedding-97m-multilingual-r2": KnownModel(
-        "Apache-2.0", 390 * _MB, 400 * _MB, languages.GRANITE_97M, 384, 1_500, 1_500
+        "Apache-2.0", 390 * _MB, 550 * _MB, languages.GRANITE_97M, 384, 1_500, 1_500
     ),
     "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": KnownModel(
         "Apache-2.0", 639 * _MB, 639 * _MB, languages.QWEN3, 1024, 70, 5_000,

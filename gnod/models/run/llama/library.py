@@ -74,6 +74,8 @@ def has_graphics_card() -> bool:
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
     settings = llama_cpp.llama_model_default_params()
+    # On a processor, llama.cpp keeps most weights in another order. Mapped, the file would be in memory beside them.
+    settings.load_mode = llama_cpp.LLAMA_LOAD_MODE_AUTO if spec.gpu else llama_cpp.LLAMA_LOAD_MODE_NONE
     _said.clear()
     for settings.n_gpu_layers in _LAYERS_ON_CARD if spec.gpu and has_graphics_card() else (0,):
         model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
