@@ -145,9 +145,11 @@ async def test_a_crash_fails_only_the_request_that_had_begun(spec: ModelSpec, nu
         waiting = asyncio.create_task(served.embed(spec, ["later"], interactive=False))
         pid = await begun(served)
         os.kill(pid, number)
-        is_kill = number == signal.SIGKILL
-        with pytest.raises(NotEnoughMemory if is_kill else RequestFailed, match=number.name):
-            await at_work
+        if number == signal.SIGKILL:
+            assert (await at_work).shape == (len(LONG), 384), "a kill, as for lack of memory, is tried once more"
+        else:
+            with pytest.raises(RequestFailed, match=number.name):
+                await at_work
         assert (await waiting).shape == (1, 384)
         assert served.status().crashes == 1
         assert number.name in str(served.status().last_crash)

@@ -1,9 +1,9 @@
 """The daemon's side of the inference worker: starts it on demand, sends it work, ends it when it is idle.
 
-The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it
-and no chunk of the result has come, it is tried once more. Requests that had not begun go to the next worker. After a
-crash the next start waits, longer each time. After a kill, as by a system without memory, it computes with half the
-threads, which need less.
+The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it,
+or the worker was killed, and no chunk of the result has come, it is tried once more. Requests that had not begun go to
+the next worker. After a crash the next start waits, longer each time. After a kill, as by a system without memory, the
+next worker computes with half the threads, which need less.
 """
 
 from __future__ import annotations
@@ -161,8 +161,9 @@ class Inference:
                 return await worker.run(self._smaller(request), note)
             except Lost as lost:
                 self._require_open()
-                may_retry = not lost.had_begun or (is_interactive and attempt == 1 and not has_chunks)
-                if not may_retry and lost.how == KILLED:
+                is_kill = lost.how == KILLED
+                may_retry = not lost.had_begun or ((is_interactive or is_kill) and attempt == 1 and not has_chunks)
+                if not may_retry and is_kill:
                     raise NotEnoughMemory(
                         f"the inference worker was killed ({KILLED}). Close other programs, or choose a smaller preset "
                         "with `gnoctl models use`; it is tried again by itself, with fewer threads"

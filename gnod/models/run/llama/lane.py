@@ -41,8 +41,8 @@ class Lane:
         ranks: bool = False,
     ) -> None:
         self.tokens = tokens
-        # llama.cpp applies the language model's head to every token that has an output, and keeps the result: for a long
-        # text that is a gigabyte, and a third of the time. These models need the output of the last token alone.
+        # llama.cpp applies the language model's head to every token that has an output, and keeps the result: for long
+        # texts that is a gigabyte, and a third of the time. These models need the output of the last token alone.
         self._needs_last_only = not ranks and library.pools_last(model)
         # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
         self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
