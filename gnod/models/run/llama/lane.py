@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -66,12 +67,13 @@ class Lane:
                 "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
             )
         self._batch = _LlamaBatch(tokens)
-        if not llama_cpp.llama_get_memory(self._context):
-            library.release_logits(model, self._context, self._batch.holding([[0] * tokens]))
         self._stop: Stop | None = None  # keep it, because llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
+        if not llama_cpp.llama_get_memory(self._context):
+            batch = self._batch.holding([[0] * tokens])
+            self.submit(partial(library.release_logits, model, self._context, batch)).result()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Run `work` on the lane's thread."""
