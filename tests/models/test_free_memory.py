@@ -19,7 +19,7 @@ from gnod.models.run.inference import Inference
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.memory import free_memory
-from gnod.models.run.messages import EmbedRequest, ModelSpec
+from gnod.models.run.messages import EmbedRequest, Generate, ModelSpec
 from gnod.models.run.worker import _embedding
 from tests.models import gguf_replicas
 from tests.models.replicas import EMBEDDERS
@@ -146,15 +146,19 @@ async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Pa
 
 
 @pytest.mark.slow
-async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, minilm_gguf: Path) -> None:
+async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, smollm_gguf: Path) -> None:
     """With a limit on the address space, llama.cpp gets no memory for a file that fits into that of the machine."""
     small = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=False, threads=1)
-    spec = ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=1)
+    large = Generate(
+        model=ModelSpec(path=str(smollm_gguf), window=256, gpu=False, threads=1),
+        messages=[("user", "Hi")],
+        max_tokens=1,
+    )
     async with worker(small) as (served, process):
-        size = process.memory_info().vms + 12 * _MB
+        size = process.memory_info().vms + 30 * _MB
         resource.prlimit(process.pid, resource.RLIMIT_AS, (size, resource.RLIM_INFINITY))
         with pytest.raises(NotEnoughMemory, match="not enough memory for the model"):
-            await served.embed(spec, ["one"], interactive=True)
+            await served.run(large)
         resource.prlimit(process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        assert len(await served.embed(spec, ["one"], interactive=True)) == 1
+        await served.run(large)
         assert served.status().pid == process.pid
