@@ -218,7 +218,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.hybrid.reranking:SHARE_BELOW", "share of the fused score at later ranks"),
         Constant("search.hybrid.reranking:FLOOR", "least score of a text with all words of the query"),
         Constant("models.run.llama.ranking:MAX_WINDOW", "tokens of query and document together"),
-        Constant("models.run.llama.ranking:MAX_WINDOW_ON_GPU", "the same on a graphics card"),
         Constant("models.run.reranker:_CHARACTERS_PER_TOKEN", "characters that count as a token"),
         Constant("models.run.ranking:_MEASURED_S", "seconds of reading that measure the speed"),
         Constant("search.hybrid.budget:_LEARNING_RATE", "weight of the latest measurement"),

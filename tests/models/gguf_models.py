@@ -153,7 +153,7 @@ def write(
     """Write the file: matrices with 16 or 32 `bits`, the rest with 32."""
     with closing(gguf.GGUFWriter(target, architecture)) as writer:
         for name, value in fields.items():
-            _add_field(writer, name.replace("{arch}", architecture), value)
+            add_field(writer, name.replace("{arch}", architecture), value)
         for name, values in tensors.items():
             is_short = bits == 16 and values.ndim > 1 and name not in _EXACT
             writer.add_tensor(name, np.ascontiguousarray(values, np.float16 if is_short else np.float32))
@@ -162,7 +162,7 @@ def write(
         writer.write_tensors_to_file()
 
 
-def _add_field(writer: gguf.GGUFWriter, name: str, value: Value) -> None:
+def add_field(writer: gguf.GGUFWriter, name: str, value: Value) -> None:
     match value:
         case bool():
             writer.add_bool(name, value)

@@ -53,8 +53,9 @@ def _pooling(replica: Replica) -> gguf.PoolingType:
     return kinds[(replica.modules or ("Pooling:lasttoken",))[0].partition(":")[2]]
 
 
-def tokenizer_fields(tokenizer: dict[str, Any], name: str) -> dict[str, Value]:
-    """Return the fields of a tokenizer of this kind (`expected/tokenizers`), from its JSON."""
+def tokenizer_fields(tokenizer: dict[str, Any], name: str, words: int = replicas.WORDS) -> dict[str, Value]:
+    """Return the fields of a tokenizer of this kind (`expected/tokenizers`), from its JSON, with at
+    least so many `words`."""
     model = tokenizer["model"]
     vocabulary = model["vocab"]
     pieces = (
@@ -67,7 +68,7 @@ def tokenizer_fields(tokenizer: dict[str, Any], name: str) -> dict[str, Value]:
         pieces[token["id"]] = token["content"]
         types[token["id"]] = TokenType.CONTROL if token["special"] else TokenType.USER_DEFINED
     count = max(pieces) + 1
-    padding = range(count, max(count, replicas.WORDS))
+    padding = range(count, max(count, words))
     ids = {piece: number for number, piece in pieces.items()}
     found: dict[str, Value] = {
         "tokenizer.ggml.token_type": [int(types[number]) for number in range(count)]

@@ -29,7 +29,7 @@ WORKSTATION = Host(32 * GB, 24 * GB, 8)
         (TextsToEmbed(any_language=True), LAPTOP, "small-multilingual", ("small", "languages")),
         (ENGLISH, WORKSTATION, "quality", None),
         (GERMAN, WORKSTATION, "quality", None),
-        (ENGLISH, WORKSTATION._replace(gpu_memory=4 * GB), "balanced", ("quality", "card")),
+        (ENGLISH, WORKSTATION._replace(gpu_memory=5 * GB), "balanced", ("quality", "card")),
         (ENGLISH, SERVER, "slim", ("quality", "card")),
         (ENGLISH._replace(tokens=10**9), SERVER, "small", ("slim", "time")),
         (ENGLISH, LAPTOP._replace(memory=GB // 2), "mini", ("small", "memory")),

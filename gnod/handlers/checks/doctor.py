@@ -25,6 +25,7 @@ from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.memory.service import MemoryService
 from gnod.models.run.inference import Inference
+from gnod.models.supply import devices
 from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
@@ -39,6 +40,8 @@ from gnod.store.tables import failures
 MIN_FREE_BYTES = 500 * 1024 * 1024
 
 _UNLOCK = "gnoctl memory unlock"
+# It exists where NVIDIA's driver is loaded.
+_NVIDIA = Path("/proc/driver/nvidia/version")
 
 # Each entry is a package, its purpose, and whether gnod works without it.
 _PACKAGES = [
@@ -94,6 +97,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
                 services.models, services.factory, services.endpoints, services.embedding.unused()
             ),
             _inference(services.inference),
+            *await graphics_card(),
             await _memories(services.memory),
             _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
@@ -245,6 +249,16 @@ def _inference(inference: Inference) -> Check:
     memory = f", {found.resident_bytes / 1e6:,.0f} MB" if found.pid else ""
     sandbox = f", {'; '.join(found.protections)}" if found.protections else ""
     return Check("inference worker", "ok", f"{found.state}{memory}{sandbox}")
+
+
+async def graphics_card(driver: Path = _NVIDIA) -> list[Check]:
+    """Say what to install where a card of NVIDIA is not used."""
+    if not await asyncio.to_thread(driver.exists) or await devices.gpus():
+        return []
+    message = "this machine has an NVIDIA card, but its llama.cpp computes on the processor alone"
+    return [
+        Check("graphics card", "warning", message, "install llama-cpp-python for CUDA, as docs/install.md describes")
+    ]
 
 
 async def _memories(memory: MemoryService) -> Check:

@@ -1,8 +1,9 @@
 """The daemon's side of the inference worker: starts it on demand, sends it work, ends it when it is idle.
 
-The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it
-and no chunk of the result has come, it is tried once more. Requests that had not begun go to the next worker. After a
-crash the next start waits, longer each time.
+The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it,
+or the worker was killed, and no chunk of the result has come, it is tried once more. Requests that had not begun go to
+the next worker. After a crash the next start waits, longer each time. After a kill, as by a system without memory, the
+next worker computes with half the threads, which need less.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InferenceFailed, ShuttingDown, from_code
+from gnod.errors import InferenceFailed, NotEnoughMemory, ShuttingDown, from_code
 from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
@@ -30,7 +31,7 @@ from gnod.models.run.messages import (
     TextsEmbedded,
     Work,
 )
-from gnod.models.run.worker_process import InferenceProcess, Lost, OnChunk
+from gnod.models.run.worker_process import KILLED, InferenceProcess, Lost, OnChunk
 
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
@@ -70,6 +71,7 @@ class Inference:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._crashes_in_a_row = 0
         self._crashes = 0
+        self._kills = 0  # since it was last unloaded
         self._last_crash: str | None = None
         self._not_before = 0.0
         self._closed = False
@@ -131,6 +133,7 @@ class Inference:
     def unload(self) -> None:
         """End the worker; the next request starts another."""
         self._stop_idle_timer()
+        self._kills = 0
         if self._worker is not None:
             self._worker.stop()
 
@@ -155,13 +158,24 @@ class Inference:
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             worker = await self._started_worker(is_interactive)
             try:
-                return await worker.run(request, note)
+                return await worker.run(self._smaller(request), note)
             except Lost as lost:
                 self._require_open()
-                may_retry = not lost.had_begun or (is_interactive and attempt == 1 and not has_chunks)
+                is_kill = lost.how == KILLED
+                may_retry = not lost.had_begun or ((is_interactive or is_kill) and attempt == 1 and not has_chunks)
+                if not may_retry and is_kill:
+                    raise NotEnoughMemory(
+                        f"the inference worker was killed ({KILLED}). Close other programs, or choose a smaller preset "
+                        "with `gnoctl models use`; it is tried again by itself, with fewer threads"
+                    ) from lost
                 if not may_retry:
                     raise RequestFailed(f"the inference worker crashed ({lost.how}) and is restarted") from lost
         raise InferenceFailed("the inference worker keeps crashing: see `gnoctl daemon logs`")
+
+    def _smaller(self, request: Work) -> Work:
+        model = request.model
+        threads = max(1, model.threads >> self._kills)
+        return msgspec.structs.replace(request, model=msgspec.structs.replace(model, threads=threads))
 
     async def _started_worker(self, is_interactive: bool) -> InferenceProcess:
         while self._worker is None:
@@ -214,6 +228,7 @@ class Inference:
         if not worker.was_stopped:
             self._crashes += 1
             self._crashes_in_a_row += 1
+            self._kills += how == KILLED
             self._last_crash = how
             wait_s = min(0.5 * 2 ** (self._crashes_in_a_row - 2), _MAX_BACK_OFF_S) if self._crashes_in_a_row > 1 else 0
             self._not_before = time.monotonic() + wait_s

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar, cast
 
+from gnod.errors import NotEnoughMemory
 from gnod.models.run.messages import Loaded, ModelSpec, Unloaded
 
 
@@ -46,10 +47,8 @@ class LoadedModels:
         with self._lock:
             model = self._models.setdefault(key, _LoadedModel())
             model.users += 1
-            unused = self._take_unused()
         try:
-            for old_spec, old_model in unused:
-                self._close(old_spec, old_model)
+            self._close_unused(self._idle_s)
             yield cast(E, self._engine(model, load, spec))
         finally:
             with self._lock:
@@ -62,17 +61,27 @@ class LoadedModels:
         with model.loading:
             if model.engine is None:
                 started = time.monotonic()
-                model.engine = load(spec)
+                model.engine = self._load(load, spec)
                 self._report(Loaded(path=spec.path, took_s=time.monotonic() - started))
             return model.engine
 
-    def _take_unused(self) -> list[tuple[ModelSpec, _LoadedModel]]:
-        """Remove and return models without recent use, as a rule those of an older configuration."""
-        now = time.monotonic()
-        old = [key for key, model in self._models.items() if not model.users and now - model.last_used > self._idle_s]
-        return [(key[1], self._models.pop(key)) for key in old]
+    def _load(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
+        """Load a model, if necessary in the place of those that nobody uses now."""
+        try:
+            return load(spec)
+        except (NotEnoughMemory, MemoryError):
+            if not self._close_unused(0):
+                raise
+        return load(spec)
 
-    def _close(self, spec: ModelSpec, model: _LoadedModel) -> None:
-        if model.engine is not None:
-            model.engine.close()
-            self._report(Unloaded(path=spec.path))
+    def _close_unused(self, idle_s: float) -> bool:
+        """Close models without recent use, as a rule those of an older configuration; tell whether there were any."""
+        limit = time.monotonic() - idle_s
+        with self._lock:
+            old = [key for key, model in self._models.items() if not model.users and model.last_used <= limit]
+            unused = [(key[1], self._models.pop(key).engine) for key in old]
+        for spec, engine in unused:
+            if engine is not None:
+                engine.close()
+                self._report(Unloaded(path=spec.path))
+        return bool(unused)

@@ -3,6 +3,7 @@ process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -10,23 +11,40 @@ import psutil
 from gnod.errors import NotEnoughMemory
 from gnod.models.run.messages import ModelSpec
 
-_CGROUP = Path("/sys/fs/cgroup")
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 # A small model's buffers and the rest of the system need this much memory beside the file.
 _MARGIN_BYTES = 200_000_000
 
 
-def free_memory(cgroup: Path = _CGROUP) -> int:
-    """Return bytes. Reads the limit of the control group (cgroup v2) that a container sees as the topmost."""
-    free = int(psutil.virtual_memory().available)
+def free_memory(cgroups: Path = _CGROUPS, own_groups: Path = _OWN_GROUPS) -> int:
+    """Return bytes: what the system has, but not more than the limits of this process's control groups leave."""
+    return max(0, min([int(psutil.virtual_memory().available), *_left_in_groups(cgroups, own_groups)]))
+
+
+def _left_in_groups(cgroups: Path, own_groups: Path) -> Iterator[int]:
     try:
-        limit = int((cgroup / "memory.max").read_text())
-        used = int((cgroup / "memory.current").read_text())
+        lines = own_groups.read_text().splitlines()
+    except OSError:  # another system
+        return
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        own = Path(path.strip("/"))
+        # A container may see its own group as the topmost, under another path.
+        for group in (own, *own.parents):
+            if not controllers:  # cgroup v2
+                yield from _left(cgroups / group, "memory.max", "memory.current", "")
+            elif "memory" in controllers.split(","):
+                yield from _left(cgroups / "memory" / group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+
+
+def _left(group: Path, limit: str, used: str, prefix: str) -> Iterator[int]:
+    try:
+        free = int((group / limit).read_text()) - int((group / used).read_text())
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         # The cache of files counts as used, but is released when memory is needed.
-        lines = (cgroup / "memory.stat").read_text().splitlines()
-        cache = sum(int(line.split()[1]) for line in lines if line.startswith(("active_file ", "inactive_file ")))
-    except (OSError, ValueError, IndexError):  # there is no limit, or it is "max", or this is another system
-        return free
-    return max(0, min(free, limit - used + cache))
+        yield free + sum(int(stat[f"{prefix}{name}_file"]) for name in ("active", "inactive"))
+    except (OSError, ValueError, KeyError):  # the group is not here, or its limit is "max"
+        return
 
 
 def require(spec: ModelSpec) -> None:

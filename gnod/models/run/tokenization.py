@@ -32,6 +32,7 @@ class HuggingFace:
     def __init__(self, tokenizer: Tokenizer, specials: Specials) -> None:
         self._tokenizer = tokenizer
         self.specials = specials
+        self.words: int = tokenizer.get_vocab_size()
 
     def tokens(self, text: str) -> Sequence[int]:
         # Convert it through bytes, because the library does not accept lone surrogates.

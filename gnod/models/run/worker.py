@@ -6,15 +6,18 @@ really freed when it ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
@@ -24,7 +27,7 @@ from gnod.models.run import memory
 from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.llama import library
 from gnod.models.run.llama.generation import GenerationEngine
-from gnod.models.run.loaded_models import LoadedModels
+from gnod.models.run.loaded_models import E, LoadedModels
 from gnod.models.run.messages import (
     Begun,
     Cancel,
@@ -195,9 +198,31 @@ class Worker:
             self._channel.sendall(frames.encode(message))
 
 
-# The imports take 0.1 s each, and most workers need one of them.
 def _embedding(spec: ModelSpec) -> TextEmbedder:
-    _require_memory(spec)
+    return _load(_embedding_engine, spec)
+
+
+def _ranking(spec: ModelSpec) -> PairRanker:
+    return _load(_ranking_engine, spec)
+
+
+def _generation(spec: ModelSpec) -> GenerationEngine:
+    if spec.path.endswith(ONNX):
+        raise ModelRejected("the model does not write text: it is not a generator")
+    return _load(GenerationEngine, spec)
+
+
+def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
+    """Load a model into a graphics card; into the computer's memory if that is full, or there is none."""
+    if spec.gpu and not spec.path.endswith(ONNX) and library.has_graphics_card():
+        with contextlib.suppress(MemoryError):
+            return make(spec)
+    memory.require(spec)
+    return make(replace(spec, gpu=False))
+
+
+# The imports take 0.1 s each, and most workers need one of them.
+def _embedding_engine(spec: ModelSpec) -> TextEmbedder:
     if spec.path.endswith(ONNX):
         from gnod.models.run.onnx.engines import OnnxEmbedding
 
@@ -207,8 +232,7 @@ def _embedding(spec: ModelSpec) -> TextEmbedder:
     return EmbeddingEngine(spec)
 
 
-def _ranking(spec: ModelSpec) -> PairRanker:
-    _require_memory(spec)
+def _ranking_engine(spec: ModelSpec) -> PairRanker:
     if spec.path.endswith(ONNX):
         from gnod.models.run.onnx.engines import OnnxRanking
 
@@ -216,19 +240,6 @@ def _ranking(spec: ModelSpec) -> PairRanker:
     from gnod.models.run.llama.ranking import RankingEngine
 
     return RankingEngine(spec)
-
-
-def _generation(spec: ModelSpec) -> GenerationEngine:
-    if spec.path.endswith(ONNX):
-        raise ModelRejected("the model does not write text: it is not a generator")
-    _require_memory(spec)
-    return GenerationEngine(spec)
-
-
-def _require_memory(spec: ModelSpec) -> None:
-    # A graphics card has its own; llama.cpp says what does not fit there.
-    if not (spec.gpu and library.has_graphics_card()):
-        memory.require(spec)
 
 
 def _kind(request: Work) -> str:

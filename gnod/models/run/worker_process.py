@@ -41,9 +41,14 @@ ENVIRONMENT = {
     "GOMP_SPINCOUNT": "1000",
     "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "16000000",
+    "MALLOC_TRIM_THRESHOLD_": "32000000",
     "PYTHONWARNINGS": "ignore",
 }
 _MESSAGES: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
+
+# How a worker ended that nobody here has killed.
+KILLED = "signal SIGKILL, which the system sends when it runs out of memory"
 
 OnChunk = Callable[[ResultChunk], None]
 
@@ -73,6 +78,7 @@ class InferenceProcess:
         self.protections: list[str] = []
         self.waiting: dict[int, _Pending] = {}
         self.was_stopped = False
+        self._has_stalled = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Retrieve the exception, because nobody may wait any more.
@@ -118,7 +124,10 @@ class InferenceProcess:
             while (message := await self._next()) is not None:
                 self._handle(message)
         self.process.kill()
-        return await self.process.ended()
+        how = await self.process.ended()
+        if self._has_stalled:
+            return f"it did nothing for {_STALL_LIMIT_S:.0f} s"
+        return KILLED if how == "signal SIGKILL" and not self.was_stopped else how
 
     async def _next(self) -> WorkerMessage | None:
         while True:
@@ -127,6 +136,7 @@ class InferenceProcess:
                     return await frames.read(self.process.reader, _MESSAGES)
             except TimeoutError:
                 if self._at_work:
+                    self._has_stalled = True
                     _log.warning("inference.stalled", extra={"fields": {"limit_s": _STALL_LIMIT_S}})
                     return None
 

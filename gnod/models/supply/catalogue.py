@@ -83,43 +83,43 @@ MODELS: Mapping[str, KnownModel] = {
         revision="9e4aa35321a6dd1a43ca313f500c4b4f7cfb5cc6",
     ),
     "hf:ibm-granite/granite-embedding-97m-multilingual-r2": KnownModel(
-        "Apache-2.0", 124 * _MB, 400 * _MB, _GRANITE_97M, 384, 1_500, 1_500,
+        "Apache-2.0", 124 * _MB, 550 * _MB, _GRANITE_97M, 384, 1_500, 1_500,
         revision="835ad14087e140460703cf0fae09f97d469d65c2",
         sha256="a6022dd8220ea6f6595562a1328ee216f4a94faa55362f2f4747c80f1e78772e",
         path="onnx/model_quint8_avx2.onnx",
     ),
     "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": KnownModel(
-        "Apache-2.0", 639 * _MB, 639 * _MB, _QWEN3, 1024, 70, 5_000,
+        "Apache-2.0", 639 * _MB, 1_000 * _MB, _QWEN3, 1024, 70, 5_000,
         revision="370f27d7550e0def9b39c1f16d3fbaa13aa67728",
         sha256="06507c7b42688469c4e7298b0a1e16deff06caf291cf0a5b278c308249c3e439",
     ),
     "hf:ggml-org/Qwen3-Reranker-0.6B-Q8_0-GGUF/qwen3-reranker-0.6b-q8_0.gguf": KnownModel(
-        "Apache-2.0", 639 * _MB, 639 * _MB, per_core=70, on_card=5_000,
+        "Apache-2.0", 639 * _MB, 940 * _MB, per_core=70, on_card=5_000,
         revision="a02f48bb4f057028298c21fa033da2b30d7742d5",
         sha256="22c9979ce4fbcdc5acdc310c6641c32797eff1aa980b8f7a2db8a8ea23429a48",
     ),
     "hf:gpustack/bge-m3-GGUF/bge-m3-Q4_K_M.gguf": KnownModel(
-        "MIT", 438 * _MB, 438 * _MB, _XLM_ROBERTA, 1024, 155, 10_000,
+        "MIT", 438 * _MB, 620 * _MB, _XLM_ROBERTA, 1024, 155, 10_000,
         revision="2d48f1737679ad900d5c26c5aad5410e9c70fdca",
         sha256="6d39681b26c61279ac1f82db35a04a05009e94c415b51c858ff571489a82fc06",
     ),
     "hf:gpustack/bge-reranker-v2-m3-GGUF/bge-reranker-v2-m3-Q4_K_M.gguf": KnownModel(
-        "Apache-2.0", 438 * _MB, 438 * _MB, per_core=155, on_card=10_000,
+        "Apache-2.0", 438 * _MB, 640 * _MB, per_core=155, on_card=10_000,
         revision="3093af03b1a635e67b084b1d8c03c5f5e020fd05",
         sha256="e186a244ed455b4ab66ec64339ce7427a6ae13f5c0b5e544de96e50f0f8b3673",
     ),
     "hf:unsloth/Qwen3-1.7B-GGUF/Qwen3-1.7B-Q4_K_M.gguf": KnownModel(
-        "Apache-2.0", 1_107 * _MB, 1_107 * _MB,
+        "Apache-2.0", 1_107 * _MB, 1_640 * _MB,
         revision="d7f544eead698dbd1f15126ef60b45a1e1933222",
         sha256="b139949c5bd74937ad8ed8c8cf3d9ffb1e99c866c823204dc42c0d91fa181897",
     ),
     "hf:unsloth/Qwen3-4B-Instruct-2507-GGUF/Qwen3-4B-Instruct-2507-Q4_K_M.gguf": KnownModel(
-        "Apache-2.0", 2_497 * _MB, 2_497 * _MB,
+        "Apache-2.0", 2_497 * _MB, 3_200 * _MB,
         revision="a06e946bb6b655725eafa393f4a9745d460374c9",
         sha256="3605803b982cb64aead44f6c1b2ae36e3acdb41d8e46c8a94c6533bc4c67e597",
     ),
     "hf:ggml-org/SmolLM3-3B-GGUF/SmolLM3-Q4_K_M.gguf": KnownModel(
-        "Apache-2.0", 1_915 * _MB, 1_915 * _MB,
+        "Apache-2.0", 1_915 * _MB, 2_280 * _MB,
         revision="4965cb60b150737b68a0408c36aeefb65078f894",
         sha256="8334b850b7bd46238c16b0c550df2138f0889bf433809008cc17a8b05761863e",
     ),
@@ -136,7 +136,7 @@ NEED_A_CARD = frozenset({"quality", "balanced"})
 # The roles of the models that a search loads.
 SEARCH: tuple[ModelRole, ...] = ("embed", "rerank", "expand")
 
-# The memory of a loaded model besides its weights: buffers for its steps, and a generator's window.
+# The memory of the inference worker besides its models: the interpreter, libraries, and buffers.
 _WORKING_BYTES = 400 * _MB
 
 

@@ -26,8 +26,8 @@ from gnod.models.run.messages import ModelSpec
 MAX_WINDOW = 2048
 # Decoders keep keys and values of every token, and queries are short.
 _INTERACTIVE_TOKENS = 512
-# llama.cpp keeps 4 bytes for each word of the vocabulary and each token of an encoder's step, in every lane, and never
-# uses them. All lanes together get a gigabyte.
+# llama.cpp reserves 4 bytes for each word of the vocabulary and each token of an encoder's step, in every lane. All
+# lanes together get a gigabyte, half of it at once (`release_logits`).
 _MAX_LOGITS = 1 << 28
 
 
@@ -86,7 +86,8 @@ class EmbeddingEngine(TextEmbedder):
         interactive = self._lane(tokens, spec.threads)
         if not is_encoder:
             return interactive, [self._lane(step, spec.threads, background=True)]
-        lanes = min(spec.threads, max(1, _MAX_LOGITS // (self._words * step) - 1))
+        on_card = spec.gpu and library.has_graphics_card()
+        lanes = 1 if on_card else min(spec.threads, max(1, _MAX_LOGITS // (self._words * step) - 1))
         each = max(1, spec.threads // lanes)
         return interactive, [self._lane(step, each, background=True) for _ in range(lanes)]
 

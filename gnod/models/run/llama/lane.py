@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.packing import MAX_PARTS
+from gnod.models.run.llama.packing import MAX_PARTS, STEP_TOKENS
 from gnod.models.run.stop import Stop
 
 T = TypeVar("T")
@@ -41,6 +42,9 @@ class Lane:
         ranks: bool = False,
     ) -> None:
         self.tokens = tokens
+        # llama.cpp applies the language model's head to every token that has an output, and keeps the result: for long
+        # texts that is a gigabyte, and a third of the time. These models need the output of the last token alone.
+        self._needs_last_only = not ranks and library.pools_last(model)
         # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
         self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
         self._context = library.new_context(
@@ -49,7 +53,8 @@ class Lane:
             threads=threads,
             n_ctx=tokens,
             n_batch=tokens,
-            n_ubatch=tokens,
+            n_ubatch=min(tokens, STEP_TOKENS) if self._needs_last_only else tokens,
+            n_outputs_max=MAX_PARTS if self._needs_last_only else 0,  # 0: as many as tokens
             n_seq_max=MAX_PARTS,
             embeddings=True,
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
@@ -66,6 +71,9 @@ class Lane:
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
+        if not llama_cpp.llama_get_memory(self._context):
+            batch = self._batch.holding([[0] * tokens])
+            self.submit(partial(library.release_logits, model, self._context, batch)).result()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Run `work` on the lane's thread."""
@@ -83,17 +91,28 @@ class Lane:
                 raise Stopped
             self._stop = stop
             library.watch(stop, self._context)
-        batch = self._batch.holding(parts)
-        if memory := llama_cpp.llama_get_memory(self._context):  # only decoders have a memory
-            llama_cpp.llama_memory_clear(memory, True)
-            status = llama_cpp.llama_decode(self._context, batch)
-        else:
-            status = llama_cpp.llama_encode(self._context, batch)
+        status = self._compute(parts)
         if status == library.ABORTED and stop and stop():
             raise Stopped
         if status:
             raise InferenceFailed(f"the model failed on a text (llama.cpp's status {status})")
         return np.stack([self._pooled(sequence) for sequence in range(len(parts))])
+
+    def _compute(self, parts: Sequence[Sequence[int]]) -> int:
+        """Return llama.cpp's status."""
+        memory = llama_cpp.llama_get_memory(self._context)
+        if not memory:  # only decoders have one
+            return int(llama_cpp.llama_encode(self._context, self._batch.holding(parts)))
+        llama_cpp.llama_memory_clear(memory, True)
+        if not self._needs_last_only:
+            return int(llama_cpp.llama_decode(self._context, self._batch.holding(parts)))
+        lengths = [len(part) - 1 for part in parts]
+        status = self._decode([part[:-1] for part in parts], outputs=False) if any(lengths) else 0
+        return status or self._decode([part[-1:] for part in parts], starts=lengths)
+
+    def _decode(self, parts: Sequence[Sequence[int]], *, starts: Sequence[int] = (), outputs: bool = True) -> int:
+        llama_cpp.llama_set_embeddings(self._context, outputs)
+        return int(llama_cpp.llama_decode(self._context, self._batch.holding(parts, starts=starts, outputs=outputs)))
 
     def _pooled(self, sequence: int) -> Matrix:
         vector = llama_cpp.llama_get_embeddings_seq(self._context, sequence)
@@ -120,14 +139,19 @@ class _LlamaBatch:
             logits=self._output.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
         )
 
-    def holding(self, parts: Sequence[Sequence[int]]) -> llama_cpp.llama_batch:
-        """Return the batch with these sequences in it."""
+    def holding(
+        self, parts: Sequence[Sequence[int]], *, starts: Sequence[int] = (), outputs: bool = True
+    ) -> llama_cpp.llama_batch:
+        """Return the batch with these sequences in it. `starts`: how many tokens of each were computed before.
+        `outputs`: whether the tokens have any."""
         at = 0
         for number, tokens in enumerate(parts):
             end = at + len(tokens)
             self._token[at:end] = tokens
-            self._position[at:end] = np.arange(len(tokens))
+            start = starts[number] if starts else 0
+            self._position[at:end] = np.arange(start, start + len(tokens))
             self._sequence[at:end] = number
             at = end
+        self._output[:at] = outputs
         self._batch.n_tokens = at
         return self._batch

@@ -6,13 +6,20 @@ The high-level class reads past its buffers with some poolings, and computes the
 from __future__ import annotations
 
 import ctypes
+import mmap
+import re
+import sys
 from collections import deque
+
+import numpy as np
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.stop import Stop
 
+# All layers of a model on a graphics card, or about half of them.
+_LAYERS_ON_CARD = (999, 16)
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
 # The last lines that llama.cpp would have printed: only they say why a function returned NULL.
@@ -38,6 +45,27 @@ def watch(stop: Stop, context: llama_cpp.llama_context_p) -> None:
     llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(stop.flag, ctypes.c_void_p))
 
 
+def release_logits(
+    model: llama_cpp.llama_model_p, context: llama_cpp.llama_context_p, batch: llama_cpp.llama_batch
+) -> None:
+    """Give the memory of an encoder's logits back to Linux. llama.cpp reserves and clears 4 bytes for each word of the
+    vocabulary and each token of the longest step, half a gigabyte for bge-m3, and never uses them: pages of zeros."""
+    if sys.platform != "linux":
+        return
+    stop = Stop()
+    stop.set()
+    watch(stop, context)
+    llama_cpp.llama_encode(context, batch)  # reserves the memory, and stops before it computes
+    llama_cpp.llama_set_abort_callback(context, llama_cpp.ggml_abort_callback(), None)
+    words = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(model))
+    logits = llama_cpp.llama_get_logits(context)
+    start = ctypes.addressof(logits.contents) if logits else 0
+    first, end = -(-start // mmap.PAGESIZE), (start + 4 * words * batch.n_tokens) // mmap.PAGESIZE
+    if start and not np.ctypeslib.as_array(logits, (words * batch.n_tokens,)).any():
+        pages = ctypes.c_void_p(first * mmap.PAGESIZE), ctypes.c_size_t((end - first) * mmap.PAGESIZE)
+        ctypes.CDLL(None).madvise(*pages, mmap.MADV_DONTNEED)
+
+
 def has_graphics_card() -> bool:
     """Tell whether this llama.cpp was built for graphics cards. Loads their drivers."""
     return bool(llama_cpp.llama_supports_gpu_offload())
@@ -46,11 +74,18 @@ def has_graphics_card() -> bool:
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
     """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
     settings = llama_cpp.llama_model_default_params()
-    settings.n_gpu_layers = 999 if spec.gpu and has_graphics_card() else 0
+    # On a processor, llama.cpp keeps most weights in another order. Mapped, the file would be in memory beside them.
+    settings.load_mode = llama_cpp.LLAMA_LOAD_MODE_AUTO if spec.gpu else llama_cpp.LLAMA_LOAD_MODE_NONE
     _said.clear()
-    model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
-    if not model:
+    for settings.n_gpu_layers in _LAYERS_ON_CARD if spec.gpu and has_graphics_card() else (0,):
+        model: llama_cpp.llama_model_p = llama_cpp.llama_model_load_from_file(spec.path.encode(), settings)
+        if model:
+            break
+    else:
         _check_memory()
+        if unknown := re.search(rb"unknown model architecture: '([^']*)'", b"".join(_said)):
+            name = unknown[1].decode("utf-8", "replace")
+            raise ModelRejected(f"{spec.path} has the architecture {name}, which llama.cpp does not know")
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
     if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
         llama_cpp.llama_model_free(model)  # it would abort when asked for its tokens
@@ -80,7 +115,7 @@ def new_context(
 def _check_memory() -> None:
     """Raise MemoryError if memory was what the last function lacked."""
     said = b"".join(_said)
-    if b"allocate" in said or b"std::bad_alloc" in said:
+    if any(sign in said for sign in (b"allocate", b"bad_alloc", b"out of memory", b"memory allocation")):
         raise MemoryError
 
 
@@ -88,6 +123,13 @@ def is_causal(model: llama_cpp.llama_model_p) -> bool:
     """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
     architecture = metadata(model, "general.architecture")
     return metadata(model, f"{architecture}.attention.causal") != "false"
+
+
+def pools_last(model: llama_cpp.llama_model_p) -> bool:
+    """Tell whether the vector of a text is that of its last token, which has seen all others."""
+    architecture = metadata(model, "general.architecture")
+    pooling = metadata(model, f"{architecture}.pooling_type")
+    return is_causal(model) and pooling == str(llama_cpp.LLAMA_POOLING_TYPE_LAST)
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:

@@ -21,9 +21,8 @@ from gnod.models.run.ranking import NO_HEAD, CrossEncoderPrompts, PairRanker, Pa
 # The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
 # gigabytes, and on a processor minutes.
 MAX_WINDOW = 2048
-MAX_WINDOW_ON_GPU = 32_768
-# llama.cpp keeps 4 bytes for each word of the vocabulary and each token that an encoder reads, but never uses them.
-# This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
+# llama.cpp reserves 4 bytes for each word of the vocabulary and each token that an encoder reads, until
+# `release_logits`. This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
 _HEADS = ("cls.weight", "cls.output.weight")
 
@@ -36,8 +35,7 @@ class RankingEngine(PairRanker):
         self._model = library.load(spec)
         try:
             trained = llama_cpp.llama_model_n_ctx_train(self._model)
-            most = MAX_WINDOW_ON_GPU if spec.gpu and library.has_graphics_card() else MAX_WINDOW
-            self.window = min(spec.window or most, trained, most)
+            self.window = min(spec.window or MAX_WINDOW, trained, MAX_WINDOW)
             make = self._decoder if library.is_causal(self._model) else self._encoder
             super().__init__(*make(spec), self.window)
         except BaseException:

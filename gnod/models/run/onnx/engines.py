@@ -43,10 +43,15 @@ class OnnxEmbedding(TextEmbedder):
 
     def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
         pool = self._interactive if interactive else self._background
+        compute = self._session.run if interactive else self._in_turn
         # The longest first, so that at the end no thread has much left.
         order = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
-        rows = dict(zip(order, pool.map(lambda number: self._session.run(parts[number]), order), strict=True))
+        rows = dict(zip(order, pool.map(lambda number: compute(parts[number]), order), strict=True))
         return unit(np.stack([rows[number] for number in range(len(parts))]))
+
+    def _in_turn(self, part: Sequence[int]) -> Matrix:
+        with self._session.room_for(part):
+            return self._session.run(part)
 
 
 class OnnxRanking(PairRanker):
@@ -106,4 +111,6 @@ class _Pairs:
     def logit(self, opening: Sequence[int], rest: Sequence[int]) -> float:
         """Return what the model says of a document."""
         second_from = len(opening) if self._has_types else None
-        return float(self._session.run([*opening, *rest], second_from)[0])
+        tokens = [*opening, *rest]
+        with self._session.room_for(tokens):
+            return float(self._session.run(tokens, second_from)[0])

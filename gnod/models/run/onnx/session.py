@@ -7,8 +7,10 @@ activations of a text would be rounded differently (docs/adr/0068).
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,9 @@ from gnod.models.run import tokenization
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.tokenization import HuggingFace
 
+# The attention of a text takes memory by the square of its length: 100 MB for the longest, in a ModernBERT that nobody
+# has fused. This many of the longest are computed at once, or more shorter ones.
+_LONGEST_AT_ONCE = 4
 _FATAL = 4  # what the runtime prints; errors are exceptions too
 
 _Numbers = NDArray[np.int64]
@@ -56,10 +61,33 @@ class EncoderSession:
         self._output = fitting[0]
         self.tokenization: HuggingFace = tokenization.from_json(_text(path.parent / encoder.TOKENIZER))
         self.window = min(spec.window or LONGEST, LONGEST)
+        self._in_progress = 0  # the sum of the squares of lengths
+        self._ended = threading.Condition()
+        try:
+            self.run([self.tokenization.words - 1])
+        except InferenceFailed:
+            raise ModelRejected(
+                "the model's tokenizer.json has words that the model does not know: it belongs to another model"
+            ) from None
+
+    @contextmanager
+    def room_for(self, tokens: Sequence[int]) -> Iterator[None]:
+        """Wait until there is memory for a text; no query should wait for this."""
+        square = len(tokens) ** 2
+        with self._ended:
+            most = _LONGEST_AT_ONCE * LONGEST**2 - square
+            self._ended.wait_for(lambda: self._in_progress <= most)
+            self._in_progress += square
+        try:
+            yield
+        finally:
+            with self._ended:
+                self._in_progress -= square
+                self._ended.notify_all()
 
     def run(self, tokens: Sequence[int], second_from: int | None = None) -> Matrix:
-        """Return the output for one text, or for two, of which the second begins at a token. Raises
-        InferenceFailed."""
+        """Return the output for one text, or for two, of which the second begins at a token. Raises InferenceFailed,
+        MemoryError."""
         ids = np.array([tokens], np.int64)
         begins = len(tokens) if second_from is None else second_from
         try:
