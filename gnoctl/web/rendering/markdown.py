@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from gnoctl.web.rendering.code import coloured, lexer_of_language
+from gnoctl.web.rendering.code import coloured, lexer_of_language, numbered
 from gnoctl.web.rendering.links import PageLinks, is_external, uri_of, why_nowhere
 
 # A longer line may take seconds: each bracket may begin a link, whose end is searched.
@@ -27,7 +27,7 @@ LineOf = Callable[[int], int]
 
 
 def render(text: str, line_of: LineOf, links: PageLinks) -> str:
-    environment = {"wikilinks": links.names}
+    environment = {"wikilinks": links.names, "line_of": line_of}
     tokens = _parser.parse(text, environment)
     for number, token in enumerate(tokens):
         if token.map is not None and token.nesting >= 0:
@@ -69,12 +69,13 @@ def _slug(title: str) -> str:
     return _SLUG.sub("", title.strip().lower()).replace(" ", "-")
 
 
-def _fence(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, _environment: Any) -> str:
+def _fence(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, environment: Any) -> str:
     token = tokens[index]
     language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
     lines = coloured(token.content.removesuffix("\n").split("\n"), lexer_of_language(language))
-    code = "\n".join(lines)
-    return f'<pre class="code" data-line="{token.attrGet("data-line")}"><code>{code}\n</code></pre>\n'
+    first = (token.map or [0])[0] + (token.type == "fence")
+    numbers = [environment["line_of"](first + at) for at in range(len(lines))]
+    return numbered(lines, numbers, "code", environment["line_of"]((token.map or [0])[0]))
 
 
 def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:

@@ -26,7 +26,7 @@ _ATTRIBUTES = {
     "th": {"colspan", "rowspan"},
 }
 _NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "width"])
-_CLASSES = CLASSES | {"center", "code", "line", "place", "remote", "right", "text", "unresolved"}
+_CLASSES = CLASSES | {"center", "code", "cut", "line", "place", "remote", "right", "text", "unresolved"}
 
 
 def sanitised(html: str, links: PageLinks) -> str:
