@@ -117,6 +117,8 @@ def site(browser: object) -> Iterator[Site]:
         (machine.notes / "log.txt").write_text(log())
         (machine.notes / "note.md").write_text(NOTE)
         (machine.notes / "code.py").write_text("".join(f"f{line}()\n" for line in range(1, LINES + 1)))
+        (machine.notes / "one line.md").write_text("needle " * 10_000 + "\n")
+        (machine.notes / "שלום السلام.md").write_text("# שלום\n\n" + "".join(f"שורה {n}\n\n" for n in range(900)))
         rows = "".join(f"cell{row},{row}\n" for row in range(2, LINES + 1))
         (machine.notes / "table.csv").write_text(f"name,value\n{rows}")
         (machine.notes / "linked.pdf").write_bytes(linked_pdf())
@@ -174,6 +176,15 @@ def test_matches_are_those_of_the_whole_document(visit: Any) -> None:
     page.wait_for_selector("#reader h1 >> text=code")
     page.wait_for_selector(".doc >> text=f1()")
     assert not page.is_visible(".matches")
+
+
+def test_a_line_that_is_cut_and_a_name_from_right_to_left(visit: Any) -> None:
+    page = visit("/doc/far/one%20line.md?q=needle")
+    page.wait_for_selector(".doc >> text=more characters")
+    page.wait_for_selector(".matches >> text=+ matches")  # there are more than are shown
+    go(page, "/doc/far/שלום السلام.md?q=שורה#L1003")
+    page.wait_for_selector(".doc .target >> text=שורה 500")
+    page.wait_for_selector(".matches >> text=900 matches")
 
 
 def test_a_long_document_has_one_scroll_bar_and_an_outline_with_a_filter(visit: Any) -> None:
