@@ -289,7 +289,7 @@ class UserInterface(App[str]):
         self.session.again()
         shown = self.preview.hit
         if shown and any(each.docid == shown.docid for each in changed.indexed):
-            self.preview.show(shown, again=True)
+            self.preview.show(shown, self.preview.sought, again=True)
         if self._links is not None and self._links.is_current:
             self._links.follow()
 
@@ -297,7 +297,7 @@ class UserInterface(App[str]):
 
     @on(ResultList.Selected)
     def show_selected(self) -> None:
-        self.preview.show(self.results.selected)
+        self.preview.show(self.results.selected, "" if self.session.similar_to else self.session.query)
 
     @on(ResultList.Resized)
     def fetch_as_many_as_fit(self) -> None:

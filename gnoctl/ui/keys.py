@@ -21,6 +21,7 @@ KEYS = (
     KeyBinding(
         "tab", "Tab", "preview", "preview", "Read in the preview with the arrow keys; again: return to the query"
     ),
+    KeyBinding("n,N", "n N", "", "", "In the preview: go to the next match of the document, or to the previous one"),
     KeyBinding("ctrl+t", "Ctrl-T", "mode", "mode", "Switch between hybrid, keyword and vector search"),
     KeyBinding("f2", "F2", "filters", "filters", "Choose collections, tags, types, languages and a date"),
     KeyBinding("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),

@@ -1,9 +1,14 @@
-"""The document of the selected hit, at the hit's place, with its matches. Draws in slices, so that keys never wait."""
+"""The document of the selected hit, at the hit's place, with its matches, which are counted in the whole document.
+
+Draws in slices, so that keys never wait.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_left
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -17,7 +22,7 @@ from gnoctl.ui.results import place_of
 from gnoctl.ui.scrolling import Scrolling
 from gnoctl.ui.session import Daemon
 from gnod.errors import GnoError
-from gnod.protocol.documents import DocumentGetParams, DocumentText
+from gnod.protocol.documents import DocumentGetParams, DocumentMatchesParams, DocumentMatchesResult, DocumentText
 from gnod.protocol.search import Hit
 
 if TYPE_CHECKING:
@@ -29,12 +34,13 @@ WINDOW = 240
 SETTLED_S = 0.05
 """A user who holds an arrow key passes hits faster than that."""
 
+_HEAD_LINES = 2
 _BETWEEN = re.compile(r"[\s|*_`]+")
 _MARGIN = Segment(" ")
 
 
 class PreviewPane(Scrolling, can_focus=True):
-    """`hit`: what is shown, or will be."""
+    """`hit`: what is shown, or will be, with the matches of `sought`."""
 
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
@@ -43,27 +49,38 @@ class PreviewPane(Scrolling, can_focus=True):
         Binding("pagedown,space", "further(0)", show=False),
         Binding("home", "scroll_home", show=False),
         Binding("end", "scroll_end", show=False),
+        Binding("n", "match(1)", show=False),
+        Binding("N", "match(-1)", show=False),
     ]
 
     def __init__(self, daemon: Daemon, *, id: str) -> None:
         super().__init__(id=id)
         self.hit: Hit | None = None
         self.document: DocumentText | None = None
+        self.sought = ""
         self._daemon = daemon
+        self._blocks: list[DrawnDocument] = []
         self._lines: list[Strip] = []
+        self._found: DocumentMatchesResult | None = None
+        self._match: int | None = None
         self._width = 0
         self._loading: Worker[None] | None = None
 
-    def show(self, hit: Hit | None, *, again: bool = False) -> None:
+    def show(self, hit: Hit | None, query: str = "", *, again: bool = False) -> None:
         """Show the document of a hit; `again`: its file has changed."""
+        is_same = hit is not None and self.hit is not None and _shown(hit) == _shown(self.hit)
+        if is_same and query == self.sought and not again:
+            return
+        stays = hit and self.hit and (hit.docid, hit.line) == (self.hit.docid, self.hit.line)
+        self.hit, self.sought, self._found, self._match = hit, query, None, None
         if hit is None:
             self.close()
-            self.hit, self.document, self._lines = None, None, []
-            self.set_height(len(self._lines))
-        elif again or self.hit is None or _shown(hit) != _shown(self.hit):
-            stays = self.hit is not None and (hit.docid, hit.line) == (self.hit.docid, self.hit.line)
-            self.hit = hit
-            self._start(hit, stays=stays)
+            self.document, self._blocks = None, []
+            self._show_lines([])
+        elif is_same and not again:
+            self._start(self._count(hit))
+        else:
+            self._start(self._load(hit, stays=bool(stays)))
 
     def close(self) -> None:
         if self._loading is not None:
@@ -77,7 +94,7 @@ class PreviewPane(Scrolling, can_focus=True):
 
     def on_resize(self) -> None:
         if self.hit is not None and self.columns - 1 != self._width:
-            self._start(self.hit, stays=False)
+            self._start(self._load(self.hit, stays=False))
 
     def action_further(self, lines: int) -> None:
         """Scroll down by this many lines; 0 means a page. At the end, fetch the following lines."""
@@ -89,9 +106,17 @@ class PreviewPane(Scrolling, can_focus=True):
         if document and is_near_end and is_idle and document.end_line < document.total_lines and self.hit:
             self._loading = self.run_worker(self._extend(self.hit, document.end_line + 1))
 
-    def _start(self, hit: Hit, *, stays: bool) -> None:
+    def action_match(self, by: int) -> None:
+        """Go to the next match of the document, or to the previous one; at first, from the hit."""
+        lines = self._found.lines if self._found else []
+        if self.hit and lines:
+            first = bisect_left(lines, self.hit.line) - (by < 0)
+            self._match = (first if self._match is None else self._match + by) % len(lines)
+            self._start(self._show_match(self.hit, lines[self._match]))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
         self.close()
-        self._loading = self.run_worker(self._load(hit, stays=stays))
+        self._loading = self.run_worker(work)
 
     async def _load(self, hit: Hit, *, stays: bool) -> None:
         await asyncio.sleep(SETTLED_S)
@@ -99,47 +124,89 @@ class PreviewPane(Scrolling, can_focus=True):
             self._width = 0
             return
         try:
-            document, blocks = await self._drawn(hit, max(1, hit.line - BEFORE))
+            self._blocks = await self._drawn(hit, max(1, hit.line - BEFORE))
         except GnoError as error:
             self._say(error.message)
             return
-        self.document = document
-        self._lines = [*_head(document, hit, self._width), *(strip for block in blocks for strip in block.strips)]
-        self.set_height(len(self._lines))
+        self._show_lines(self._blocks)
         if not stays:
-            self.show_line(self._row_of(hit, document, blocks))
+            self.show_line(self._row_of(hit.line))
+        await self._count(hit)
 
     async def _extend(self, hit: Hit, start: int) -> None:
         try:
-            self.document, blocks = await self._drawn(hit, start)
+            self._blocks += await self._drawn(hit, start)
         except GnoError:
             return
-        self._lines += [strip for block in blocks for strip in block.strips]
-        self.set_height(len(self._lines))
+        self._show_lines(self._blocks)
 
-    async def _drawn(self, hit: Hit, start: int) -> tuple[DocumentText, list[DrawnDocument]]:
-        """Return a part of the document, and its blocks. Raises GnoError."""
+    async def _count(self, hit: Hit) -> None:
+        """Find the matches of the whole document, and highlight all of their words."""
+        if not self.sought.strip():
+            return
+        params = DocumentMatchesParams(ref=hit.uri, query=self.sought)
+        try:
+            self._found = await self._daemon.call("document.matches", params, DocumentMatchesResult)
+            if self._blocks and set(self._words(hit)) - set(words_of(hit)):
+                self._blocks = await self._drawn(hit, self._blocks[0].line)
+        except GnoError:
+            return  # the query is not valid, or only the text is known
+        self._show_lines(self._blocks)
+
+    async def _show_match(self, hit: Hit, line: int) -> None:
+        document = self.document
+        try:
+            if not (document and self._blocks and self._blocks[0].line <= line <= document.end_line):
+                self._blocks = await self._drawn(hit, max(1, line - BEFORE))
+        except GnoError as error:
+            self._say(error.message)
+            return
+        self._show_lines(self._blocks)
+        self.show_line(self._row_of(line))
+
+    async def _drawn(self, hit: Hit, start: int) -> list[DrawnDocument]:
+        """Return the blocks of a part of the document, which is `document` then. Raises GnoError."""
         from gnoctl.ui.rendering import draw
 
         params = DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW)
-        document = await self._daemon.call("document.get", params, DocumentText)
+        self.document = document = await self._daemon.call("document.get", params, DocumentText)
         self._width = self.columns - 1
         blocks = []
-        for block in draw(document, words_of(hit), max(1, self._width)):
+        for block in draw(document, self._words(hit), max(1, self._width)):
             blocks.append(block)
             await asyncio.sleep(0)
-        return document, blocks
+        return blocks
 
-    def _row_of(self, hit: Hit, document: DocumentText, blocks: list[DrawnDocument]) -> int:
-        """Return the row from which the hit's line is visible, a third from the top."""
-        top = len(_head(None, hit, self._width))
-        for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-            if after is None or after.line > hit.line:
-                end = after.line if after else document.end_line + 1
-                row = top + _row_within(block, hit.line, end)
+    def _words(self, hit: Hit) -> list[str]:
+        """Return what to highlight: the words that match anywhere in the document, as soon as they are known."""
+        found = [word for words in self._found.words for word in words.split()] if self._found else []
+        return list(dict.fromkeys([*words_of(hit), *found]))
+
+    def _row_of(self, line: int) -> int:
+        """Return the row from which a line is visible, a third from the top."""
+        top = _HEAD_LINES
+        for block, after in zip(self._blocks, [*self._blocks[1:], None], strict=True):
+            if after is None or after.line > line:
+                end = after.line if after else (self.document.end_line if self.document else line) + 1
+                row = top + _row_within(block, line, end)
                 return max(0, row - self.size.height // 3) if row > self.size.height // 2 else 0
             top += len(block.strips)
         return 0
+
+    def _show_lines(self, blocks: Sequence[DrawnDocument]) -> None:
+        head = self._head(self.hit, self._width) if self.hit else []
+        self._lines = [*head, *(strip for block in blocks for strip in block.strips)]
+        self.set_height(len(self._lines))
+
+    def _head(self, hit: Hit, width: int) -> list[Strip]:
+        """Return the _HEAD_LINES above the text: what it is, its matches, and whether the file has changed."""
+        parts = [text.clip_start(place_of(hit), width)]
+        if self._found and (total := len(self._found.lines)):
+            all_of_them = f"{total:,}{'' if self._found.exact else '+'}"
+            parts.append(f"{all_of_them} × found" if self._match is None else f"{self._match + 1:,} of {all_of_them}")
+        if self.document and self.document.stale:
+            parts.append("the file has changed since it was indexed")
+        return [Strip([Segment(text.clip(" · ".join(parts), width), styles.DIM)]), Strip.blank(width)]
 
     def _say(self, problem: str) -> None:
         self._lines = [Strip([Segment(text.line(problem), styles.WARNING)])]
@@ -155,13 +222,6 @@ def _row_within(block: DrawnDocument, line: int, end: int) -> int:
 
 def _has_match(strip: Strip) -> bool:
     return any(styles.is_match(segment.style) for segment in strip)
-
-
-def _head(document: DocumentText | None, hit: Hit, width: int) -> list[Strip]:
-    """Return the lines above the text: what it is, and whether the file has changed."""
-    place = text.clip_start(place_of(hit), width)
-    changed = " · the file has changed since it was indexed" if document and document.stale else ""
-    return [Strip([Segment(text.clip(place + changed, width), styles.DIM)]), Strip.blank(width)]
 
 
 def _shown(hit: Hit) -> object:

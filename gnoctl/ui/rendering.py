@@ -141,9 +141,15 @@ def _strips(drawn: Markdown | Text, width: int) -> list[Strip]:
 
 
 def _pattern(words: list[str]) -> re.Pattern[str] | None:
-    """Match the words as whole words; those of Chinese and Japanese have no edges."""
-    parts = [rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word) for word in words if word.strip()]
+    """Match the words as whole words, but where an asterisk says that a word goes on; those of Chinese and Japanese
+    have no edges."""
+    parts = [_pattern_of(word) for word in words if word.strip("*")]
     return re.compile("|".join(sorted(parts, key=len, reverse=True)), re.IGNORECASE) if parts else None
+
+
+def _pattern_of(word: str) -> str:
+    before, after = (r"\b" if word.isascii() and end != "*" else "" for end in (word[0], word[-1]))
+    return f"{before}{re.escape(word.strip('*'))}{after}"
 
 
 def _highlighted(strip: Strip, pattern: re.Pattern[str] | None) -> Strip:

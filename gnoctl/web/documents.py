@@ -58,32 +58,37 @@ class LongDocuments:
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
-        self._last: tuple[str, int, Rendering] | None = None
+        self._last: tuple[str, Rendering] | None = None
 
     async def answer(self, request: Request) -> Response:
-        ref, line = request.query_params.get("ref", ""), _line(request.query_params.get("from"))
-        body = await unless_gone(request, self._body(ref, line))
+        query = request.query_params
+        work = self._body(query.get("ref", ""), _line(query.get("from")), alone="part" in query)
+        body = await unless_gone(request, work)
         return cached(request, body, "application/json", _CACHE)
 
-    async def _body(self, ref: str, line: int | None) -> bytes:
-        first, rendering = await self._remembered(ref) or await self._read(ref)
+    async def _body(self, ref: str, line: int | None, *, alone: bool) -> bytes:
+        first, rendering = 1, await self._remembered(ref) if line else None
+        if rendering is None:
+            first, rendering = await self._read(ref)
+        has_html = line is not None or not rendering.is_paged
+        line = line or first
         reading = _Related(self._client)
         document = rendering.document
-        links = await reading.links(document.uri) if rendering.is_linked else []
-        embedded = await reading.embedded(links, rendering.lines_at(line or first), ((document.uri, ""),))
-        return await asyncio.to_thread(_body, rendering, line or first, links, embedded)
+        links = await reading.links(document.uri) if rendering.is_linked and has_html else []
+        embedded = await reading.embedded(links, rendering.lines_at(line), ((document.uri, ""),))
+        return await asyncio.to_thread(_body, rendering, line, links, embedded, alone=alone, has_html=has_html)
 
-    async def _remembered(self, ref: str) -> tuple[int, Rendering] | None:
+    async def _remembered(self, ref: str) -> Rendering | None:
         if self._last is None or self._last[0] != ref:
             return None
-        _, first, rendering = self._last
+        rendering = self._last[1]
         known = rendering.document
         try:
             place = await self._client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)
         except GnoError:  # the file is gone, but its text may still be in the index
             return None
         is_same = (place.docid, place.modified, place.stale) == (known.docid, known.modified, known.stale)
-        return (first, rendering) if is_same else None
+        return rendering if is_same else None
 
     async def _read(self, ref: str) -> tuple[int, Rendering]:
         """Return the line that a reference names, and its whole document."""
@@ -94,7 +99,7 @@ class LongDocuments:
         listed = await _Related(self._client).listed(text.collection) if text.path.lower().endswith(_BASE) else []
         rendering = await asyncio.to_thread(_rendering, text, listed)
         if len(text.text) > _LONG_CHARACTERS:
-            self._last = (ref, first, rendering)
+            self._last = (ref.partition("#")[0], rendering)
         return first, rendering
 
 
@@ -164,11 +169,19 @@ def _rendering(text: DocumentText, listed: list[DocumentEntry]) -> Rendering:
     return Rendering(text, listed)
 
 
-def _body(rendering: Rendering, line: int, links: list[DocumentLink], embedded: dict[str, EmbeddedNote]) -> bytes:
+def _body(
+    rendering: Rendering,
+    line: int,
+    links: list[DocumentLink],
+    embedded: dict[str, EmbeddedNote],
+    *,
+    alone: bool,
+    has_html: bool,
+) -> bytes:
     described = msgspec.to_builtins(rendering.document)
     del described["text"], described["line_map"], described["locations"]
-    part = rendering.part_at(line, links, embedded)
-    return msgspec.json.encode({"document": described, **msgspec.to_builtins(part)})
+    part = msgspec.to_builtins(rendering.part_at(line, links, embedded, alone=alone, has_html=has_html))
+    return msgspec.json.encode({"document": described, "line": line, **part})
 
 
 def _params(ref: str) -> DocumentGetParams:

@@ -29,7 +29,15 @@ ALLOWED = frozenset(
     {
         *("search.lexical", "search.vector", "search.query", "search.similar"),
         *("search.save", "search.list", "search.remove", "evidence.gather"),
-        *("document.get", "document.list", "document.locate", "document.boxes", "document.links"),
+        *(
+            "document.get",
+            "document.list",
+            "document.locate",
+            "document.boxes",
+            "document.layers",
+            "document.links",
+            "document.matches",
+        ),
         *("links.graph", "links.mentions"),
         *("collection.add", "collection.remove", "collection.list"),
         *(

@@ -79,7 +79,8 @@ def _passage(passage: ShownPassage, document: DocumentRow) -> dict[str, object]:
 
 def _matches(found: DocumentMatches, document: DocumentRow) -> wire.HitMatches:
     lines = [source_line(document.line_map, line) for line in found.lines]
-    places = [place for line in dict.fromkeys(found.lines) if (place := document.location_of(line))]
+    located = document.locations
+    places = [place for line in dict.fromkeys(found.lines) if located and (place := located.at(line))]
     pages = {place.value for place in places if place.kind == "page"}
     return wire.HitMatches(count=len(lines), exact=found.is_exact, lines=lines, pages=len(pages) or None)
 

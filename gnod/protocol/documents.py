@@ -42,6 +42,28 @@ class DocumentMultiGetParams(Params, frozen=True):
     limit: Limit = 100
 
 
+class DocumentMatchesParams(Params, frozen=True):
+    """`ref`: as in `document.get`; a line or a heading in it is ignored. `query`: as in `search.query`."""
+
+    ref: Reference
+    query: Annotated[str, Meta(max_length=4096)]
+
+
+class DocumentMatchesResult(Result, frozen=True, kw_only=True):
+    """Where a document has words or phrases of a query.
+
+    - `lines`: the line of each match, in order, as in `document.get`; at most 100,000. `exact`: there are no more.
+    - `words`: the different words and phrases that matched, ignoring case; at most 500. A space in a phrase stands for
+      any space, underscore and markup. An asterisk at an end says that the word goes on there: it is a part of an
+      identifier, or its script has no spaces.
+    """
+
+    uri: str
+    lines: list[int]
+    exact: bool
+    words: list[str]
+
+
 class DocumentListParams(Params, frozen=True):
     """The documents to list.
 
@@ -145,15 +167,20 @@ class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
     obsidian: str | None = None
 
 
+PageNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
 class DocumentBoxesParams(Params, frozen=True):
     """The page, and the words to find on it.
 
     - `ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`). By default, it is the first page.
+    - `page`: the page, instead of the one that `ref` names. It may have no text.
     - `query`: as in `search.query`. Its words are searched on the page as they are in documents.
     """
 
     ref: Reference
     query: Annotated[str, Meta(max_length=4096)]
+    page: PageNumber | None = None
 
 
 class PageBox(Result, frozen=True, kw_only=True):
@@ -197,7 +224,7 @@ class DocumentImageParams(Params, frozen=True):
     """
 
     ref: Reference
-    page: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    page: PageNumber | None = None
     width_px: Annotated[int, Meta(ge=16, le=2400)] = 1200
 
 
@@ -239,6 +266,69 @@ class DocumentPictureResult(Result, frozen=True, kw_only=True):
 
     mime: str
     data: bytes
+
+
+class DocumentLayersParams(Params, frozen=True):
+    """The pages whose text is to be selected.
+
+    - `ref`, `page`: the first of them, as in DocumentBoxesParams.
+    - `count`: the number of pages to return.
+    """
+
+    ref: Reference
+    page: PageNumber | None = None
+    count: Annotated[int, Meta(ge=1, le=20)] = 1
+
+
+class PageLink(Result, frozen=True, kw_only=True):
+    """A rectangle that leads to a `page` of the file or to an `address` of the web (http, https or mailto). The edges
+    are as in PageBox."""
+
+    page: int | None = None
+    address: str | None = None
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class PageLayer(Result, frozen=True, kw_only=True):
+    """What lies over the picture of a page, so that its text can be selected and its links followed.
+
+    - `width`, `height`: as in DocumentBoxesResult.
+    - `runs`: the text, in pieces without a wide gap. The last one of a line ends in a line end.
+    - `recognised`: the text was recognised in an image.
+    """
+
+    page: int
+    width: float
+    height: float
+    runs: list[PageBox]
+    links: list[PageLink] = []
+    recognised: bool = False
+
+
+class OutlinePage(Result, frozen=True, kw_only=True):
+    """An entry of a file's outline; level 1 is the highest."""
+
+    level: int
+    title: str
+    page: int
+
+
+class DocumentLayersResult(Result, frozen=True, kw_only=True):
+    """The pages of the file as it is now.
+
+    - `pages`: the number of pages in the file.
+    - `outline`: that of the file, if the first page was asked for.
+    - `stale`: the file has changed since it was indexed.
+    """
+
+    uri: str
+    pages: int
+    layers: list[PageLayer]
+    outline: list[OutlinePage] = []
+    stale: bool = False
 
 
 class SkippedReference(Result, frozen=True, kw_only=True):

@@ -59,6 +59,10 @@ _ALL = [
     _again(
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
+    _again(
+        "document.layers", t.DocumentLayersParams, t.DocumentLayersResult, "Return the text of pages with its places."
+    ),
+    _again("document.matches", t.DocumentMatchesParams, t.DocumentMatchesResult, "Return all matches of one document."),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
     _again(

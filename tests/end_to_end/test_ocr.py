@@ -52,6 +52,9 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     found = machine.json("get", "notes/photo.png", "--boxes", "zqxseven")
     assert (found["width"], found["height"], found["recognised"]) == (800, 108, True)
     [box] = found["boxes"]
+    (layer,) = machine.call("document.layers", ref="notes/photo.png")["layers"]
+    assert layer["recognised"]
+    assert any("zqxseven" in run["text"] and run["x0"] < box["x1"] for run in layer["runs"])
     # The word is drawn from 123 to 237, 30 to 60; its place on the line is estimated.
     assert box["text"] == "zqxseven"
     assert abs(box["x0"] - 123) < 30 > abs(box["x1"] - 237)

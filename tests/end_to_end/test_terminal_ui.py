@@ -129,6 +129,18 @@ async def test_what_a_document_says_reaches_the_terminal_as_text(shared: Machine
         await pilot.press("escape")
 
 
+async def test_the_preview_goes_to_every_match(shared: Machine) -> None:
+    async with driven(query="bird*") as (interface, pilot):
+        await until(lambda: "table" in titles(interface))
+        await pilot.press(*["down"] * titles(interface).index("table"))
+        await until(lambda: "301 × found" in drawn(interface.preview))
+        await pilot.press("tab", "N")
+        await until(lambda: "bird299" in drawn(interface.preview))  # far below what was loaded
+        await pilot.press("n", "n")
+        await until(lambda: "2 of 301" in drawn(interface.preview))
+        assert "bird0 " in drawn(interface.preview)
+
+
 async def test_the_preview_begins_at_the_hit_and_code_has_colours(shared: Machine) -> None:
     async with driven(query="stands") as (interface, pilot):
         await until(lambda: "a heron stands" in drawn(interface.preview))

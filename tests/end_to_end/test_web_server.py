@@ -470,19 +470,17 @@ def test_a_browser_finds_the_search_engine(site: Site) -> None:
 def test_documents_and_their_pages(site: Site) -> None:
     answer = site.get("/api/document?ref=notes/deploy.md:3")
     found = answer.json
-    assert (found["kind"], found["from"], found["next"], found["document"]["title"]) == (
-        "markdown",
-        1,
-        None,
-        "Deployment",
-    )
+    assert (found["kind"], found["line"], found["document"]["title"]) == ("markdown", 3, "Deployment")
+    assert [start for start, _ in found["parts"]] == [1]
+    assert site.get("/api/document?ref=notes/deploy.md&from=1&part").json["parts"] == []
     assert 'href="/doc/notes/sub/b.md"' in found["html"]
     assert 'src="/api/picture?ref=gno%3A%2F%2Fnotes%2Fdeploy.md&amp;target=photo.png' in found["html"]
     assert site.get("/api/document?ref=notes/deploy.md:3", if_none_match=answer.headers["etag"]).status == 304
     assert "script" not in site.get("/api/document?ref=notes/sub/b.md").json["html"]
 
     report = site.get("/api/document?ref=notes/report.pdf").json
-    assert (report["kind"], report["pages"], report["page_lines"]) == ("pages", 2, [1, 3])
+    assert (report["kind"], report["pages"], report["page_lines"], report["html"]) == ("pages", 2, [1, 3], "")
+    assert "zqx002" in site.get("/api/document?ref=notes/report.pdf&from=3").json["html"]
     page = site.get("/api/image?ref=notes/report.pdf&page=2&width=306")
     assert (page.status, page.headers["content-type"], page.body[:2]) == (200, "image/jpeg", b"\xff\xd8")
     assert site.get("/api/image?ref=notes/report.pdf%23page=2&width=306").headers["etag"] == page.headers["etag"]

@@ -19,7 +19,7 @@ from gnod.errors import InvalidReference, NotFound, Unavailable
 from gnod.handlers.documents import document_pages
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.locations import Locations, Start
-from gnod.protocol.documents import DocumentBoxesParams, DocumentImageParams
+from gnod.protocol.documents import DocumentBoxesParams, DocumentImageParams, DocumentLayersParams
 from gnod.rpc.call import Call
 from gnod.rpc.dispatcher import Handler
 from gnod.store.connection import Connection
@@ -53,6 +53,10 @@ class Pages:
         params = DocumentBoxesParams(ref=f"papers/{ref}", query=query)
         return await self._handlers["document.boxes"](params, Call(lambda _: True))
 
+    async def layers(self, ref: str, **more: int) -> Any:
+        params = DocumentLayersParams(ref=f"papers/{ref}", **more)
+        return await self._handlers["document.layers"](params, Call(lambda _: True))
+
     async def draw(self, ref: str, **more: int) -> Any:
         params = DocumentImageParams(ref=f"papers/{ref}", **more)
         return await self._handlers["document.image"](params, Call(lambda _: True))
@@ -77,6 +81,27 @@ async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex,
             await pages.find("a.pdf", "zqx")
         with pytest.raises(InvalidReference, match="only PDF files"):
             await pages.find("a.md", "zqx")
+
+
+async def test_the_text_of_pages_has_places(small_index: SmallIndex, tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    async with pages_of(small_index, tmp_path) as pages:
+        found = await pages.layers("a.pdf", count=9)
+        assert (found.pages, [layer.page for layer in found.layers], found.stale) == (2, [1, 2], False)
+        first, second = found.layers
+        assert (first.width, first.height, [run.text for run in first.runs]) == (612, 792, ["one zqx\n"])
+        (run,) = second.runs
+        assert (round(run.x0), second.recognised) == (72, False)
+        assert run.y0 < 792 - 700 < run.y1
+
+        path.write_bytes(pdf(["one", "two", "", "four"]))  # the index knows two pages
+        found = await pages.layers("a.pdf", page=3, count=2)
+        assert (found.pages, [len(layer.runs) for layer in found.layers], found.stale) == (4, [0, 1], True)
+        with pytest.raises(Unavailable, match="no page 5"):
+            await pages.layers("a.pdf", page=5)
+        path.write_bytes(encoded(Image.new("RGB", (300, 200), "red")))
+        (layer,) = (await pages.layers("a.pdf")).layers
+        assert (layer.width, layer.height, layer.runs) == (300, 200, [])
 
 
 async def test_a_page_is_drawn_anew_within_limits(small_index: SmallIndex, tmp_path: Path) -> None:

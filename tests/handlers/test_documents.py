@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from gnod.configured.configuration import Configuration
-from gnod.errors import InvalidParams, InvalidReference, NotFound, RootUnavailable
+from gnod.errors import InvalidParams, InvalidReference, NotFound, QuerySyntaxError, RootUnavailable
 from gnod.handlers.documents import document
+from gnod.locations import Locations, Start
 from gnod.protocol.base import Params
-from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentMultiGetParams
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentLocateParams,
+    DocumentMatchesParams,
+    DocumentMultiGetParams,
+)
 from gnod.rpc.call import Call
 from gnod.search.hybrid.sources import NoSources
 from gnod.store.connection import Connection
@@ -48,6 +56,48 @@ async def test_a_larger_document_is_skipped_and_never_shortened(small_index: Sma
     result = await multi_get(small_index, tmp_path, "notes/*.md", max_bytes=size)
     assert [found.text for found in result.documents] == [LONG, SHORT]
     assert result.skipped == []
+
+
+async def test_matches_are_all_of_the_document(small_index: SmallIndex, tmp_path: Path) -> None:
+    small_index.add(
+        {
+            "many.md": "# Sails\n\n\n\n" + "A sail is sailing.\n\n" * 2000,
+            "words.md": "Blue **green** sea, snake_case, backOff.\n",
+            "unspaced.md": "帆船の帆です。\n",
+        }
+    )
+
+    async def find(path: str, query: str) -> Any:
+        params = DocumentMatchesParams(ref=f"notes/{path}", query=query)
+        return await call(small_index, tmp_path, "document.matches", params)
+
+    found = await find("many.md", "sails")
+    assert (found.lines[:4], len(found.lines), found.exact) == ([1, 5, 5, 7], 4001, True)
+    assert {word.lower() for word in found.words} == {"sails", "sail", "sailing"}
+    for path, query, words in [
+        ("words.md", '"blue green"', ["Blue green"]),
+        ("words.md", "off", ["backOff"]),
+        ("words.md", "nothing", []),
+        ("words.md", "tag:x", []),
+        ("unspaced.md", "帆船", ["帆船*"]),
+    ]:
+        assert (await find(path, query)).words == words, query
+    with pytest.raises(QuerySyntaxError):
+        await find("words.md", 'open "quote')
+
+
+async def test_thousands_of_pages_are_listed_at_once(small_index: SmallIndex, tmp_path: Path) -> None:
+    def put(connection: Connection) -> None:
+        collections.mirror(connection, [Folder("papers", str(tmp_path), None)], [])
+        starts = [Start(number, number) for number in range(1, 5001)]
+        found = replace(prepared("page\n" * 5000, "a.pdf"), locations=Locations("page", starts))
+        writing.put(connection, collections.id_of(connection, "papers"), "a.pdf", found, now=0.0)
+
+    small_index.write(put)
+    started = time.process_time()
+    found = await call(small_index, tmp_path, "document.get", DocumentGetParams(ref="papers/a.pdf", locations=True))
+    assert [each.location.page for each in found.locations] == [*range(1, 5001)]
+    assert time.process_time() - started < 1  # 5 s if each page decodes the places of all
 
 
 PLAN = "# Plan\n\n\n\nIntro\n\n## Next steps\n\nDo it. ^todo\n\n## Ende (Übung)\n\nlast\n"

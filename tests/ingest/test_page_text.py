@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnod.ingest.formats.pdf.page_text import Rect, read_page
+from gnod.ingest.reading.layers import runs_of
 from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import page_of_text, pdf
 
@@ -61,3 +62,14 @@ def test_other_pages_and_what_is_none() -> None:
     ):
         with pytest.raises(ConversionFailed, match=message):
             read_page(data, number)
+
+
+def test_runs_end_at_lines_and_wide_gaps() -> None:
+    columns = b"BT /F1 10 Tf 72 700 Td (left column) Tj 200 0 Td (right) Tj -200 -14 Td (next line) Tj ET"
+    read = read_page(page_of_text(columns), 1)
+    runs = list(runs_of(read.text, read.boxes))
+    assert [run.text.strip() for run in runs] == ["left column", "right", "next line"]
+    assert "".join(run.text for run in runs) == read.text + "\n"
+    assert [round(run.left) for run in runs] == [72, 272, 72]
+    assert all(run.left < run.right and run.top < run.bottom for run in runs)
+    assert list(runs_of("", [])) == []

@@ -179,9 +179,9 @@ def test_blocks_have_the_lines_of_the_file() -> None:
     text = "---\na: 1\n---\n# One\n\ntext\n\n- x\n- y\n\n```python\nx = 1\n```\n"
     found = shown(text, line_map=[(6, 3)])
     blocks = re.findall(r'<(?:h1|p|li|pre class="code") [^>]*?data-line="(\d+)"', found.html)
-    assert [int(line) for line in blocks] == [4, 9, 11, 12, 14]
+    assert [int(line) for line in blocks] == [1, 4, 9, 11, 12, 14]
+    assert '<span class="line" data-line="15"><span class="n">x</span>' in found.html  # behind the fence
     assert [(entry.level, entry.title, entry.line) for entry in found.outline] == [(1, "One", 4)]
-    assert '<span class="n">x</span>' in found.html
 
 
 def test_code_has_a_line_for_each_line() -> None:
@@ -196,12 +196,11 @@ def test_code_has_a_line_for_each_line() -> None:
 def test_a_table_keeps_its_head() -> None:
     text = "| a | b\\|c |\n| --- | --- |\n" + "".join(f"| {n} | <i> |\n" for n in range(2000))
     first = shown(text, "a.csv", "table/2")
-    assert "<tr><th>a</th><th>b|c</th></tr>" in first.html
+    assert '<tr data-line="1"><th>a</th><th>b|c</th></tr>' in first.html
     assert '<tr data-line="3"><td>0</td><td>&lt;i&gt;</td></tr>' in first.html
-    assert first.next
-    second = render(document(text, "a.csv", "table/2"), first.next)
+    second = render(document(text, "a.csv", "table/2"), first.end + 1)
     assert "<tr><th>a</th>" in second.html
-    assert (second.start, second.previous) == (first.next, 1)
+    assert second.start == first.end + 1
     sheet = render(document(text, "a.xlsx", "xlsx/1"), 1500)
     assert "<th>a</th>" in sheet.html
     assert f'<tr data-line="{sheet.start}">' in sheet.html
@@ -221,19 +220,19 @@ def test_long_texts_come_in_parts_that_fit_together() -> None:
     block = "```python\n" + "x = 1\n" * 1500 + "```\n\ntext\n\n"
     text = "".join(f"paragraph {n}\n\n" for n in range(300)) + block
     lines = text.count("\n")
-    part = render(document(text), 1)
-    seen = [(part.start, part.end)]
-    while part.next is not None:
-        part = render(document(text), part.next)
-        seen.append((part.start, part.end))
-    assert seen[0][0] == 1
-    assert seen[-1][1] == lines
-    assert all(end + 1 == start for (_, end), (start, _) in itertools.pairwise(seen))
-    assert all(end - start < 2 * parts.PART_LINES + 1 for start, end in seen)
+    whole = Rendering(document(text))
+    starts = [line for line, _ in whole.part_at(1).parts]
+    seen = [whole.part_at(line, alone=True) for line in starts]
+    assert [part.start for part in seen] == starts
+    assert starts[0] == 1
+    assert seen[-1].end == lines
+    assert all(one.end + 1 == other.start for one, other in itertools.pairwise(seen))
+    assert all(part.end - part.start < 2 * parts.PART_LINES + 1 for part in seen)
+    assert not any(part.parts for part in seen)
     inside = render(document(text), 1500)  # of the fence
     assert inside.start <= 1500 <= inside.end
     assert '<pre class="code"' in inside.html
-    assert render(document(text), 10**6).next is None
+    assert whole.part_at(10**6).end == lines
 
 
 @settings(max_examples=30)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = 150_000
 MAX_LINE = 2_000
 # Nobody reads further, and the browser would be busy for seconds.
-_SHOWN_OF_LINE = 20_000
+SHOWN_OF_LINE = 20_000
 
 CLASSES = frozenset(filter(None, STANDARD_TYPES.values()))
 
@@ -52,17 +52,19 @@ def coloured(lines: Sequence[str], lexer: Lexer | None) -> list[str]:
 
 
 def plain(line: str) -> str:
-    if len(line) <= _SHOWN_OF_LINE:
+    if len(line) <= SHOWN_OF_LINE:
         return escape(line)
-    return f"{escape(line[:_SHOWN_OF_LINE])}… ({len(line) - _SHOWN_OF_LINE:,} more characters)"
+    cut = f'<span class="cut">… ({len(line) - SHOWN_OF_LINE:,} more characters)</span>'
+    return escape(line[:SHOWN_OF_LINE]) + cut
 
 
-def numbered(lines: Sequence[str], numbers: Sequence[int], kind: str) -> str:
-    """Return lines of HTML as a block whose lines have numbers."""
+def numbered(lines: Sequence[str], numbers: Sequence[int], kind: str, start: int | None = None) -> str:
+    """Return lines of HTML as a block whose lines have numbers. `start`: the line of the block, by default the first
+    of these."""
     rows = (
         f'<span class="line" data-line="{number}">{line}\n</span>' for number, line in zip(numbers, lines, strict=True)
     )
-    return f'<pre class="{kind}"><code>{"".join(rows)}</code></pre>'
+    return f'<pre class="{kind}" data-line="{start or numbers[0]}"><code>{"".join(rows)}</code></pre>'
 
 
 def _span(name: str, text: str) -> str:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["markdown", "code", "text", "table", "notebook", "pages", "image"]
 
-_MAX_OUTLINE = 2_000
+_MAX_OUTLINE = 20_000
+_ROW_CHARACTERS = 90
 _KINDS: dict[str, Kind] = {
     "text": "text",
     "table": "table",
@@ -50,14 +51,16 @@ class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines `start` to `end` of a document; `next` and `previous` are the first lines of the parts beside it."""
+    """Lines `start` to `end` of a document.
+
+    The other fields are of the whole document. `parts`: the first line of each part, and how many rows it may take.
+    """
 
     kind: Kind
     html: str
     start: int = msgspec.field(name="from")
     end: int = msgspec.field(name="to")
-    next: int | None = None
-    previous: int | None = None
+    parts: list[tuple[int, int]] = []
     outline: list[OutlineEntry] = []
     pages: int | None = None
     page_lines: list[int] | None = None
@@ -75,6 +78,7 @@ class Rendering:
         if self.kind in ("code", "text"):
             self._lexer = code.lexer_of_file(document.path.rpartition("/")[2])
             self.kind = "code" if self._lexer else self.kind
+        self.is_paged = self.kind in ("pages", "image")
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
         self._is_note = document.converter.startswith(_NOTES)
         self.is_linked = self._is_markdown and "[" in document.text
@@ -84,33 +88,49 @@ class Rendering:
 
     def lines_at(self, line: int) -> tuple[int, int]:
         """Return the first and the last line of the part that contains a line of the source."""
-        part = self._parts[self._index(line)]
+        part = self._part(line)
         return self._number(part.start), self._number(part.end - 1)
 
     def part_at(
-        self, line: int, links: Sequence[DocumentLink] = (), embedded: Mapping[str, EmbeddedNote] | None = None
+        self,
+        line: int,
+        links: Sequence[DocumentLink] = (),
+        embedded: Mapping[str, EmbeddedNote] | None = None,
+        *,
+        alone: bool = False,
+        has_html: bool = True,
     ) -> Rendered:
         """Return the part that contains a line of the source. `links`: those of the document that are in the index;
-        `embedded`: the notes that the part embeds, by what is written."""
-        index = self._index(line)
-        part = self._parts[index]
-        is_last = index + 1 == len(self._parts)
-        pages = [location for location in self.document.locations if location.location.page]
-        return Rendered(
+        `embedded`: the notes that the part embeds, by what is written. `alone`: without what is of the whole document.
+        `has_html`: false for a document that is shown as pages."""
+        part = self._part(line)
+        html = self._tables or self._html(part, self._links(links, embedded or {})) if has_html else ""
+        rendered = Rendered(
             kind="markdown" if self._tables else self.kind,
-            html=self._tables or self._html(part, self._links(links, embedded or {})),
+            html=html,
             start=self._number(part.start),
             end=self._number(part.end - 1),
-            next=None if is_last else self._number(part.end),
-            previous=self._number(self._parts[index - 1].start) if index else None,
-            outline=self._outline() if index == 0 else [],
-            pages=pages[-1].location.page if pages else 1 if self.kind in ("pages", "image") else None,
-            page_lines=_page_lines([(page.location.page or 1, page.line) for page in pages]) if pages else None,
         )
+        return rendered if alone else msgspec.structs.replace(rendered, **self._whole)
 
-    def _index(self, line: int) -> int:
+    @cached_property
+    def _whole(self) -> dict[str, object]:
+        pages = [(page, location.line) for location in self.document.locations if (page := location.location.page)]
+        return {
+            "parts": [(self._number(part.start), self._rows(part)) for part in self._parts],
+            "outline": self._outline(),
+            "pages": pages[-1][0] if pages else 1 if self.is_paged else None,
+            "page_lines": _page_lines(pages) if pages else None,
+        }
+
+    def _rows(self, part: DocumentPart) -> int:
+        """Return about how many rows a screen needs for a part."""
+        lines = self._lines[part.start : part.end]
+        return sum(1 + min(len(line), code.SHOWN_OF_LINE) // _ROW_CHARACTERS for line in lines)
+
+    def _part(self, line: int) -> DocumentPart:
         wanted = min(max(canonical_line(self.document.line_map, line), 1), len(self._lines)) - 1
-        return bisect_right(self._parts, wanted, key=lambda part: part.start) - 1
+        return self._parts[bisect_right(self._parts, wanted, key=lambda part: part.start) - 1]
 
     def _links(self, links: Sequence[DocumentLink], embedded: Mapping[str, EmbeddedNote]) -> PageLinks:
         path = self.document.path
@@ -131,7 +151,7 @@ class Rendering:
             has_head = part.start == 0
             head = self._lines[0] if len(self._lines) > 1 else None
             skip = 2 if has_head and head is not None else 0
-            return table.render(head, lines[skip:], numbers[skip:])
+            return table.render(head, lines[skip:], numbers[skip:], numbers[0] if has_head else None)
         return code.numbered(self._coloured(part), numbers, self.kind)
 
     def _coloured(self, part: DocumentPart) -> list[str]:

@@ -17,7 +17,7 @@ from mdit_py_plugins.dollarmath.index import math_inline_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
-from gnoctl.web.rendering.code import coloured, lexer_of_language
+from gnoctl.web.rendering.code import coloured, lexer_of_language, numbered
 from gnoctl.web.rendering.inserts import Inserts
 from gnoctl.web.rendering.links import PageLinks, is_external, is_picture, uri_of, why_nowhere
 from gnoctl.web.rendering.vault_syntax import vault_syntax
@@ -55,6 +55,7 @@ def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, *, is
     parser = _notes if is_note else _plain
     last = line_of(0)
     environment = {"wikilinks": links.names, "embeds": links.embeds, "inserts": inserts, "docId": last}
+    environment["line_of"] = line_of
     tokens = parser.parse(text, environment)
     for number, token in enumerate(tokens):
         # The page looks for a line in the order of the blocks, and footnotes are moved to the end.
@@ -121,11 +122,18 @@ def _fence(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
     if language == "math":
         return _math(renderer, tokens, index, options, environment)
     lines = coloured(token.content.removesuffix("\n").split("\n"), lexer_of_language(language))
-    code = "\n".join(lines)
-    block = f'<pre class="code" data-line="{token.attrGet("data-line")}"><code>{code}\n</code></pre>\n'
+    block = _numbered(lines, token, environment["line_of"])
     if caption := _DRAWN.get(language.strip("{}").lower()):
         return f"<figure>{block}<figcaption>{caption}</figcaption></figure>"
     return block
+
+
+def _numbered(lines: list[str], token: Token, line_of: LineOf) -> str:
+    """Return code whose lines can be found. In a footnote, which is elsewhere, they have no numbers."""
+    if token.attrGet("data-line") is None or token.map is None:
+        return f'<pre class="code"><code>{chr(10).join(lines)}\n</code></pre>\n'
+    first = token.map[0] + (token.type == "fence")
+    return numbered(lines, [line_of(first + at) for at in range(len(lines))], "code", line_of(token.map[0]))
 
 
 def _math_inline(state: StateInline, silent: bool) -> bool:

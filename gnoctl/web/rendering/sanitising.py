@@ -31,7 +31,7 @@ _NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "wid
 _CLASSES = (
     CLASSES
     | SYNTAX_CLASSES
-    | {"center", "code", "footnotes", "footnote-ref", "line", "place", "remote", "right", "text", "unresolved"}
+    | {"center", "code", "cut", "footnotes", "footnote-ref", "line", "place", "remote", "right", "text", "unresolved"}
 )
 
 

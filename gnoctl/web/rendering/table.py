@@ -10,10 +10,10 @@ _BAR = re.compile(r"(?<!\\)\|")
 _MAX_CELL = 2_000
 
 
-def render(head: str | None, rows: Sequence[str], numbers: Sequence[int]) -> str:
-    """Return the rows, with their line numbers, under the `head`."""
+def render(head: str | None, rows: Sequence[str], numbers: Sequence[int], head_line: int | None = None) -> str:
+    """Return the rows, with their line numbers, under the `head`, which has one where it is not repeated."""
     body = "".join(_row(row, "td", number) for row, number in zip(rows, numbers, strict=True))
-    top = "" if head is None else f"<thead>{_row(head, 'th')}</thead>"
+    top = "" if head is None else f"<thead>{_row(head, 'th', head_line)}</thead>"
     return f"<table>{top}<tbody>{body}</tbody></table>"
 
 

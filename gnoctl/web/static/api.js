@@ -17,8 +17,10 @@ export async function rpc(method, params = {}, { signal } = {}) {
   return response.json();
 }
 
-export async function getDocument(ref, { from = 1, lines = 500, signal } = {}) {
-  const response = await send(`/api/document?${new URLSearchParams({ ref, from, lines })}`, { signal });
+/** Return the part of a document with the line `from`, or with the place that the reference names; `isPart`: the part alone. */
+export async function getDocument(ref, { from, isPart, signal } = {}) {
+  const params = new URLSearchParams({ ref, ...(from && { from }), ...(isPart && { part: "" }) });
+  const response = await send(`/api/document?${params}`, { signal });
   return response.json();
 }
 

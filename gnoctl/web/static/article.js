@@ -1,158 +1,211 @@
-/** The text of a document: loaded as it is scrolled to, with its lines and matches. Knows the rendered HTML, not the tools above it. */
+/**
+ * The text of a document, in parts that are loaded as they are scrolled to; until then, each is as high as it may become. Knows the
+ * rendered HTML, not the tools above it.
+ */
 
 import { getDocument, isAbort } from "./api.js";
 import { fill, h, unfold } from "./dom.js";
 import { matches, paint } from "./highlight.js";
-import { slug } from "./text.js";
+import { Matches } from "./matches.js";
+import { wordPattern } from "./text.js";
 
-export const CHUNK = 500;
 const NEAR_PX = 2500;
+const MOVED_PX = 2;
+// Their text has the lines of the file.
+const WITH_LINES = "p, li, pre, h1, h2";
 
 export class Article {
-  /** `answer`: the first part; `body`: what scrolls; `pattern`: of the words to highlight; `onMatches(ranges)`; `say(text)`: errors. */
-  constructor({ ref, answer, body, pattern, signal, onMatches, say }) {
-    Object.assign(this, { ref, body, pattern, signal, onMatches, say });
-    this.chunks = [];
-    this.element = h(`article.doc.kind-${answer.kind}`, { lang: answer.document.language, dir: "auto" });
-    this.before = h("div.more");
-    this.after = h("div.more");
-    fill(body, this.before, this.element, this.after);
-    this.#add(answer);
+  /** `answer`: one part, and all of the document's head; `body`: what scrolls; `onMatches()`: others are known; `say(text)`: errors. */
+  constructor({ ref, answer, body, signal, onMatches, say }) {
+    Object.assign(this, { ref, body, signal, onMatches, say });
+    this.docid = answer.document.docid;
+    this.parts = answer.parts.map(([from, rows]) => ({ from, rows, element: h("div.chunk"), found: null }));
+    for (const { element, rows } of this.parts) element.style.height = `calc(${rows} * var(--row))`;
+    this.element = h(`article.doc.kind-${answer.kind}`, { lang: answer.document.language, dir: "auto" }, this.parts.map((part) => part.element));
+    fill(body, this.element);
+    this.#fill(this.#partOf(answer.from), answer);
     if (!answer.html.trim()) this.element.append(h("p.notice", {}, "This document has no text."));
-    body.addEventListener("scroll", () => this.#fetchNear(), { passive: true, signal });
-    this.#fetchNear();
+    body.addEventListener("scroll", () => this.#scrolled(), { passive: true, signal });
+    const observer = new ResizeObserver(() => this.#reveal());
+    for (const element of [body, this.element]) observer.observe(element);
+    signal.addEventListener("abort", () => observer.disconnect());
   }
 
-  /** The first line that is visible. */
+  /** The line that was gone to, or the first one that is visible. */
   get line() {
+    if (this.wanted?.line) return this.wanted.line;
     const top = this.body.getBoundingClientRect().top + 8;
     const isVisible = (element) => element.getBoundingClientRect().bottom > top;
-    const chunk = this.chunks.find((each) => isVisible(each.element));
-    const found = chunk && [...chunk.element.querySelectorAll("[data-line]")].find(isVisible);
-    return found ? Number(found.dataset.line) : null;
+    const part = this.parts.find((each) => isVisible(each.element));
+    const found = part && [...part.element.querySelectorAll("[data-line]")].find(isVisible);
+    return found ? Number(found.dataset.line) : (part?.from ?? null);
   }
 
-  /** The first and the last line that are loaded, and whether those are all. */
-  get from() {
-    return this.chunks[0].from;
-  }
-
-  get to() {
-    return this.chunks.at(-1).to;
-  }
-
-  get isWhole() {
-    return this.from <= 1 && !this.chunks.at(-1).next;
-  }
-
+  /** Show a line, and keep it where it is until the user scrolls. */
   async goto(line, { isTarget = true } = {}) {
     this.element.querySelector(".target")?.classList.remove("target");
-    if (!line || (line <= 1 && this.chunks[0]?.from === 1)) return void (this.body.scrollTop = 0);
-    if (!this.chunks.some((chunk) => chunk.from <= line && line <= chunk.to)) await this.#jump(line);
-    const found = this.#elementAt(line);
-    if (!found) return;
-    unfold(found.element);
-    if (isTarget) found.element.classList.add("target");
-    this.reveal((found.range ?? found.element).getBoundingClientRect(), isTarget ? 0.25 : 0);
+    paint([], "place");
+    const part = this.#partOf(line ?? 1);
+    if (!(await this.#load(part))) return;
+    const { element, range } = placeIn(part.element, line ?? 1);
+    if (isTarget && line) element.classList.add("target");
+    if (isTarget && range) paint([range], "place");
+    this.#show(range ?? element, { line, share: isTarget ? 0.25 : 0 });
   }
 
-  /** The line of a heading that a link in a document names; null if it is not loaded. */
-  lineOf(fragment, outline) {
-    const name = fragment.replace(/^doc-/, "");
-    const heading = this.element.querySelector(`#${CSS.escape(`doc-${name}`)}`);
-    if (heading) return Number(heading.closest("[data-line]")?.dataset.line) || null;
-    return outline.find((each) => slug(each.title) === slug(name))?.line ?? null;
+  /** Show an element with a name, which a link in the document has; false if it is not loaded. */
+  gotoName(name) {
+    const element = this.element.querySelector(`#${CSS.escape(`doc-${name}`)}`);
+    const line = Number(element?.closest("[data-line]")?.dataset.line);
+    if (line) this.goto(line);
+    return Boolean(line);
   }
 
-  /** Scroll so that something is a share of the height below the top; what is visible on the first screen stays there. */
-  reveal(rectangle, share = 0.3) {
-    const box = this.body.getBoundingClientRect();
-    const below = rectangle.top - box.top + this.body.scrollTop;
-    const isOnFirst = share > 0 && this.chunks[0]?.from === 1 && below + Math.min(rectangle.height, 120) < box.height * 0.8;
-    this.body.scrollTop = isOnFirst ? 0 : below - box.height * share;
+  /** Highlight the matches that `document.matches` found. */
+  setMatches({ words, lines, exact }) {
+    this.pattern = wordPattern(words);
+    this.matches = new Matches(this.parts, {
+      lines,
+      partOf: (line) => this.parts.indexOf(this.#partOf(line)),
+      isExact: exact,
+      load: (part) => this.#load(part),
+    });
+    for (const part of this.parts) this.#find(part);
+    this.#paint();
   }
 
-  /** The one place where HTML is inserted: the server has sanitised it. What is visible stays where it is. */
-  #add(answer, isBefore = false) {
-    const element = h("div.chunk");
-    element.innerHTML = answer.html;
-    const chunk = { from: answer.from, to: answer.to, next: answer.next, element, ranges: [] };
-    if (this.pattern) chunk.ranges = matches(this.pattern, element);
-    if (isBefore) this.#prepend(element);
-    else this.element.append(element);
-    this.chunks[isBefore ? "unshift" : "push"](chunk);
-    const ranges = this.chunks.flatMap((each) => each.ranges);
-    paint(ranges);
-    this.onMatches(ranges);
+  /** Go to the next match, or to the previous one. */
+  async step(by) {
+    const range = await this.matches.step(by, this.#nearestMatch(by));
+    if (!range) return;
+    paint([range], "current");
+    this.#show(range, { share: 0.3 });
   }
 
-  #prepend(element) {
-    const first = this.chunks[0].element;
-    const was = first.getBoundingClientRect().top;
-    this.element.prepend(element);
-    this.body.scrollTop += first.getBoundingClientRect().top - was;
+  /** The first match from the place that was gone to, or else from the first visible one; or the last one above. */
+  #nearestMatch(by) {
+    const { top } = (this.wanted?.place ?? this.body).getBoundingClientRect();
+    const at = Math.max(0, this.parts.findIndex((part) => part.element.getBoundingClientRect().bottom > top));
+    const below = (this.parts[at].found ?? []).findIndex((range) => range.getBoundingClientRect().top >= top);
+    const first = below < 0 ? Infinity : below;
+    if (by < 0) return { at, index: first === Infinity ? first : first - 1 };
+    return first === Infinity ? { at: (at + 1) % this.parts.length, index: 0 } : { at, index: first };
   }
 
-  /** Load the part of the text that contains a line, in place of what is loaded. */
-  async #jump(line) {
-    const answer = await getDocument(this.ref, { from: line, lines: CHUNK, signal: this.signal });
-    this.element.replaceChildren();
-    this.chunks = [];
-    this.#add(answer);
-  }
+  // Places
 
-  /** The innermost element that begins at the line or before it; in a block of code, the range of the line itself. */
-  #elementAt(line) {
-    const chunk = this.chunks.findLast((each) => each.from <= line) ?? this.chunks[0];
-    const all = [...(chunk?.element.querySelectorAll("[data-line]") ?? [])];
-    const element = all.findLast((each) => Number(each.dataset.line) <= line) ?? all[0];
-    return element ? { element, range: lineRange(element, line - Number(element.dataset.line)) } : null;
-  }
-
-  /** Load what the user scrolls to, below and above. */
-  async #fetchNear() {
-    if (this.isFetching || this.signal.aborted || !this.element.isConnected) return;
-    const { from, lines, isBefore, beside } = this.#wanted() ?? {};
-    if (!from) return;
-    this.isFetching = true;
-    try {
-      const answer = await getDocument(this.ref, { from, lines, signal: this.signal });
-      if (this.chunks.includes(beside)) this.#add(answer, isBefore);
-    } catch (error) {
-      if (!isAbort(error)) this.say(error.message);
-      return;
-    } finally {
-      this.isFetching = false;
-    }
+  #show(place, { line = null, share }) {
+    unfold(place.startContainer?.parentElement ?? place);
+    this.wanted = { place, line, share };
+    this.#reveal();
     this.#fetchNear();
   }
 
-  #wanted() {
-    const [first, last] = [this.chunks[0], this.chunks.at(-1)];
+  /** Scroll to what is wanted, a share of the height below the top; what is visible on the first screen stays there. */
+  #reveal() {
+    if (!this.wanted) return;
+    const { place, share } = this.wanted;
+    const [box, rectangle] = [this.body.getBoundingClientRect(), place.getBoundingClientRect()];
+    const below = rectangle.top - box.top + this.body.scrollTop;
+    const isOnFirst = share > 0 && below + Math.min(rectangle.height, 120) < box.height * 0.8;
+    this.body.scrollTop = isOnFirst ? 0 : below - box.height * share;
+    this.wanted.scrollTop = this.body.scrollTop;
+  }
+
+  #scrolled() {
+    if (this.wanted && Math.abs(this.body.scrollTop - this.wanted.scrollTop) > MOVED_PX) this.wanted = null;
+    this.#fetchNear();
+  }
+
+  // Parts
+
+  #partOf(line) {
+    return this.parts.findLast((part) => part.from <= line) ?? this.parts[0];
+  }
+
+  /** Load what the user scrolls to: the nearest part first. */
+  async #fetchNear() {
+    if (this.isFetching || !this.element.isConnected) return;
+    this.isFetching = true;
+    for (let part = this.#nearest(); part && (await this.#load(part)); ) part = this.#nearest();
+    this.isFetching = false;
+  }
+
+  #nearest() {
     const edge = this.body.getBoundingClientRect();
-    if (last.next && this.after.getBoundingClientRect().top < edge.bottom + NEAR_PX) return { from: last.next, lines: CHUNK, isBefore: false, beside: last };
-    if (first.from <= 1 || this.before.getBoundingClientRect().bottom < edge.top - NEAR_PX) return null;
-    const from = Math.max(1, first.from - CHUNK);
-    return { from, lines: first.from - from, isBefore: true, beside: first };
+    const far = ({ top, bottom }) => Math.max(edge.top - bottom, top - edge.bottom, 0);
+    const near = this.parts.filter((part) => !part.isLoaded).map((part) => [far(part.element.getBoundingClientRect()), part]);
+    const [distance, nearest] = near.reduce((least, each) => (each[0] < least[0] ? each : least), [Infinity, null]);
+    return distance < NEAR_PX ? nearest : null;
+  }
+
+  /** Return whether the part is loaded. */
+  #load(part) {
+    part.loading ??= this.#fetch(part).catch((error) => {
+      part.loading = null;
+      if (!isAbort(error)) this.say(error.message);
+      return false;
+    });
+    return part.loading;
+  }
+
+  async #fetch(part) {
+    if (part.isLoaded) return true;
+    const answer = await getDocument(this.ref, { from: part.from, isPart: true, signal: this.signal });
+    if (answer.document.docid !== this.docid) throw new Error("The file has changed. Show the new version to read on.");
+    this.#fill(part, answer);
+    return true;
+  }
+
+  /** The one place where HTML is inserted: the server has sanitised it. */
+  #fill(part, { html }) {
+    part.element.innerHTML = html;
+    part.element.style.height = "";
+    part.isLoaded = true;
+    part.isCut = Boolean(part.element.querySelector(".cut"));
+    if (!this.isMeasured) this.#measure(part);
+    if (!this.pattern) return;
+    this.#find(part);
+    this.#paint();
+  }
+
+  /** The first part that is shown says how high the others may become. */
+  #measure({ element, rows }) {
+    this.isMeasured = true;
+    if (element.offsetHeight) this.element.style.setProperty("--row", `${element.offsetHeight / rows}px`);
+  }
+
+  #find(part) {
+    if (part.isLoaded) part.found = this.pattern ? matches(this.pattern, part.element) : [];
+  }
+
+  #paint() {
+    paint(this.parts.flatMap((part) => part.found ?? []));
+    this.onMatches();
   }
 }
 
-/** The range of a line in preformatted text, counted from its first line. */
+/** The innermost element that begins at the line or before it; where its text has several lines, also the range of this one. */
+function placeIn(part, line) {
+  const all = [...part.querySelectorAll("[data-line]")];
+  const element = all.findLast((each) => Number(each.dataset.line) <= line) ?? all[0] ?? part;
+  const offset = line - Number(element.dataset.line);
+  return { element, range: offset > 0 && element.matches(WITH_LINES) ? lineRange(element, offset) : null };
+}
+
+/** The range of a line in an element, counted from its first line, 0; null if it has fewer. */
 function lineRange(element, offset) {
-  const pre = offset > 0 ? (element.closest("pre") ?? element.querySelector("pre")) : null;
-  if (!pre) return null;
-  const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
-  let left = offset;
+  const range = document.createRange();
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  let line = 0;
   while (walker.nextNode()) {
-    const text = walker.currentNode.data;
-    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) {
-      left -= 1;
-      if (left) continue;
-      const range = document.createRange();
-      range.setStart(walker.currentNode, at + 1);
-      range.setEnd(walker.currentNode, Math.min(text.length, at + 2));
-      return range;
+    const node = walker.currentNode;
+    for (const { index } of node.data.matchAll(/\n/g)) {
+      if (line === offset) return range.setEnd(node, index), range;
+      line += 1;
+      if (line === offset) range.setStart(node, index + 1);
     }
+    if (line === offset) range.setEnd(node, node.length);
   }
-  return null;
+  return line === offset && String(range).trim() ? range : null;
 }

@@ -31,6 +31,10 @@ const reader = new Reader($("#reader"), {
   onSimilar: (doc) => similar(doc),
   onLinks: () => beside.flip(),
   onGraph: flipGraph,
+  onPlace: (fragment) => {
+    const { collection, path } = reader.open;
+    navigate(address({ ...current(), graph: 0, doc: { collection, path, fragment } }));
+  },
   onShown: (doc) => beside.show(doc?.ref ?? null),
 });
 const beside = new Beside($("#links"), {
@@ -301,7 +305,7 @@ const focusInput = () => {
 };
 
 /** What the keys for copying and opening are about: the open document, else the selected hit. */
-const chosen = () => (route.doc || route.view !== "search" ? reader.place : (list.current ?? reader.place));
+const chosen = () => (route.doc || route.view !== "search" ? reader.place() : (list.current ?? reader.place()));
 
 const ACTIONS = {
   focus: focusInput,
@@ -317,8 +321,8 @@ const ACTIONS = {
   ask: () => setMode("ask"),
   explain: () => filters.onChange({ explain: !current().explain }),
   similar: () => similar(route.doc ?? list.current ?? reader.open),
-  copy: () => copyOf(chosen(), "path", say),
-  cite: () => copyOf(chosen(), "citation", say),
+  copy: async () => copyOf(await chosen(), "path", say),
+  cite: async () => copyOf(await chosen(), "citation", say),
   openFile: () => reader.openFile(),
   nextMatch: () => reader.step(1),
   previousMatch: () => reader.step(-1),

@@ -1,30 +1,36 @@
 /** Shows a document, as text or as pages, at the place that is asked for, and what can be done with it. */
 
 import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
-import { Article, CHUNK } from "./article.js";
-import { button, fill, h, key, unfold } from "./dom.js";
+import { Article } from "./article.js";
+import { button, fill, h, key } from "./dom.js";
 import { paint } from "./highlight.js";
-import { PageImages } from "./pages.js";
+import { outline } from "./outline.js";
 import { documentPath } from "./router.js";
-import { citation, count, counted, day, inline, number, place, size, wordPattern } from "./text.js";
+import { citation, count, counted, day, inline, number, place, size } from "./text.js";
 
 const BUSY_AFTER_MS = 300;
 
 export class Reader {
   /**
-   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`: what the user chose; `onShown(document)`:
-   * another one, or null, is shown.
+   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`, `onPlace(fragment)`: what the user chose;
+   * `onShown(document)`: another one, or null, is shown.
    */
-  constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onShown }) {
+  constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onPlace, onShown }) {
     Object.assign(this, { root, say, onClose, onSimilar, onLinks, onGraph, onShown });
     this.head = root.querySelector(".reader-head");
     this.body = root.querySelector(".reader-body");
     this.open = null;
     for (const event of ["wheel", "touchmove", "keydown", "pointerdown"]) this.body.addEventListener(event, () => this.pages?.release(), { passive: true });
     this.body.addEventListener("error", (event) => event.target.matches?.(".doc img") && whyNotShown(event.target), { capture: true });
+    root.addEventListener("click", (event) => {
+      const link = event.target.closest("a[href^='#']");
+      if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+      event.preventDefault();
+      onPlace(decodeURIComponent(link.getAttribute("href").slice(1)));
+    });
   }
 
-  /** Show a document at a fragment (`L12`, `page=3`), with the words of `query` highlighted. */
+  /** Show a document at a fragment (`L12`, `page=3`, a heading), with the words of `query` highlighted. */
   async show(doc, query = "", { line = null } = {}) {
     const name = `${doc.collection}/${doc.path}`;
     if (this.open?.name === name && this.open.query === query) return this.#goto(doc.fragment, line);
@@ -32,21 +38,32 @@ export class Reader {
     const { signal } = (this.abort = new AbortController());
     const busy = setTimeout(() => this.root.classList.add("busy"), BUSY_AFTER_MS);
     const open = { name, query, ...doc, ref: refOf(doc.collection, doc.path) };
+    const matches = query ? find(open.ref, query, signal) : null;
     try {
-      const wanted = line ?? lineIn(doc.fragment);
-      const [answer, hit] = await Promise.all([
-        getDocument(open.ref, { from: wanted ?? 1, lines: CHUNK, signal }),
-        query ? find(open, query, signal) : null,
-      ]);
-      const head = answer.from > 1 ? await getDocument(open.ref, { from: 1, lines: 1, signal }) : answer;
+      const first = line ?? (doc.fragment ? lineIn(doc.fragment) : (await matches)?.lines[0]);
+      const answer = await this.#load(open, first, pageIn(doc.fragment) ? "" : doc.fragment, signal);
       if (signal.aborted) return;
-      this.#draw(open, answer, head, hit, signal);
-      await this.#goto(doc.fragment, line);
+      await this.#draw(open, answer, signal);
+      if (signal.aborted) return;
+      await this.#goto(doc.fragment, first, { isTarget: line === null, answer });
+      matches?.then((found) => found && !signal.aborted && this.#setMatches(found));
     } catch (error) {
       if (!isAbort(error)) this.#failed(open, error);
     } finally {
       clearTimeout(busy);
       if (this.abort?.signal === signal) this.root.classList.remove("busy");
+    }
+  }
+
+  /** The part with a line, or with the heading that a fragment names. */
+  async #load({ ref }, line, fragment, signal) {
+    const isNamed = fragment && !lineIn(fragment);
+    try {
+      return await getDocument(isNamed ? `${ref}#${encodedName(nameIn(fragment))}` : ref, { from: line, signal });
+    } catch (error) {
+      if (!isNamed || error.kind !== "invalid_reference") throw error;
+      this.unknown = error.message;
+      return getDocument(ref, { signal });
     }
   }
 
@@ -83,118 +100,110 @@ export class Reader {
     return this.line ? `L${this.line}` : "";
   }
 
-  get place() {
-    return this.open ? { ...this.open.document, ...this.open.at, line: this.open.at?.line ?? this.line ?? 1 } : null;
+  /** What to cite: the document, and the place where the user is. */
+  async place() {
+    if (!this.open) return null;
+    const info = { ...this.open.document, line: this.line ?? 1 };
+    if (this.pages) return { ...info, location: { label: `p${this.pages.current}`, fragment: `page=${this.pages.current}` } };
+    const { location } = await rpc("document.locate", { ref: `${this.open.ref}:${info.line}` }).catch(() => ({}));
+    return { ...info, location };
   }
 
-  /** Go to the next match, or to the previous one; among pages, to the next page with matches. */
+  /** Go to the next match, or to the previous one. */
   async step(by) {
-    if (!this.pages) return this.#stepInText(by);
-    const pages = this.matchedPages;
-    if (!pages.length) return;
-    this.match = ((this.match ?? pages.indexOf(this.pages.current)) + by + pages.length) % pages.length;
-    this.pages.goto(pages[this.match]);
-    this.counter.textContent = `${this.match + 1} / ${this.#upTo(pages.length)}`;
+    if (!this.shown?.matches) return;
+    await this.shown.step(by);
+    this.#countMatches();
   }
 
-  /** Where the loaded part of the text ends, load the part with the next match. */
-  async #stepInText(by) {
-    const { article } = this;
-    const lines = this.open.hit?.matches?.lines ?? [];
-    const from = this.ranges.indexOf(this.range);
-    let next = this.ranges[from < 0 && by < 0 ? -1 : from + by];
-    if (!next && !article.isWhole && lines.length) {
-      const beyond = by > 0 ? lines.find((line) => line > article.to) : lines.findLast((line) => line < article.from);
-      const line = beyond ?? lines.at(by > 0 ? 0 : -1);
-      await article.goto(line, { isTarget: false });
-      next = this.ranges[lines.filter((each) => article.from <= each && each < line).length];
-    }
-    this.range = next ?? this.ranges.at(by > 0 ? 0 : -1);
-    if (!this.range) return;
-    unfold(this.range.startContainer.parentElement);
-    article.reveal(this.range.getBoundingClientRect());
-    this.#countInText();
+  /** What shows the document: its text, or its pages. */
+  get shown() {
+    return this.article ?? this.pages;
   }
 
-  #upTo(total) {
-    return `${number(total)}${this.open.hit.matches.exact ? "" : "+"}`;
+  #setMatches(found) {
+    this.found = found;
+    this.shown?.setMatches(found, (line) => pageAt(this.open.pageLines ?? [1], line));
   }
 
   /** Say how many matches there are, and which of them the user went to. */
-  #countInText() {
-    const { lines = [], count: total = 0, exact } = this.open.hit?.matches ?? {};
-    const at = this.ranges.indexOf(this.range);
-    if (at < 0) return this.#count(total ? counted(total, exact, "match", "matches") : "");
-    const before = lines.filter((line) => line < this.article.from).length;
-    this.#count(`${number(Math.min(before + at + 1, total))} / ${this.#upTo(total)}`);
+  #countMatches() {
+    const { total = 0, number: at, places, isExact } = this.shown?.matches ?? {};
+    const all = counted(total, isExact, "match", "matches");
+    const text = at ? `${number(at)} of ${number(total)}${isExact ? "" : "+"}` : this.pages && places?.length > 1 ? `${all} on ${count(places.length, "page")}` : all;
+    this.head.querySelector(".matches").hidden = !total;
+    this.counter.textContent = total ? text : "";
   }
 
   // Drawing
 
-  #draw(open, answer, head, hit, signal) {
+  async #draw(open, answer, signal) {
     const { document: info } = answer;
-    this.open = { ...open, document: info, hit, at: hit, outline: head.outline ?? [], pageLines: head.page_lines };
-    this.pattern = hit ? wordPattern([hit, ...(hit.passages ?? [])]) : null;
+    this.open = { ...open, document: info, outline: answer.outline ?? [], pageLines: answer.page_lines };
     this.answer = answer;
     const isPaged = answer.kind === "pages" || answer.kind === "image";
-    this.asText = false;
     this.signal = signal;
+    this.found = null;
     this.#drop();
     this.#drawHead(isPaged);
-    if (isPaged) this.#drawPages();
-    else this.#drawText();
+    if (isPaged) await this.#drawPages();
+    else this.#drawText(answer);
     this.onShown(this.open);
   }
 
   /** Forget what is drawn in the body. */
   #drop() {
+    this.drawing?.abort();
+    this.drawing = new AbortController();
     this.pages = null;
     this.article = null;
-    this.ranges = [];
-    this.range = null;
-    this.match = null;
-    paint([]);
+    for (const name of ["match", "current", "place"]) paint([], name);
   }
 
-  #drawPages() {
+  /** Ends with the document, or when it is drawn in another form. */
+  get #lifetime() {
+    return AbortSignal.any([this.signal, this.drawing.signal]);
+  }
+
+  async #drawPages() {
+    const { PageImages } = await import("./pages.js");
     const { kind, pages } = this.answer;
     const { ref, query, document: info } = this.open;
     this.#drop();
-    this.pages = new PageImages({ ref, query, title: info.title, count: kind === "pages" ? pages : null, root: this.body, signal: this.signal });
-    this.matchedPages = this.#pagesWithMatches();
-    fill(this.body, this.pages.element);
-    const { length } = this.matchedPages;
-    this.#count(length > 1 ? `on ${counted(length, this.open.hit.matches.exact, "page")}` : "");
-  }
-
-  #pagesWithMatches() {
-    const { hit, pageLines } = this.open;
-    if (!hit || !pageLines) return [];
-    return [...new Set(hit.matches.lines.map((line) => pageAt(pageLines, line)))];
-  }
-
-  #drawText() {
-    this.#drop();
-    this.article = new Article({
-      ref: this.open.ref,
-      answer: this.answer,
-      body: this.body,
-      pattern: this.pattern,
-      signal: this.signal,
-      onMatches: (ranges) => this.#matched(ranges),
-      say: this.say,
+    this.pages = new PageImages({
+      ref,
+      query,
+      title: info.title,
+      count: kind === "pages" ? pages : null,
+      root: this.body,
+      signal: this.#lifetime,
+      onMatches: () => this.#countMatches(),
+      onPage: () => this.#showPage(),
+      onOutline: (entries) => this.#addOutline(entries),
     });
+    fill(this.body, this.pages.element);
+    this.#drawn();
   }
 
-  /** More of the text is loaded: these are its matches now. */
-  #matched(ranges) {
-    this.ranges = ranges;
-    this.#countInText();
+  #drawText(answer) {
+    this.#drop();
+    this.article = new Article({ ref: this.open.ref, answer, body: this.body, signal: this.#lifetime, onMatches: () => this.#countMatches(), say: this.say });
+    this.#drawn();
   }
 
-  #count(text) {
-    this.head.querySelector(".matches").hidden = !text;
-    this.counter.textContent = text;
+  #drawn() {
+    this.#countMatches();
+    this.#showPage();
+    if (this.found) this.#setMatches(this.found);
+  }
+
+  #showPage() {
+    const field = this.head.querySelector(".page-number");
+    if (!field) return;
+    this.head.querySelector(".page-tools").hidden = !this.pages;
+    if (!this.pages) return;
+    this.head.querySelector(".page-count").textContent = `of ${number(this.pages.count)}`;
+    if (field !== document.activeElement) field.value = this.pages.current;
   }
 
   #drawHead(isPaged) {
@@ -218,7 +227,7 @@ export class Reader {
   }
 
   #tools(isPaged) {
-    const { outline } = this.open;
+    const { outline: entries } = this.open;
     return [
       button("Open", () => this.openFile(), { title: "Open in your editor or viewer" }),
       button("Copy path", () => this.copy("path"), { title: "Copy the path (Ctrl-Y)" }),
@@ -229,27 +238,26 @@ export class Reader {
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
       button("Links", this.onLinks, { class: "button links-toggle", "aria-expanded": "false", "aria-controls": "links", title: "Links of this document (Alt-L)" }),
       button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "What is around it (Alt-G)" }),
-      outline.length > 1 && !isPaged ? this.#outlineButton(outline) : null,
-      isPaged && this.answer.kind === "pages" ? this.#textButton() : null,
+      h("span.outline-place", {}, entries.length > 1 && !isPaged ? outline(entries) : null),
+      isPaged && this.answer.kind === "pages" ? [this.#pageTools(), this.#textButton()] : null,
       isPaged || this.answer.kind === "code" ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
       h("span.matches", {}, button("‹", () => this.step(-1), { class: "button icon", "aria-label": "Previous match" }), this.counter, button("›", () => this.step(1), { class: "button icon", "aria-label": "Next match" })),
     ];
   }
 
-  #outlineButton(outline) {
-    const list = h("nav.outline", { "aria-label": "Outline", hidden: true }, outline.map((each) => h("a", { href: `#L${each.line}`, class: `level-${Math.min(6, each.level)}` }, each.title)));
-    const toggle = button("Outline", () => {
-      list.hidden = !list.hidden;
-      toggle.setAttribute("aria-expanded", String(!list.hidden));
-    }, { "aria-expanded": "false" });
-    list.addEventListener("click", () => toggle.click());
-    return h("span.outline-box", {}, toggle, list);
+  #addOutline(entries) {
+    fill(this.head.querySelector(".outline-place"), outline(entries.map(({ page, ...each }) => ({ ...each, fragment: `page=${page}` }))));
+  }
+
+  #pageTools() {
+    const field = h("input.page-number", { type: "number", min: 1, "aria-label": "Page", onchange: () => this.pages?.goto(Number(field.value) || 1) });
+    const zoom = (steps, sign, label) => button(sign, () => this.pages?.zoomBy(steps), { class: "button icon", "aria-label": label, title: label });
+    return h("span.page-tools", {}, field, h("span.page-count"), zoom(-1, "−", "Smaller"), zoom(1, "+", "Larger"));
   }
 
   #textButton() {
     const toggle = button("Text", () => {
-      this.asText = !this.asText;
-      toggle.setAttribute("aria-pressed", String(this.asText));
+      toggle.setAttribute("aria-pressed", String(!this.article));
       this.#switch();
     }, { "aria-pressed": "false", title: "The text of the pages" });
     return toggle;
@@ -258,13 +266,13 @@ export class Reader {
   /** Between the images of pages and their text, at the same page. */
   async #switch() {
     const lines = this.open.pageLines ?? [];
-    if (this.asText) {
-      const page = this.pages.current;
-      this.#drawText();
-      await this.article.goto(lines[page - 1] ?? 1);
+    if (this.pages) {
+      const line = lines[this.pages.current - 1] ?? 1;
+      this.#drawText(await getDocument(this.open.ref, { from: line, signal: this.signal }));
+      await this.article.goto(line);
     } else {
       const line = this.line ?? 1;
-      this.#drawPages();
+      await this.#drawPages();
       this.pages.goto(pageAt(lines, line));
     }
   }
@@ -286,13 +294,18 @@ export class Reader {
 
   // Going to a place
 
-  async #goto(fragment, line) {
-    const page = /^page=(\d+)/.exec(fragment ?? "");
+  /** Go to a fragment, or else to a line. `answer`: the part that was loaded for the fragment. */
+  async #goto(fragment, line, { isTarget = line === null, answer = null } = {}) {
+    const name = nameIn(fragment ?? "");
     this.open.fragment = fragment;
-    if (this.pages) return this.pages.goto(page ? Number(page[1]) : (this.open.hit?.location?.page ?? 1));
-    const anchor = fragment && !lineIn(fragment) && !page ? this.article?.lineOf(fragment, this.open.outline) : null;
-    const wanted = line ?? lineIn(fragment) ?? anchor ?? (page && this.open.pageLines?.[page[1] - 1]) ?? this.open.hit?.line;
-    await this.article?.goto(wanted, { isTarget: line === null });
+    const wanted = line ?? lineIn(name) ?? this.open.pageLines?.[pageIn(name) - 1];
+    if (this.pages) return this.pages.goto(pageIn(name) ?? pageAt(this.open.pageLines ?? [1], wanted ?? 1));
+    if (wanted || !name) return this.article?.goto(wanted, { isTarget });
+    if (this.article?.gotoName(name)) return;
+    const { line: found } = answer ?? (await this.#load(this.open, null, fragment, this.signal));
+    if (this.unknown) this.say(this.unknown);
+    await this.article?.goto(this.unknown ? null : found);
+    this.unknown = null;
   }
 
   // What the user does with the document
@@ -308,8 +321,8 @@ export class Reader {
     }
   }
 
-  copy(what) {
-    return copyOf(this.place, what, this.say);
+  async copy(what) {
+    return copyOf(await this.place(), what, this.say);
   }
 
   copyLink() {
@@ -356,18 +369,20 @@ export function welcome() {
 
 const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) => first <= line) + 1);
 
-function lineIn(fragment) {
-  const found = /^L(\d+)/.exec(fragment ?? "");
-  return found ? Number(found[1]) : null;
-}
+const numberIn = (pattern, fragment) => Number(pattern.exec(fragment ?? "")?.[1]) || null;
+const lineIn = (fragment) => numberIn(/^L(\d+)/, fragment);
+const pageIn = (fragment) => numberIn(/^(?:doc-)?page=(\d+)/, fragment);
+/** A fragment without what the server puts before the names of a document. */
+const nameIn = (fragment) => fragment.replace(/^doc-/, "");
 
-/** The passages of a document that match a query. */
-async function find({ collection, path }, query, signal) {
+/** As a reference has it: `sheet=Costs&row=4`, or a heading. */
+const encodedName = (name) => name.split(/([=&])/).map((part) => (/^[=&]$/.test(part) ? part : encodeURIComponent(part))).join("");
+
+/** All matches of a query in a document, or null for a query that is not valid. */
+async function find(ref, query, signal) {
   try {
-    const result = await rpc("search.lexical", { query, collections: [collection], path_prefix: path, limit: 10, passages: 10 }, { signal });
-    return result.hits.find((hit) => hit.path === path) ?? null;
-  } catch (error) {
-    if (isAbort(error)) throw error;
+    return await rpc("document.matches", { ref, query }, { signal });
+  } catch {
     return null;
   }
 }

@@ -41,29 +41,14 @@ export function compact(text, marks) {
   return [joined.replace(/^\s*\n/gm, ""), at.map((range) => range.map(moved))];
 }
 
-const LETTER = /[\p{L}\p{N}]/u;
-const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/;
-
-/** Return a pattern for the words that a search marked in these passages, or null if it marked none. */
-export function wordPattern(passages) {
-  const parts = new Map();
-  for (const { snippet, marks = [] } of passages) {
-    for (const [start, end] of inUtf16(snippet, marks)) addWord(parts, snippet, start, end);
-  }
-  if (!parts.size) return null;
-  const longestFirst = [...parts.values()].sort((a, b) => b.length - a.length);
-  return new RegExp(longestFirst.slice(0, 200).join("|"), "giu");
-}
-
-/** A part of an identifier is marked inside its word, so it has no boundary there. */
-function addWord(parts, snippet, start, end) {
-  const word = snippet.slice(start, end);
-  if (!word.trim()) return;
-  const loose = UNSPACED.test(word);
-  const before = loose || LETTER.test(snippet[start - 1] ?? " ") ? "" : "(?<![\\p{L}\\p{N}])";
-  const after = loose || LETTER.test(snippet[end] ?? " ") ? "" : "(?![\\p{L}\\p{N}])";
-  const escaped = word.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&").replace(/\s+/g, "\\s+");
-  parts.set(word.toLowerCase(), before + escaped + after);
+/** Return a pattern for the words of `document.matches`, or null if there are none. */
+export function wordPattern(words) {
+  const longestFirst = words.toSorted((a, b) => b.length - a.length).map((word) => {
+    const [, before, inside, after] = /^(\*?)(.*?)(\*?)$/s.exec(word);
+    const escaped = inside.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&").replace(/ /g, "[\\s|*_`\\\\]+");
+    return `${before ? "" : "(?<![\\p{L}\\p{N}])"}${escaped}${after ? "" : "(?![\\p{L}\\p{N}])"}`;
+  });
+  return longestFirst.length ? new RegExp(longestFirst.join("|"), "giu") : null;
 }
 
 /** Return the nodes of a message, or of a quote, in which `code` and **emphasis** are marked as in Markdown. */
@@ -137,6 +122,3 @@ export function corrected({ written, searched }) {
 
 /** What a search may have missed, in the daemon's words, or null if the index is current. */
 export const missedBy = ({ current, state }) => (current ? null : state);
-
-export const slug = (title) =>
-  title.toLowerCase().trim().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s+/g, "-");

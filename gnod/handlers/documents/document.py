@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -16,14 +16,19 @@ from gnod.config.faults import quoted
 from gnod.config.model import Config, contexts_for
 from gnod.configured.configuration import Configuration
 from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
-from gnod.handlers.wire_types import entry, location_of, metadata
+from gnod.handlers.wire_types import entry, location_of, location_to_wire, metadata
 from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.fields import reading
+from gnod.search.hits import marked
 from gnod.search.hybrid.sources import SourceReader, Sources
+from gnod.search.passages import anchors
+from gnod.search.passages.several_passages import matches_in
 from gnod.search.query import references
+from gnod.search.query.parsing import Clause, parse_query
 from gnod.store.connection import Connection
 from gnod.store.database import READERS, Database
 from gnod.store.tables import documents, tags
@@ -32,6 +37,7 @@ from gnod.store.tables.records import FileStat
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
+_MAX_MATCHES = 100_000
 _MAX_HEADINGS = 5  # named if a heading is unknown
 
 _FULL = "over the size of one reply: request them in another call, or narrow the glob"
@@ -77,6 +83,18 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
             found = _together(found, await _get_shared(sources, replace(params, refs=[ref]), config), params.limit)
         return found
 
+    async def document_matches(params: wire.DocumentMatchesParams, _: Call) -> wire.DocumentMatchesResult:
+        saved = configuration.current.saved_queries
+        words = (await reading.read_in(database.read, params.query, saved)).text
+        clauses = parse_query(words).terms if words.strip() else ()  # a query may have fields alone
+
+        def work(connection: Connection) -> wire.DocumentMatchesResult:
+            return _matches(connection, references.resolve(connection, params.ref).document, clauses)
+
+        if shared := sources.find(params.ref):
+            return await shared.get(params.ref, work)
+        return await read_long(work)
+
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
         if sources.find(params.ref):
@@ -106,7 +124,7 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
 
         return await (read_long if params.metadata else database.read)(work)
 
-    return named(document_get, document_multi_get, document_locate, document_list)
+    return named(document_get, document_multi_get, document_matches, document_locate, document_list)
 
 
 async def _get_shared(
@@ -255,6 +273,19 @@ def _with_metadata(connection: Connection, document: DocumentRow) -> wire.Docume
     return replace(entry(document), tags=tags.of(connection, document.id), metadata=metadata(document))
 
 
+def _matches(connection: Connection, document: DocumentRow, clauses: Sequence[Clause]) -> wire.DocumentMatchesResult:
+    words = marked(connection, clauses)
+    analyzers = anchors.analyzers_of({document.id: document}, words.analyzers)[document.id]
+    terms = anchors.wanted(connection, words.expression, [document.id], {})[document.id].terms
+    found = matches_in(documents.markdown(connection, document.mirror_hash), terms, analyzers, _MAX_MATCHES)
+    return wire.DocumentMatchesResult(
+        uri=document.uri,
+        lines=[source_line(document.line_map, line) for line in found.lines],
+        exact=found.is_exact,
+        words=list(found.words),
+    )
+
+
 def _locations(document: DocumentRow) -> list[wire.LocatedLine]:
     """Return where pages, sheets and so on begin. Rows are left out, because they follow each other."""
     located = document.locations
@@ -264,7 +295,7 @@ def _locations(document: DocumentRow) -> list[wire.LocatedLine]:
     return [
         wire.LocatedLine(line=line, location=where)
         for line in sorted(firsts.values())
-        if (where := location_of(document, line))
+        if (where := location_to_wire(located.at(line)))
     ]
 
 

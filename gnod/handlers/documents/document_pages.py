@@ -1,5 +1,5 @@
-"""`document.boxes` and `document.image`: pages of PDF files and pictures, which a converter worker reads from the file,
-now. Of text that was recognised in an image, the index holds the boxes of the lines (ADR 42)."""
+"""`document.boxes`, `document.image` and `document.layers`: pages of PDF files and pictures, which a converter worker
+reads from the file, now. Of text that was recognised in an image, the index holds the boxes of the lines (ADR 42)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidReference, Unavailable
 from gnod.handlers.documents.document import require_source
-from gnod.ingest.workers.jobs import Failure, ImageJob, ImageRead, PageJob, PageRead
+from gnod.ingest.reading.layers import LayerRead, runs_of
+from gnod.ingest.workers.jobs import Failure, ImageJob, ImageRead, LayersJob, LayersRead, PageJob, PageRead
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
@@ -27,7 +28,9 @@ from gnod.store.tables import scans
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import RecognisedPage
 
-T = TypeVar("T", PageRead, ImageRead)
+T = TypeVar("T", PageRead, ImageRead, LayersRead)
+
+_OfPage = wire.DocumentBoxesParams | wire.DocumentImageParams | wire.DocumentLayersParams
 
 _PDF = "application/pdf"
 _PICTURE = "image/"
@@ -45,14 +48,20 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         document, max_bytes = page.document, configuration.current.ingest.max_file_mb * 1024 * 1024
         return {"path": document.source, "relative_path": document.path, "max_bytes": max_bytes, "number": page.number}
 
+    async def find_page(params: _OfPage) -> _Page:
+        page = await database.read(lambda connection: _find_page(connection, params.ref))
+        return page._replace(number=params.page or page.number)
+
     async def document_boxes(params: wire.DocumentBoxesParams, _: Call) -> wire.DocumentBoxesResult:
         saved = configuration.current.saved_queries
         clauses = parse_query((await reading.read_in(database.read, params.query, saved)).text).terms
-        page = await database.read(lambda connection: _find_page(connection, params.ref))
+        page = await find_page(params)
         read = await _read(pool, page, PageJob(**source_of(page)), PageRead)
         stale = read.source_hash != page.document.source_hash
-        recognised = None if stale else await database.read(partial(_recognised_page, page))
-        text, edges = _recognised(recognised, read) if recognised else (read.text, array("f", read.boxes))
+        recognised = None if stale else await database.read(partial(_recognised_page, page, page.number))
+        text, edges = (
+            _recognised(recognised, read.width, read.height) if recognised else (read.text, array("f", read.boxes))
+        )
 
         def work(connection: Connection) -> list[WordBox]:
             words = marked(connection, clauses)
@@ -63,19 +72,36 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
             page=page.number,
             width=_rounded(read.width),
             height=_rounded(read.height),
-            boxes=[_wire(box) for box in await database.read(work)],
+            boxes=[wire.PageBox(text=box.text, **_edges(box[1:])) for box in await database.read(work)],
             recognised=recognised is not None,
             stale=stale,
         )
 
     async def document_image(params: wire.DocumentImageParams, _: Call) -> wire.DocumentImageResult:
-        page = await database.read(lambda connection: _find_page(connection, params.ref))
-        page = page._replace(number=params.page or page.number)
+        page = await find_page(params)
         image = await _read(pool, page, ImageJob(**source_of(page), width=params.width_px), ImageRead)
         stale = image.source_hash != page.document.source_hash
         return copied(wire.DocumentImageResult, image, uri=page.document.uri, page=page.number, stale=stale)
 
-    return named(document_boxes, document_image)
+    async def document_layers(params: wire.DocumentLayersParams, _: Call) -> wire.DocumentLayersResult:
+        page = await find_page(params)
+        read = await _read(pool, page, LayersJob(**source_of(page), count=params.count), LayersRead)
+        stale = read.source_hash != page.document.source_hash
+
+        def work(connection: Connection) -> list[wire.PageLayer]:
+            return [
+                _layer(each, None if stale else _recognised_page(page, each.number, connection)) for each in read.layers
+            ]
+
+        return wire.DocumentLayersResult(
+            uri=page.document.uri,
+            pages=read.pages,
+            layers=await database.read(work),
+            outline=[wire.OutlinePage(**entry._asdict()) for entry in read.outline],
+            stale=stale,
+        )
+
+    return named(document_boxes, document_image, document_layers)
 
 
 def _find_page(connection: Connection, ref: str) -> _Page:
@@ -93,7 +119,7 @@ def _find_page(connection: Connection, ref: str) -> _Page:
     return _Page(document, number)
 
 
-async def _read(pool: WorkerPool, page: _Page, job: PageJob | ImageJob, kind: type[T]) -> T:
+async def _read(pool: WorkerPool, page: _Page, job: PageJob | ImageJob | LayersJob, kind: type[T]) -> T:
     """Return the outcome of a job that reads the page. Raises Unavailable for one that cannot be read."""
     outcome = await pool.run(job, urgent=True)
     if isinstance(outcome, kind):
@@ -109,15 +135,15 @@ def _number(document: DocumentRow, line: int) -> int | None:
     return where.value if where and isinstance(where.value, int) else 1
 
 
-def _recognised_page(page: _Page, connection: Connection) -> RecognisedPage | None:
+def _recognised_page(page: _Page, number: int, connection: Connection) -> RecognisedPage | None:
     """Return the recognised text of a page, if it has no text of its own."""
-    return scans.recognised(connection, page.document.id, page.number)
+    return scans.recognised(connection, page.document.id, number)
 
 
-def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[float]]:
+def _recognised(page: RecognisedPage, width: float, height: float) -> tuple[str, array[float]]:
     """Return the text of a page that was recognised, and the edges of its characters."""
     shares = array("H", page.boxes)
-    sides = (read.width, read.height) * 2
+    sides = (width, height) * 2
     lines = [
         [share * side / _WHOLE for share, side in zip(shares[at : at + 4], sides, strict=True)]
         for at in range(0, len(shares), 4)
@@ -125,9 +151,20 @@ def _recognised(page: RecognisedPage, read: PageRead) -> tuple[str, Sequence[flo
     return page.text, edges_of_lines(page.text, lines)
 
 
-def _wire(box: WordBox) -> wire.PageBox:
-    left, top, right, bottom = map(_rounded, box[1:])
-    return wire.PageBox(text=box.text, x0=left, y0=top, x1=right, y1=bottom)
+def _layer(read: LayerRead, recognised: RecognisedPage | None) -> wire.PageLayer:
+    runs = runs_of(*_recognised(recognised, read.width, read.height)) if recognised else read.runs
+    return wire.PageLayer(
+        page=read.number,
+        width=_rounded(read.width),
+        height=_rounded(read.height),
+        runs=[wire.PageBox(text=run.text, **_edges(run[1:])) for run in runs],
+        links=[wire.PageLink(page=link.page, address=link.address, **_edges(link[:4])) for link in read.links],
+        recognised=recognised is not None,
+    )
+
+
+def _edges(box: Sequence[float]) -> dict[str, float]:
+    return dict(zip(("x0", "y0", "x1", "y1"), map(_rounded, box), strict=True))
 
 
 def _rounded(points: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gnod.ingest.reading.layers import LayerRead, OutlineMark
 from gnod.store.tables.records import FileStat, PreparedDocument, RecognisedPage
 
 
@@ -61,6 +62,13 @@ class PictureJob(SourceJob, frozen=True, kw_only=True, tag="picture"):
     """Read a picture that a document shows."""
 
 
+class LayersJob(SourceJob, frozen=True, kw_only=True, tag="layers"):
+    """Read what can be selected and followed on `count` pages of a PDF file, from the page `number`."""
+
+    number: int
+    count: int
+
+
 class OcrJob(SourceJob, frozen=True, kw_only=True, tag="ocr"):
     """Recognise the text of one page of a file, if its hash is still `source_hash`."""
 
@@ -110,6 +118,15 @@ class PictureRead(msgspec.Struct, frozen=True, kw_only=True, tag="picture_read")
     data: bytes
 
 
+class LayersRead(msgspec.Struct, frozen=True, kw_only=True, tag="layers_read"):
+    """As in `gnod.ingest.formats.pdf.page_layer.ReadLayers`. A picture has one layer without text."""
+
+    source_hash: str
+    pages: int
+    layers: list[LayerRead]
+    outline: list[OutlineMark]
+
+
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
     """A file with other files in it. `members`: their paths in the collection, and what became of them."""
 
@@ -138,7 +155,16 @@ class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
     outcomes: list[PreparedDocument | Container | Unchanged | Failure]
 
 
-Job = FileJob | FilesJob | PageJob | ImageJob | PictureJob | OcrJob | TextJob
+Job = FileJob | FilesJob | PageJob | ImageJob | LayersJob | PictureJob | OcrJob | TextJob
 Outcome = (
-    PreparedDocument | Container | Unchanged | FilesDone | PageRead | ImageRead | PictureRead | RecognisedPage | Failure
+    PreparedDocument
+    | Container
+    | Unchanged
+    | FilesDone
+    | PageRead
+    | ImageRead
+    | LayersRead
+    | PictureRead
+    | RecognisedPage
+    | Failure
 )

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest.files.placeholders import not_downloaded
+from gnod.ingest.reading.layers import LayerRead
 from gnod.ingest.workers import messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
@@ -35,6 +36,8 @@ from gnod.ingest.workers.jobs import (
     ImageJob,
     ImageRead,
     Job,
+    LayersJob,
+    LayersRead,
     OcrJob,
     Outcome,
     PageJob,
@@ -158,6 +161,8 @@ def perform(job: Job) -> Outcome:
             return _with_source(job, _perform_image)
         case PictureJob():
             return _with_source(job, _perform_picture)
+        case LayersJob():
+            return _with_source(job, _perform_layers)
         case OcrJob():
             return _with_source(job, _perform_ocr)
     return _perform_text(job)
@@ -238,6 +243,20 @@ def _perform_picture(job: PictureJob, data: bytes, _: FileStat) -> Outcome:
 
     shown = shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
     return PictureRead(mime=shown.mime, data=shown.data)
+
+
+def _perform_layers(job: LayersJob, data: bytes, _: FileStat) -> Outcome:
+    from gnod.ingest.reading import pictures
+
+    source_hash = hashlib.sha256(data).hexdigest()
+    if not pictures.is_pdf(data):
+        layer = LayerRead(job.number, *pictures.size(data, job.number), [], [])
+        return LayersRead(
+            source_hash=source_hash, pages=max(1, pictures.header(data).frames), layers=[layer], outline=[]
+        )
+    from gnod.ingest.formats.pdf.page_layer import read_layers
+
+    return LayersRead(source_hash=source_hash, **read_layers(data, job.number, job.count)._asdict())
 
 
 def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:

@@ -5,6 +5,7 @@ If the best passage is the nearest by vector, the others lie in the next nearest
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,26 +19,42 @@ from gnod.store.connection import Connection
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
 
-# To count more takes too long.
+# To count more in each of many documents takes too long.
 MOST_MATCHES = 1000
+_MOST_WORDS = 500
+_MARKUP = re.compile(r"[\s|*_`]+")
 
 
 class DocumentMatches(NamedTuple):
-    """The line of each match, in order; `is_exact`: there are no more than these MOST_MATCHES."""
+    """The line of each match, in order; `is_exact`: there are no more. `words`: what matched, as in
+    `DocumentMatchesResult`."""
 
     lines: Sequence[int]
     is_exact: bool
+    words: Sequence[str]
 
 
 def matches_in(
-    text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
+    text: str,
+    query_terms: Sequence[Sequence[TermVariant]],
+    analyzers: Sequence[Analyzer],
+    most: int = MOST_MATCHES,
 ) -> DocumentMatches:
-    places = TermFinder(text, analyzers).every_place(query_terms, MOST_MATCHES + 1)
+    """Return the first `most` matches in a text."""
+    places = TermFinder(text, analyzers).every_place(query_terms, most + 1)
     lines, line, at = [], 1, 0
-    for start, _ in places[:MOST_MATCHES]:
+    for start, _ in places[:most]:
         line, at = line + text.count("\n", at, start), start
         lines.append(line)
-    return DocumentMatches(lines, len(places) <= MOST_MATCHES)
+    words = {word.lower(): word for place in places[:most] if (word := _word(text, *place))}
+    return DocumentMatches(lines, len(places) <= most, [*words.values()][:_MOST_WORDS])
+
+
+def _word(text: str, start: int, end: int) -> str:
+    """Return a match without markup, with an asterisk on each side where its word goes on."""
+    before = "*" if start and text[start - 1].isalnum() else ""
+    after = "*" if text[end : end + 1].isalnum() else ""
+    return before + _MARKUP.sub(" ", text[start:end]).strip() + after
 
 
 def beside(

@@ -84,7 +84,7 @@ class DocumentRow(NamedTuple):
 
     def location_of(self, line: int) -> SourceLocation | None:
         """Return where a line of the canonical text is in the source; None for sources with lines."""
-        return self.locations.at(line) if self.locations_json and self.locations else None
+        return located.at(line) if self.locations_json and (located := self.locations) else None
 
     @property
     def source(self) -> str:

@@ -47,7 +47,7 @@ def read_page(data: bytes, number: int) -> PageText:
 def read_text(page: Any) -> PageText:
     """Return the text of a page of PDFium's. Raises ConversionFailed."""
     width, height = page.get_size()
-    shown = _on_screen(page.get_bbox(), page.get_rotation())
+    shown = on_screen(page.get_bbox(), page.get_rotation())
     text: list[str] = []
     boxes = array("f")
     for characters, box in _characters(page.get_textpage()):
@@ -117,7 +117,7 @@ def _box(rect: Any) -> Rect:
     return box if all(map(math.isfinite, box)) else _NO_BOX
 
 
-def _on_screen(area: Rect, rotation: int) -> Callable[[Rect], Rect]:
+def on_screen(area: Rect, rotation: int) -> Callable[[Rect], Rect]:
     """Return what moves a box from the coordinates of the page, upwards, to those of its visible `area` as it is
     shown, downwards. `rotation`: clockwise, in degrees."""
     left, bottom, right, top = area

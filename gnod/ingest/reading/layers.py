@@ -1,0 +1,77 @@
+"""What can be selected and followed on a page: plain data, and how characters become runs.
+
+Must not depend on formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+
+class TextRun(NamedTuple):
+    """Characters beside each other, and their box. The last run of a line ends in a line end."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class LinkArea(NamedTuple):
+    """A box that leads to a `page` of the file, or to an `address` of the web."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    page: int | None = None
+    address: str | None = None
+
+
+class LayerRead(NamedTuple):
+    """The page `number`. Boxes are in points from the upper left corner of the page as it is shown."""
+
+    number: int
+    width: float
+    height: float
+    runs: list[TextRun]
+    links: list[LinkArea]
+
+
+class OutlineMark(NamedTuple):
+    """An entry of the outline; level 1 is the highest."""
+
+    level: int
+    title: str
+    page: int
+
+
+def runs_of(text: str, edges: Sequence[float]) -> Iterator[TextRun]:
+    """Yield the text in runs: a line ends one, and so does a gap that is wider than a letter is high. `edges`: as in
+    PageText."""
+    run: list[str] = []
+    boxes: list[Sequence[float]] = []
+    for at, character in enumerate(text + "\n"):
+        box = edges[4 * at : 4 * at + 4]
+        if boxes and any(box) and _is_apart(boxes[-1], box):
+            yield _run(run, boxes)
+            run, boxes = [], []
+        run.append(character)
+        if any(box):
+            boxes.append(box)
+        elif character == "\n":
+            if boxes:
+                yield _run(run, boxes)
+            run, boxes = [], []
+
+
+def _is_apart(before: Sequence[float], box: Sequence[float]) -> bool:
+    gap = max(box[0] - before[2], before[0] - box[2])
+    return gap > before[3] - before[1] or box[1] > before[3] or box[3] < before[1]
+
+
+def _run(text: list[str], boxes: list[Sequence[float]]) -> TextRun:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return TextRun("".join(text), min(lefts), min(tops), max(rights), max(bottoms))
