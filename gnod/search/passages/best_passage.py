@@ -143,15 +143,11 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
 
 
 def further_passages(
-    text: str,
-    taken: Sequence[ShownPassage],
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-    count: int,
+    finder: TermFinder, taken: Sequence[ShownPassage], query_terms: Sequence[Sequence[TermVariant]], count: int
 ) -> list[ShownPassage]:
     """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
     each are worth at least FURTHER of those in the best."""
-    marks = find_marks(text, query_terms, analyzers)
+    text, marks = finder.text, finder.marks(query_terms)
     counts = Counter(mark.term for mark in marks)
     ranges = [_range_of(text, each) for each in taken]
     enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)
