@@ -77,9 +77,10 @@ def headings_above(text: str, line: int) -> list[str]:
     below = text.split("\n", line)[line:]
     at = len(text) - len("".join(below))
     path: list[Heading] = []
-    for heading in outline(text[:at], start=head_end(text)).headings:
-        path = [*(above for above in path if above.level < heading.level), heading]
-    return [plain(each.text) for each in path]
+    for heading in reversed(outline(text[:at], start=head_end(text)).headings):
+        if not path or heading.level < path[-1].level:
+            path.append(heading)
+    return [plain(each.text) for each in reversed(path)]
 
 
 def _headings(text: str, end: int) -> list[Heading]:

@@ -35,6 +35,7 @@ _LANGUAGE_SETS = 64
 _LETTER = re.compile(r"[^\W_]")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
+_TERM = itemgetter(2)
 
 # One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
 # matches all terms that begin with it.
@@ -416,17 +417,18 @@ def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) ->
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    counts = Counter([max(mark.term, ~mark.term) for mark in marks])
-    worth = {term: worth_of([term], counts) for term in {mark.term for mark in marks}}
+    each = Counter(map(_TERM, marks))
+    counts = {max(term, ~term): count + each.get(~term, 0) for term, count in each.items()}
+    worth = {term: worth_of((term,), counts) for term in each}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0
+    start, _, first_number = marks[0] if marks else (0, 0, 0)
     for last, (_, end, number) in enumerate(marks):
         inside[number] += 1
         if inside[number] == 1:
             score += worth[number]
         # Shrink to what fits, and then to what is needed.
-        start, _, first_number = marks[first]
         while first < last and (start < end - size or inside[first_number] > 1):
             inside[first_number] -= 1
             if not inside[first_number]:

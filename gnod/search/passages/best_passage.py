@@ -100,7 +100,8 @@ def _passage(
     text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
 ) -> ShownPassage:
     window = finder.window(query_terms, anchor)
-    if not _has_all({mark.term for mark in window}, query_terms) and (bare := without_marks(text)) != text:
+    missing = {number for number, word in enumerate(query_terms) if word} - {mark.term for mark in window}
+    if missing and (bare := without_marks(text)) != text:
         finder = TermFinder(bare, finder.analyzers)
         window = finder.window(query_terms, anchor)
     if not window:
