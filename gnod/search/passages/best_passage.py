@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks, worth_of
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
 from gnod.search.passages import snippets
 
 # A further passage of a document must be worth at least this share of its best one.
