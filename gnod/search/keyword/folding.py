@@ -48,6 +48,11 @@ class PlainText:
             self.text = self._changed(self.text, [each for each in irregular if each not in one], respelled)
         self.folded = fold_in_place(self.text)
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether positions are others than in the original text."""
+        return len(self._here) > 1
+
     def original(self, position: int) -> int:
         """Return where in the original text a position is."""
         return _moved(position, self._here, self._there)
@@ -99,7 +104,7 @@ def _replaced(text: str, letters: Mapping[str, str]) -> str:
     """Return the text with other letters. Most texts have few of these: to search for them takes a tenth of the time
     that it takes to translate the whole text."""
     if len(letters) > _FEW or not letters.keys().isdisjoint(letters.values()):
-        return text.translate(str.maketrans(dict(letters)))
+        return text.translate({ord(letter): other for letter, other in letters.items()})
     for letter, other in letters.items():
         text = text.replace(letter, other)
     return text

@@ -130,6 +130,8 @@ class TermFinder:
         return []
 
     def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
+        if not self._plain.is_moved:
+            return sorted(set(marks))
         place = self._plain.original
         return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
 
@@ -411,15 +413,18 @@ def _is_combining(character: str) -> bool:
 
 def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
     """Return what words in one place say, by their numbers in marks: the rarer they are, the more."""
-    return sum((1 if word >= 0 else _WRITTEN_SHARE) / log(2 + counts[max(word, ~word)]) for word in words)
+    return sum(_worth(word, counts[max(word, ~word)]) for word in words)
+
+
+def _worth(word: int, count: int) -> float:
+    return (1 if word >= 0 else _WRITTEN_SHARE) / log(2 + count)
 
 
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    each = Counter(map(_TERM, marks))
-    counts = {max(term, ~term): count + each.get(~term, 0) for term, count in each.items()}
-    worth = {term: worth_of((term,), counts) for term in each}
+    counts = Counter(map(_TERM, marks))
+    worth = {term: _worth(term, count + counts.get(~term, 0)) for term, count in counts.items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0
