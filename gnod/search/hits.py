@@ -238,9 +238,11 @@ def _part(
     """Return the best passage of the best definition, or of the part that is nearest by vector, if there is one."""
     span = ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
-    in_definition = finder is not None and is_code and "symbol" not in ranked.components
-    if in_definition and (found := best_in_definition(connection, document, finder, wanted.terms, span)):
-        return found
+    in_definition = is_code and "symbol" not in ranked.components
+    if finder is not None and in_definition:
+        found = best_in_definition(connection, document, finder, wanted.terms, span)
+        if found is not None:
+            return found
     if span is None:
         return None
     if finder is None:
