@@ -35,8 +35,6 @@ from gnod.types import is_markdown
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
 _WITHOUT_HEADINGS = ("code/", "text/")
-# Headings are not looked for in longer texts.
-_MOST_BYTES_WITH_HEADINGS = 1_000_000
 # The words of a question are scattered over a function, so a definition needs only this share of what the words in the
 # best window are worth (docs/BENCHMARKS.md has the figures).
 DEFINITION_SHARE = 0.8
@@ -147,48 +145,47 @@ def _hits_of(
         document = found.get(each.id)
         if document is None or not document.active:
             continue
-        text = documents.markdown(connection, document.mirror_hash) if options.full else None
-        room -= len(text or "")
+        full = documents.markdown(connection, document.mirror_hash) if options.full else None
+        room -= len(full or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        of_document = known[each.id]
-        sought = wanted[each.id], analyzers[each.id], finders.get(each.id)
-        best = _passage(connection, document, each, *sought, is_code=of_document.is_code)
+        of_document, sought, by = known[each.id], wanted[each.id], analyzers[each.id]
+        finder = finders.get(each.id)
+        if finder is None and (text := texts.whole(connection, document.mirror_hash)) is not None:
+            finder = TermFinder(text, by)
+        best = _passage(connection, document, each, sought, by, finder, is_code=of_document.is_code)
         more: list[ShownPassage] = []
         matches: DocumentMatches | None = None
         if options.passages > 1:
             is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
             nearest = vectors if is_near else None
-            whole = documents.markdown(connection, document.mirror_hash)
-            words_of_it = (wanted[each.id].terms, analyzers[each.id])
-            given = (connection, document, whole, best, *words_of_it)
+            whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
+            given = (connection, document, whole, best, sought.terms)
             more = several_passages.beside(*given, options.passages - 1, nearest)
-            matches = several_passages.matches_in(whole, *words_of_it)
+            matches = several_passages.matches_in(whole, sought.terms)
         hits[each.id] = DocumentHit(
             document,
             each,
-            _with_headings(connection, document, [best, *more], of_document.text),
+            _with_headings(document, [best, *more], finder),
             of_document.columns,
             contexts_for(options.contexts, document.collection, document.path),
             also.get(each.id, NO_COPIES),
             definitions.around(connection, document.id, best.line) if of_document.is_code else None,
-            text,
+            full,
             matches,
         )
     return hits
 
 
 def _with_headings(
-    connection: Connection, document: DocumentRow, passages: list[ShownPassage], text: str | None
+    document: DocumentRow, passages: list[ShownPassage], finder: TermFinder | None
 ) -> list[ShownPassage]:
-    """Return the passages as a reader sees them, with the headings above them, but for the title. `text`: None if it is
-    long."""
+    """Return the passages as a reader sees them, with the headings above them, but for the title. `finder`: None for a
+    very long text, in which headings are not looked for."""
     passages = [each.as_read() if is_markdown(document.converter) else each.as_written() for each in passages]
-    if document.converter.startswith(_WITHOUT_HEADINGS):
+    if finder is None or document.converter.startswith(_WITHOUT_HEADINGS):
         return passages
-    if text is None and documents.text_bytes(connection, document.mirror_hash) <= _MOST_BYTES_WITH_HEADINGS:
-        text = documents.markdown(connection, document.mirror_hash)
-    above = [headings_above(text or "", each.line) for each in passages]
+    above = [headings_above(finder.text, each.line) for each in passages]
     paths = [path[1:] if path[:1] == [document.title] else path for path in above]
     return [each._replace(heading=" > ".join(path)) for each, path in zip(passages, paths, strict=True)]
 
@@ -203,7 +200,7 @@ def _passage(
     *,
     is_code: bool,
 ) -> ShownPassage:
-    """Return the best passage, with the lines of the whole text. `finder`: of the whole text; None if that is long.
+    """Return the best passage, with the lines of the whole text. `finder`: None for a very long text.
 
     The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
     nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
@@ -244,8 +241,10 @@ def _part(
     span = ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
     in_definition = is_code and "symbol" not in ranked.components
-    if in_definition and (found := best_in_definition(connection, document, wanted.terms, analyzers, span)):
-        return found
+    if finder is not None and in_definition:
+        found = best_in_definition(connection, document, finder, wanted.terms, span)
+        if found is not None:
+            return found
     if span is None:
         return None
     if finder is None:

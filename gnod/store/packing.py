@@ -60,6 +60,11 @@ def unpack(connection: apsw.Connection, packed: bytes) -> str:
         raise apsw.CorruptError(f"a compressed text is damaged: {error}") from error
 
 
+def size(packed: bytes) -> int:
+    """Return the length of a text in bytes of UTF-8, without reading it."""
+    return get_frame_info(packed).decompressed_size or 0
+
+
 def train_when_due(connection: apsw.Connection) -> None:
     """Make a dictionary for the texts to come, if there is none yet or there are many more texts than it was made of.
     Takes .2 s, once for each time that the texts have become four times as many."""

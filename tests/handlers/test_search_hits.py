@@ -207,7 +207,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
 def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(small_index: SmallIndex) -> None:
     """Short texts come with the documents, long ones one at a time."""
     short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
-    long = short + FILLER * (2 * shown.SHORT_CHARACTERS // len(FILLER))
+    long = short + FILLER * (2 * shown.SHORT_BYTES // len(FILLER))
     found = {}
     for name, text in (("short", short), ("long", long)):
         small_index.add({"a.md": text})

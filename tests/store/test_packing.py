@@ -53,6 +53,9 @@ def test_any_text_is_read_again(database: Database, text: str) -> None:
         assert stored(connection)["any"] == text
         assert texts.stretch(connection, "any", 1, 5) == text[1:5]
         assert "".join(texts.parts(connection, "any")) == text
+        assert texts.whole(connection, "any") == text
+        packed = connection.execute("SELECT packed FROM mirrors WHERE mirror_hash = 'any'").get
+        assert packing.size(packed) == len(text.encode())
 
     database.submit_write(work).result()
 

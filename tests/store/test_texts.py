@@ -34,6 +34,13 @@ def test_an_ordinary_text_is_one_part(database: Database) -> None:
     assert database.submit_read(lambda c: list(texts.parts(c, "absent"))).result() == []
 
 
+@pytest.mark.parametrize(("text", "is_whole"), [("", True), ("short ü text\n", True), (LINES, False)])
+def test_a_long_text_is_not_read_whole(database: Database, text: str, is_whole: bool) -> None:
+    stored(database, text)
+    found = database.submit_read(lambda c: (texts.whole(c, "m"), texts.whole(c, "absent"))).result()
+    assert found == (text if is_whole else None, None)
+
+
 @pytest.mark.parametrize(("text", "end"), [(LINES, "\n"), (WORDS, " "), (ONE_WORD, "ü")])
 def test_a_long_text_comes_in_parts_that_end_with_a_line_or_else_with_a_word(
     database: Database, text: str, end: str

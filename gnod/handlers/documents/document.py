@@ -25,6 +25,7 @@ from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
 from gnod.search.hits import marked
 from gnod.search.hybrid.sources import SourceReader, Sources
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
 from gnod.search.passages.several_passages import matches_in
 from gnod.search.query import references
@@ -276,8 +277,9 @@ def _with_metadata(connection: Connection, document: DocumentRow) -> wire.Docume
 def _matches(connection: Connection, document: DocumentRow, clauses: Sequence[Clause]) -> wire.DocumentMatchesResult:
     words = marked(connection, clauses)
     analyzers = anchors.analyzers_of({document.id: document}, words.analyzers)[document.id]
-    terms = anchors.wanted(connection, words.expression, [document.id], {})[document.id].terms
-    found = matches_in(documents.markdown(connection, document.mirror_hash), terms, analyzers, _MAX_MATCHES)
+    terms = anchors.wanted(connection, words.expression, [document.id], ())[document.id].terms
+    finder = TermFinder(documents.markdown(connection, document.mirror_hash), analyzers)
+    found = matches_in(finder, terms, _MAX_MATCHES)
     return wire.DocumentMatchesResult(
         uri=document.uri,
         lines=[source_line(document.line_map, line) for line in found.lines],

@@ -75,41 +75,46 @@ def headings_above(text: str, line: int) -> list[str]:
     """Return the headings that a line (from 1) is below, the highest first, as people read them; itself, if it is
     one."""
     below = text.split("\n", line)[line:]
-    at = len(text) - sum(map(len, below))
+    at = len(text) - len("".join(below))
     path: list[Heading] = []
-    for heading in outline(text[:at], start=head_end(text)).headings:
-        path = [*(above for above in path if above.level < heading.level), heading]
-    return [plain(each.text) for each in path]
+    for heading in reversed(outline(text[:at], start=head_end(text)).headings):
+        if not path or heading.level < path[-1].level:
+            path.append(heading)
+    return [plain(each.text) for each in reversed(path)]
 
 
 def _headings(text: str, end: int) -> list[Heading]:
     headings = [
         Heading(m.start(), len(m["mark"]), m["text"].rstrip("#").strip()[:MAX_CHARACTERS]) for m in _marked(text, end)
     ]
-    if "\n===" in text:
-        underlined = _UNDERLINED.finditer(text, 0, end)
-        headings += [Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in underlined]
+    before = (text.rfind("\n", 0, start - 1) + 1 for start in _lines_with("===", text, end) if start)
+    underlined = [found for start in before if (found := _UNDERLINED.match(text, start, end))]
+    headings += [Heading(m.start(), 1, m["text"].strip()[:MAX_CHARACTERS]) for m in underlined]
     return sorted(headings)
 
 
 def _marked(text: str, end: int) -> Iterator[re.Match[str]]:
-    """Yield the headings with `#`. To look only at lines that have one is several times as fast."""
-    at = text.find("#", 0, end)
+    """Yield the headings with `#`."""
+    return (found for start in _lines_with("#", text, end) if (found := _ATX.match(text, start, end)))
+
+
+def _lines_with(mark: str, text: str, end: int) -> Iterator[int]:
+    """Yield where the lines begin that have a mark. To look only there is several times as fast as to search for a
+    pattern."""
+    at = text.find(mark, 0, end)
     while at >= 0:
-        if match := _ATX.match(text, text.rfind("\n", 0, at) + 1, end):
-            yield match
+        yield text.rfind("\n", 0, at) + 1
         line_end = text.find("\n", at, end)
-        at = text.find("#", line_end, end) if line_end >= 0 else -1
+        at = text.find(mark, line_end, end) if line_end >= 0 else -1
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
     """Return the closed fences, and the start of a fence that is never closed, or else the text's end. There are no
     headings after it."""
-    if "```" not in text and "~~~" not in text:
-        return [], len(text)
     closed = []
     opened: re.Match[str] | None = None
-    for match in _FENCE.finditer(text):
+    starts = sorted({start for mark in ("```", "~~~") for start in _lines_with(mark, text, len(text))})
+    for match in filter(None, (_FENCE.match(text, start) for start in starts)):
         if opened is None:
             if "`" not in match[2]:
                 opened = match

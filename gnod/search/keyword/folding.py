@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from gnod.analysis.stemming import RESPELLED, fold, normalise
-from gnod.analysis.terms import IRREGULAR, IRREGULAR_CHARACTERS, regular, simplified
+from gnod.analysis.terms import IRREGULAR, IRREGULAR_CHARACTERS, regular, simplified, visible
 
 # Letters that folding replaces by one letter: those with diacritics, and Arabic ones that are used for each other.
 _LETTERS = (0xB5, *range(0xC0, 0x250), *range(0x370, 0x530), *range(0x620, 0x6D6), *range(0x1E00, 0x2000))
@@ -28,7 +28,9 @@ _SEVERAL = (
     "[ßẞæÆœŒþÞ\u0132\u0133\u0587\u01c4-\u01cc\u01f1-\u01f3\ufb00-\ufb17]"
     f"|[^\\W\\d_][{_COMBINING_CHARACTERS}]+|[\uff66-\uff9f][\uff9e\uff9f]?"
 )
-_NOT_ASCII = re.compile("[^\x00-\x7f]+")
+_ASCII = bytes(range(128))
+# More letters are replaced by translating the text.
+_FEW = 30
 
 
 class PlainText:
@@ -39,9 +41,17 @@ class PlainText:
         # Where stretches begin that are the same in both texts, except for the length of what is before them.
         self._here, self._there = [0], [0]
         respelled = RESPELLED.get(language or "", {})
-        changes = respelled or not original.isascii()
-        self.text = self._changed(original, respelled) if changes else original
+        irregular = _changed_letter().findall("".join(not_ascii(original)))
+        one = {letter: form for letter in irregular if len(form := visible(letter)) == 1 and form != letter}
+        self.text = _replaced(original, one)
+        if respelled or len(one) < len(irregular):
+            self.text = self._changed(self.text, [each for each in irregular if each not in one], respelled)
         self.folded = fold_in_place(self.text)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether positions are others than in the original text."""
+        return len(self._here) > 1
 
     def original(self, position: int) -> int:
         """Return where in the original text a position is."""
@@ -51,10 +61,11 @@ class PlainText:
         """Return where a position of the original text is."""
         return _moved(position, self._there, self._here)
 
-    def _changed(self, original: str, respelled: Mapping[str, str]) -> str:
+    def _changed(self, original: str, letters: Sequence[str], respelled: Mapping[str, str]) -> str:
+        """Return the text with other lengths. `letters`: those that are changed, or that stand for a letter."""
         parts: list[str] = []
         end = length = 0
-        for found in _found(original, "|".join(respelled)):
+        for found in _found(original, letters, "|".join(respelled)):
             if found["respelled"]:
                 new = respelled[found[0].lower()]
             else:
@@ -77,17 +88,34 @@ def fold_in_place(text: str) -> str:
     lowered = text.lower()
     if len(lowered) != len(text):  # "İ" becomes two characters
         lowered = "".join(map(_lower, text))
-    if lowered.isascii():
-        return lowered
-    # To translate a whole text takes ten times as long, if most of it is ASCII.
-    folded = _NOT_ASCII.sub(lambda run: run[0].translate(_one_letter()), lowered)
+    known = _one_letter()
+    folded = _replaced(lowered, {letter: known[letter] for letter in not_ascii(lowered) if letter in known})
     return _PAIR.sub(lambda pair: fold(pair[1]), folded) if FILL in folded else folded
 
 
-def _found(text: str, respelled: str) -> Iterator[re.Match[str]]:
-    """Yield what is changed. A search for single characters, and a match at each, is ten times as fast as a search."""
+def not_ascii(text: str) -> set[str]:
+    """Return which characters beyond ASCII a text has. To look at each character takes ten times as long."""
+    if text.isascii():
+        return set()
+    return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+
+
+def _replaced(text: str, letters: Mapping[str, str]) -> str:
+    """Return the text with other letters. Most texts have few of these: to search for them takes a tenth of the time
+    that it takes to translate the whole text."""
+    if len(letters) > _FEW or not letters.keys().isdisjoint(letters.values()):
+        return text.translate({ord(letter): other for letter, other in letters.items()})
+    for letter, other in letters.items():
+        text = text.replace(letter, other)
+    return text
+
+
+def _found(text: str, letters: Sequence[str], respelled: str) -> Iterator[re.Match[str]]:
+    """Yield what is changed, where one of the letters or a digraph is."""
     irregular, end = _irregular(respelled), 0
-    for candidate in _candidate(respelled).finditer(text):
+    letter = f"[{''.join(letters)}]" if letters else "(?!)"
+    candidates = re.compile(f"{letter}|(?i:{respelled})" if respelled else letter)
+    for candidate in candidates.finditer(text):
         start = candidate.start()
         # The letter of a combining character is before it.
         for place in (start - 1, start) if _COMBINING.match(candidate[0]) else (start,):
@@ -98,10 +126,9 @@ def _found(text: str, respelled: str) -> Iterator[re.Match[str]]:
 
 
 @cache
-def _candidate(respelled: str) -> re.Pattern[str]:
+def _changed_letter() -> re.Pattern[str]:
     """Return the pattern of a character that is changed, or of those that stand for a letter."""
-    letters = f"|(?i:{respelled})" if respelled else ""
-    return re.compile(f"[{IRREGULAR_CHARACTERS}{_SEVERAL_CHARACTERS}{_COMBINING_CHARACTERS}]{letters}")
+    return re.compile(f"[{IRREGULAR_CHARACTERS}{_SEVERAL_CHARACTERS}{_COMBINING_CHARACTERS}]")
 
 
 @cache
@@ -111,11 +138,11 @@ def _irregular(respelled: str) -> re.Pattern[str]:
 
 
 @cache
-def _one_letter() -> dict[int, str]:
-    folded = {code: fold(normalise(chr(code))) for code in (*_LETTERS, *_WIDE)}
-    return {code: letter for code, letter in folded.items() if len(letter) == 1 and letter != chr(code)} | {
-        code: chr(simple) for code, simple in simplified().items()
-    }
+def _one_letter() -> dict[str, str]:
+    """Return what folding makes of letters, where that is one letter."""
+    letters = map(chr, (*_LETTERS, *_WIDE))
+    folded = {letter: form for letter in letters if len(form := fold(normalise(letter))) == 1 and form != letter}
+    return folded | {chr(code): chr(simple) for code, simple in simplified().items()}
 
 
 def _in_full(letters: str) -> str:

@@ -303,7 +303,7 @@ def _distinct_scores(
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, [_ScoredHits(*score) for score in scores]))
+    return dict(without_copies(connection, list(map(_ScoredHits._make, scores))))
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:

@@ -37,6 +37,7 @@ _LETTER = re.compile(r"[^\W_]")
 _BEFORE, _AFTER = re.compile(r"\S++\Z"), re.compile(r"\S*")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9
+_TERM = itemgetter(2)
 
 # One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
 # matches all terms that begin with it.
@@ -131,6 +132,8 @@ class TermFinder:
         return []
 
     def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
+        if not self._plain.is_moved:
+            return sorted(set(marks))
         place = self._plain.original
         return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
 
@@ -424,23 +427,27 @@ def _is_combining(character: str) -> bool:
 
 def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
     """Return what words in one place say, by their numbers in marks: the rarer they are, the more."""
-    return sum((1 if word >= 0 else _WRITTEN_SHARE) / log(2 + counts[max(word, ~word)]) for word in words)
+    return sum(_worth(word, counts[max(word, ~word)]) for word in words)
+
+
+def _worth(word: int, count: int) -> float:
+    return (1 if word >= 0 else _WRITTEN_SHARE) / log(2 + count)
 
 
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
     """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
     rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
-    counts = Counter([max(mark.term, ~mark.term) for mark in marks])
-    worth = {term: worth_of([term], counts) for term in {mark.term for mark in marks}}
+    counts = Counter(map(_TERM, marks))
+    worth = {term: _worth(term, count + counts.get(~term, 0)) for term, count in counts.items()}
     best, best_score, best_length = marks[:1], 0.0, 0
     inside: dict[int, int] = dict.fromkeys(worth, 0)
     first, score = 0, 0.0
+    start, _, first_number = marks[0] if marks else (0, 0, 0)
     for last, (_, end, number) in enumerate(marks):
         inside[number] += 1
         if inside[number] == 1:
             score += worth[number]
         # Shrink to what fits, and then to what is needed.
-        start, _, first_number = marks[first]
         while first < last and (start < end - size or inside[first_number] > 1):
             inside[first_number] -= 1
             if not inside[first_number]:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from gnod.analysis.markup import is_code
 from gnod.analysis.stemming import stemming_language
-from gnod.analysis.terms import SPELLED, Analyzer
+from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.expression import Expression, is_findable, terms_of
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, numbered, worth_of
+from gnod.search.keyword.marks import Mark, TermVariant, best_window, numbered, worth_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.documents import DocumentRow
@@ -59,9 +59,9 @@ def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analy
 
 
 def wanted(
-    connection: Connection, expression: Expression, documents: Collection[int], texts: Mapping[int, TermFinder]
+    connection: Connection, expression: Expression, documents: Collection[int], texts: Collection[int]
 ) -> dict[int, AnchorTerms]:
-    """Return what to look for in each of the documents. `texts`: those that are short."""
+    """Return what to look for in each of the documents. `texts`: those whose text is short."""
     long = set(fulltext.with_long_bodies(connection, list(documents), _LONG))
     found: dict[int, dict[str, bytes]] = {id_: {} for id_ in documents}
     # In a text, these may be parts of a longer identifier.
@@ -69,14 +69,11 @@ def wanted(
     for phrase, terms in [(phrase, terms_of(phrase)) for phrase in expression.phrases()]:
         if not is_findable(terms):
             continue
-        # To find other spellings in a text takes longer than to ask the index.
-        is_spelling = terms[-1].endswith(SPELLED)
         asked = []
-        for id_ in fulltext.matching(connection, [(phrase,)], documents) if is_spelling else documents:
-            text = texts.get(id_)
-            if text is not None and id_ not in long and phrase not in wholes:
+        for id_ in fulltext.matching(connection, [(phrase,)], documents):
+            if id_ in texts and id_ not in long and phrase not in wholes:
                 found[id_][phrase] = b""
-            elif text is None or is_spelling or text.may_have(terms):
+            else:
                 asked.append(id_)
         for id_, positions in fulltext.body_positions(connection, phrase, asked) if asked else ():
             found[id_][phrase] = positions

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gnod.analysis.markup import head_end, without_marks
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, find_marks, worth_of
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
 from gnod.search.passages import snippets
 from gnod.search.passages.plain_text import plain
 
@@ -120,7 +120,8 @@ def _passage(
     text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
 ) -> ShownPassage:
     window = finder.window(query_terms, anchor)
-    if not _has_all({mark.term for mark in window}, query_terms) and (bare := without_marks(text)) != text:
+    missing = {number for number, word in enumerate(query_terms) if word} - {mark.term for mark in window}
+    if missing and (bare := without_marks(text)) != text:
         finder = TermFinder(bare, finder.analyzers)
         window = finder.window(query_terms, anchor)
     if not window:
@@ -165,15 +166,11 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
 
 
 def further_passages(
-    text: str,
-    taken: Sequence[ShownPassage],
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-    count: int,
+    finder: TermFinder, taken: Sequence[ShownPassage], query_terms: Sequence[Sequence[TermVariant]], count: int
 ) -> list[ShownPassage]:
     """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
     each are worth at least FURTHER of those in the best."""
-    marks = find_marks(text, query_terms, analyzers)
+    text, marks = finder.text, finder.marks(query_terms)
     counts = Counter(mark.term for mark in marks)
     ranges = [_range_of(text, each) for each in taken]
     enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)

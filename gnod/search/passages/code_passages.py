@@ -13,17 +13,16 @@ from math import log
 from typing import NamedTuple
 
 from gnod import bm25
-from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermVariant, find_marks
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant
 from gnod.search.passages.best_passage import ShownPassage, best_in_part
 from gnod.search.ranking.ranked import Span
 from gnod.store.connection import Connection
-from gnod.store.tables import definitions, documents
+from gnod.store.tables import definitions
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import StoredDefinition
 
 # Longer texts, and those with more definitions, would take too long.
-_MAX_BYTES = 300_000
+_MAX_CHARACTERS = 300_000
 _MAX_DEFINITIONS = 1000
 # A match in the head of the file counts half: a definition is a more precise place.
 _HEAD = 0.5
@@ -45,20 +44,20 @@ class _CodePart(NamedTuple):
 def best_in_definition(
     connection: Connection,
     document: DocumentRow,
+    finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
     near: Span | None = None,
 ) -> ShownPassage | None:
     """Return the best passage in the best definition; None for a document without definitions, or without a word.
-    `near`: the best part by vector."""
+    `finder`: of its text. `near`: the best part by vector."""
     found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
-    if not found or documents.text_bytes(connection, document.mirror_hash) > _MAX_BYTES:
+    text = finder.text
+    if not found or len(text) > _MAX_CHARACTERS:
         return None
-    text = documents.markdown(connection, document.mirror_hash)
-    part = _best(_parts(text, found), find_marks(text, query_terms, analyzers), near)
+    part = _best(_parts(text, found), finder.marks(query_terms), near)
     if part is None:
         return None
-    return best_in_part(text[part.start : part.end], text.count("\n", 0, part.start), query_terms, analyzers)
+    return best_in_part(text[part.start : part.end], text.count("\n", 0, part.start), query_terms, finder.analyzers)
 
 
 def _parts(text: str, found: Sequence[StoredDefinition]) -> list[_CodePart]:

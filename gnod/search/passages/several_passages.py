@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import TermFinder, TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_in_part, further_passages, overlap
@@ -35,13 +34,10 @@ class DocumentMatches(NamedTuple):
 
 
 def matches_in(
-    text: str,
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-    most: int = MOST_MATCHES,
+    finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], most: int = MOST_MATCHES
 ) -> DocumentMatches:
     """Return the first `most` matches in a text."""
-    places = TermFinder(text, analyzers).every_place(query_terms, most + 1)
+    text, places = finder.text, finder.every_place(query_terms, most + 1)
     lines, line, at = [], 1, 0
     for start, _ in places[:most]:
         line, at = line + text.count("\n", at, start), start
@@ -60,22 +56,22 @@ def _word(text: str, start: int, end: int) -> str:
 def beside(
     connection: Connection,
     document: DocumentRow,
-    text: str,
+    finder: TermFinder,
     best: ShownPassage,
     query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
     count: int,
     vectors: QueryVectors | None = None,
 ) -> list[ShownPassage]:
     """Return up to `count` further passages of the text, best first. `vectors` of the query: the nearest pieces
     decide."""
     if vectors is None:
-        return further_passages(text, [best], query_terms, analyzers, count)
+        return further_passages(finder, [best], query_terms, count)
+    text = finder.text
     found: list[ShownPassage] = []
     for start, end in _nearest(connection, document, vectors):
         if len(found) == count:
             break
-        passage = best_in_part(text[start:end], text.count("\n", 0, start), query_terms, analyzers)
+        passage = best_in_part(text[start:end], text.count("\n", 0, start), query_terms, finder.analyzers)
         if passage.snippet and not any(overlap(passage, each) for each in (best, *found)):
             found.append(passage)
     return found

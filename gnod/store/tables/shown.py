@@ -8,10 +8,10 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.store.connection import Connection
-from gnod.store.packing import unpack
+from gnod.store.packing import size, unpack
 
 # Longer texts are read one at a time, because a thousand of them would not fit into memory.
-SHORT_CHARACTERS = 32 << 10
+SHORT_BYTES = 32 << 10
 _NO_TAGS = "[]"
 
 
@@ -41,13 +41,15 @@ def of(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
         (msgspec.json.encode(list(ids)).decode(),),
     )
     return {
-        id_: Shown(Columns(_tags(tags)), bool(is_code), _short(unpack(connection, packed) if packed else text))
+        id_: Shown(Columns(_tags(tags)), bool(is_code), _short(connection, packed, text))
         for id_, tags, is_code, packed, text in rows
     }
 
 
-def _short(text: str | None) -> str | None:
-    return text if text is not None and len(text) <= SHORT_CHARACTERS else None
+def _short(connection: Connection, packed: bytes | None, text: str | None) -> str | None:
+    if packed is not None:
+        return unpack(connection, packed) if size(packed) <= SHORT_BYTES else None
+    return text if text is not None and len(text) <= SHORT_BYTES else None
 
 
 def _tags(written: str) -> list[str]:

@@ -16,6 +16,16 @@ _PART_BYTES = 256 << 10
 _SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
 
 
+def whole(connection: Connection, mirror_hash: str) -> str | None:
+    """Return the text of a mirror; None if it is long or unknown."""
+    found = connection.execute(
+        "SELECT coalesce(unpacked(packed), iif(octet_length(markdown) <= ?, markdown, NULL)) FROM mirrors"
+        " WHERE mirror_hash = ?",
+        (WHOLE_BYTES, mirror_hash),
+    ).get
+    return None if found is None else str(found)
+
+
 def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
     """Yield the text of a mirror: at once if it is short, else in parts that end with a line, or a word. Yields nothing
     for an unknown mirror."""

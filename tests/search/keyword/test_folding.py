@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gnod.search.keyword.folding import fold_in_place
+from gnod.search.keyword.folding import PlainText, fold_in_place
 
 LONG = 60_000
 
@@ -25,3 +25,10 @@ def test_every_character_is_folded_alike_in_long_texts() -> None:
 def test_a_long_text_is_folded_like_its_lines(text: str) -> None:
     count = LONG // len(text)
     assert fold_in_place(f"{text}\n" * count) == f"{fold_in_place(text)}\n" * count
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"), [("don’t ﬁt", "don't fit"), ("ℍ\u0306", "H\u0306"), ("a\u00a0ﬁ\u200bb’", "a fib'")]
+)
+def test_characters_of_several_kinds_are_written_in_one_way(written: str, plain: str) -> None:
+    assert PlainText(written).text == PlainText(plain).text

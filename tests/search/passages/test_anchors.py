@@ -6,7 +6,6 @@ import pytest
 
 from gnod.analysis.terms import Analyzer
 from gnod.search.hits import marked
-from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
 from gnod.search.passages.best_passage import best_passage, best_passage_of
@@ -27,8 +26,7 @@ def wanted_in(connection: Connection, query: str, text: str | None = None) -> An
     """What the first document is searched for. `text`: its own, if it is short."""
     words = marked(connection, parse_clauses(query))
     known = documents.by_ids(connection, [1])
-    texts = {} if text is None else {1: TermFinder(text, anchors.analyzers_of(known, words.analyzers)[1])}
-    return anchors.wanted(connection, words.expression, known, texts)[1]
+    return anchors.wanted(connection, words.expression, known, () if text is None else {1})[1]
 
 
 def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
@@ -66,6 +64,13 @@ def test_a_short_document_has_no_anchor(small_index: SmallIndex) -> None:
     found = wanted(small_index, "emergency valve")
     assert found.anchor is None
     assert found.terms == [[("emergenc",), ("=emergency",)], [("valv",), ("=valve",)]]
+
+
+def test_a_short_text_is_searched_only_for_words_that_its_document_has(small_index: SmallIndex) -> None:
+    text = "The pumpkin is elegant."
+    small_index.add({"a.md": text, "b.md": "Pumps for elephants."})
+    found = wanted_in(small_index.reader, "pump elephants pumpkin", text)
+    assert found.terms == [[], [], [("pumpkin",), ("=pumpkin",)]]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import lexical
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import code_passages
 from gnod.search.query.parsing import parse_text
 from gnod.store.tables import documents
@@ -20,9 +21,9 @@ TEXT = (
 
 def line_of_hit(index: SmallIndex, query: str) -> int | None:
     (document,) = documents.under(index.reader, None, "", 10, 0)
-    analyzers = [Analyzer("en")]
+    analyzers, text = [Analyzer("en")], documents.markdown(index.reader, document.mirror_hash)
     terms = lexical.query_terms(parse_text(query), analyzers)
-    found = code_passages.best_in_definition(index.reader, document, terms, analyzers)
+    found = code_passages.best_in_definition(index.reader, document, TermFinder(text, analyzers), terms)
     return found.line if found else None
 
 

@@ -117,7 +117,7 @@ def _surplus(connection: Connection, found: Matching) -> int:
     if not copies.exist(connection):
         return 0
     rows = dict(connection.execute("SELECT document_id, source_hash FROM copies"))
-    among = np.intersect1d(found.ids(), np.array(list(rows), np.int64)).tolist()
+    among = np.intersect1d(found.ids(), np.array(list(rows), np.int64), assume_unique=True).tolist()
     return len(among) - len({rows[id_] for id_ in among})
 
 
