@@ -36,6 +36,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
       collection or to another collection, and is never followed.
     - `to_line`: where `fragment` is in the document `to`.
     - `has_place`: false if that document does not have `fragment`.
+    - `suggestion`: for an unresolved link in `links.unresolved`, the path that may be meant.
     """
 
     uri: str
@@ -50,6 +51,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     to_line: int | None = None
     candidates: list[str] = []
     has_place: bool = True
+    suggestion: str | None = None
 
 
 class DocumentLinksResult(Result, frozen=True, kw_only=True):
@@ -107,6 +109,20 @@ class LinksCheckResult(Result, frozen=True, kw_only=True):
     """`dead`: at most 10,000 dead links. `total`: how many there are."""
 
     dead: list[DeadLink]
+    total: int
+
+
+class DocumentDuplicatesParams(Params, frozen=True):
+    """`scope`: as in `document.list`."""
+
+    scope: str | None = None
+
+
+class DocumentDuplicatesResult(Result, frozen=True, kw_only=True):
+    """`groups`: the addresses of documents of the scope with the same text, at most 1,000 groups. `total`: how many
+    groups there are."""
+
+    groups: list[list[str]]
     total: int
 
 

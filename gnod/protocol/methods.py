@@ -62,6 +62,12 @@ _ALL = [
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
     _again(
+        "document.duplicates",
+        li.DocumentDuplicatesParams,
+        li.DocumentDuplicatesResult,
+        "List the documents that have the same text.",
+    ),
+    _again(
         "document.links", li.DocumentLinksParams, li.DocumentLinksResult, "Return the links in a document and to it."
     ),
     _again("document.list", t.DocumentListParams, t.DocumentListResult, "List documents in path order."),
@@ -167,7 +173,16 @@ _ALL = [
 _LONG = {
     *("ask.answer", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
     *("collection.publish", "collection.unpublish", "doctor.run", "index.sync", "index.embed", "index.tune"),
-    *("index.cleanup", "index.backup", "index.restore", "models.recommend", "models.use", "models.pull"),
+    *(
+        "index.cleanup",
+        "index.backup",
+        "index.restore",
+        "document.move",
+        "document.unmove",
+        "models.recommend",
+        "models.use",
+        "models.pull",
+    ),
     *("memory.import", "memory.publish", "memory.unlock", "memory.move_key"),
 }
 
