@@ -23,6 +23,7 @@ PANELS: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             ("links", "backlinks", "mentions", "graph", "unresolved", "orphans", "check-links", "audit"), "links"
         ),
+        "mv": "moving",
     },
     "Index folders": {
         "init": "collection",

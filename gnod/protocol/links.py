@@ -126,6 +126,67 @@ class DocumentDuplicatesResult(Result, frozen=True, kw_only=True):
     total: int
 
 
+class DocumentMoveParams(Params, frozen=True, kw_only=True):
+    """A file or folder, and its new path in the same collection; into `new` if that is a folder.
+
+    - `old`, `new`: `collection/path`, a `gno://` address or a path on disk.
+    - `dry_run`: say what would change, and change nothing.
+    - `digest`: from a dry run. If the move would not be the same any more, it is refused.
+    """
+
+    old: Reference
+    new: Reference
+    dry_run: bool = False
+    digest: str | None = None
+
+
+class LinkToRepair(Result, frozen=True, kw_only=True):
+    """A link that leads elsewhere after the move, because it could not be rewritten.
+
+    - `uri`: the document, before the move.
+    - `line`: a line of its file; 0 if that is not known.
+    - `problem`: why it could not be rewritten.
+    """
+
+    uri: str
+    line: int
+    target: str
+    problem: str
+
+
+class DocumentMoveResult(Result, frozen=True, kw_only=True):
+    """What a move changed, or would change.
+
+    - `source`, `destination`: the paths on disk.
+    - `files`, `links`: how many files have rewritten links, and how many links are rewritten.
+    - `diff`: the changes of these files as a unified diff, at most 1,000,000 characters.
+    - `left`: the links to repair by hand, at most 1,000.
+    - `digest`: identifies the move, for a call without `dry_run`.
+    - `is_done`: false after a dry run.
+    """
+
+    source: str
+    destination: str
+    files: int
+    links: int
+    diff: str
+    left: list[LinkToRepair]
+    digest: str
+    is_done: bool
+
+
+class DocumentUnmoveParams(Params, frozen=True): ...
+
+
+class DocumentUnmoveResult(Result, frozen=True, kw_only=True):
+    """`source`: where the file or folder was moved to. `destination`: where it is again. `files`: how many files have
+    their old links again."""
+
+    source: str
+    destination: str
+    files: int
+
+
 class LinksGraphParams(Params, frozen=True):
     """The part of the graph to return.
 

@@ -61,6 +61,10 @@ _ALL = [
     ),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
+    Method(
+        "document.move", li.DocumentMoveParams, li.DocumentMoveResult, "Move a file or folder, and keep links right."
+    ),
+    Method("document.unmove", li.DocumentUnmoveParams, li.DocumentUnmoveResult, "Undo the last move."),
     _again(
         "document.duplicates",
         li.DocumentDuplicatesParams,
