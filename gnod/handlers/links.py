@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import os
 from collections.abc import Mapping
+from pathlib import PurePath
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -55,11 +56,17 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         def work(connection: Connection) -> wire.LinksUnresolvedResult:
             found = links.unresolved(connection, *scope, params.limit, params.offset)
             renamed = links.renamed(connection)
+            nearest: dict[tuple[int, str | None, int], str | None] = {}
+            for stored in found.links:
+                wanted = (stored.collection_id, stored.link.key, stored.link.reach)
+                if wanted not in nearest:
+                    is_compared = len(nearest) < _MOST_COMPARED
+                    nearest[wanted] = _nearest(connection, stored, renamed, is_compared=is_compared)
             shown = zip(_Shown(connection).all(found.links), found.links, strict=True)
             return wire.LinksUnresolvedResult(
                 links=[
-                    replace(link, suggestion=_nearest(connection, stored, renamed, is_compared=number < _MOST_COMPARED))
-                    for number, (link, stored) in enumerate(shown)
+                    replace(link, suggestion=nearest[each.collection_id, each.link.key, each.link.reach])
+                    for link, each in shown
                 ],
                 total=found.total,
             )
@@ -302,6 +309,8 @@ def _nearest(connection: Connection, stored: StoredLink, known: links.Renamed, *
     for same in (written, name):
         if found := links.path_named(connection, collection, same):
             return found
+    ending = PurePath(name).suffix
     names = links.file_names(connection, collection, name[:2]) if is_compared else []
+    names = [each for each in names if PurePath(each).suffix == ending]  # a link to a picture means no note
     similar = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
     return links.path_named(connection, collection, similar[0]) if similar else None

@@ -231,7 +231,7 @@ def renamed(connection: Connection) -> Renamed:
     """Return where the content of removed documents is now, by collection and each name that they had. A name with
     several such places is left out."""
     rows = connection.execute(
-        "SELECT was.collection_id, was.path, now.path FROM documents was JOIN documents now ON now.active"
+        "SELECT was.collection_id, was.path, now.path FROM documents was CROSS JOIN documents now ON now.active"
         " AND now.collection_id = was.collection_id AND now.mirror_hash = was.mirror_hash WHERE NOT was.active"
     )
     found: dict[tuple[int, str], set[tuple[int, str]]] = {}
