@@ -41,6 +41,10 @@ class IndexPaths(msgspec.Struct, frozen=True, kw_only=True):
         return self.data_dir / f"egress-{self.index}.sqlite"
 
     @property
+    def move_journal(self) -> Path:
+        return self.data_dir / f"move-{self.index}.json"
+
+    @property
     def lock_file(self) -> Path:
         return self.data_dir / f"index-{self.index}.lock"
 

@@ -19,9 +19,12 @@ PANELS: dict[str, dict[str, str]] = {
         **{name: name for name in ("ui", "web", "open")},
         **dict.fromkeys(("get", "multi-get", "ls", "capture"), "document"),
     },
-    "Links": dict.fromkeys(
-        ("links", "backlinks", "mentions", "graph", "unresolved", "orphans", "check-links"), "links"
-    ),
+    "Links": {
+        **dict.fromkeys(
+            ("links", "backlinks", "mentions", "graph", "unresolved", "orphans", "check-links", "audit"), "links"
+        ),
+        "mv": "moving",
+    },
     "Index folders": {
         "init": "collection",
         **{f"collection {verb}": "collection" for verb in ("add", "list", "attach", "detach", "remove", "rename")},

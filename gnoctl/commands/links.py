@@ -1,4 +1,4 @@
-"""`gnoctl links`, `backlinks`, `mentions`, `graph`, `unresolved`, `orphans`, `check-links`: how documents connect."""
+"""`gnoctl links`, `backlinks`, `mentions`, `graph`, `unresolved`, `orphans`, `check-links` and `audit`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gnoctl.printing.output import EXIT_NOTHING, print_json
 from gnoctl.printing.terminal import BOLD, DIM, Terminal
 from gnoctl.printing.wording import count
 from gnod.protocol import links as wire
-from gnod.protocol.base import copied
+from gnod.protocol.base import Result, copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
 from gnod.types import SCHEME
@@ -170,14 +170,23 @@ class ScopeOptions(CheckLinksOptions, frozen=True, kw_only=True):
 def unresolved(options: ScopeOptions) -> None:
     """List the links that lead to no document in the index.
 
+    Proposes the new path of a file that another program has renamed, or the nearest name.
+
     Examples:
       gnoctl unresolved
       gnoctl unresolved notes/projects
     """
     found = options.call("links.unresolved", copied(wire.LinksScopeParams, options), wire.LinksUnresolvedResult)
-    lines = (f"{_place(link, options.terminal)}  {text.line(link.target)}" for link in found.links)
-    options.show(found, lines)
+    options.show(found, (_unresolved(link, options.terminal) for link in found.links))
     _note_rest(options, len(found.links), found.total, "links")
+
+
+def _unresolved(link: wire.DocumentLink, terminal: Terminal) -> str:
+    return f"{_place(link, terminal)}  {text.line(link.target + _hint(link.suggestion))}"
+
+
+def _hint(suggestion: str | None) -> str:
+    return f"; did you mean {suggestion}?" if suggestion else ""
 
 
 @command("orphans", ScopeOptions)
@@ -216,8 +225,49 @@ def check_links(options: CheckLinksOptions) -> int:
 
 
 def _dead(link: wire.DeadLink) -> str:
-    hint = f"; did you mean {link.suggestion}?" if link.suggestion else ""
-    return text.line(f"{link.source}:{link.line}: {link.target}: {link.problem}{hint}")
+    return text.line(f"{link.source}:{link.line}: {link.target}: {link.problem}{_hint(link.suggestion)}")
+
+
+class Audit(Result, frozen=True, kw_only=True):
+    """What `gnoctl audit --json` prints."""
+
+    links: wire.LinksCheckResult
+    orphans: DocumentListResult
+    duplicates: wire.DocumentDuplicatesResult
+
+
+@command("audit", CheckLinksOptions)
+def audit(options: CheckLinksOptions) -> int:
+    """List dead links, documents that nothing links to, and documents with the same text.
+
+    Writes nothing. The exit status is 1 if there is any of them.
+
+    Examples:
+      gnoctl audit notes
+      gnoctl audit notes --json
+    """
+    scope = options.scope
+    found = Audit(
+        links=options.call("links.check", wire.LinksCheckParams(scope=scope), wire.LinksCheckResult),
+        orphans=options.call("links.orphans", wire.LinksScopeParams(scope=scope), DocumentListResult),
+        duplicates=options.call(
+            "document.duplicates", wire.DocumentDuplicatesParams(scope=scope), wire.DocumentDuplicatesResult
+        ),
+    )
+    options.show(found, _audit(found, options.terminal))
+    return EXIT_VALIDATION if found.links.total or found.orphans.total or found.duplicates.total else 0
+
+
+def _audit(found: Audit, terminal: Terminal) -> Iterator[str]:
+    orphans = [f"{document.collection}/{document.path}" for document in found.orphans.documents]
+    copies = ["  =  ".join(map(_address, group)) for group in found.duplicates.groups]
+    for total, noun, lines in (
+        (found.links.total, "dead link", map(_dead, found.links.dead)),
+        (found.orphans.total, "orphan", map(text.line, orphans)),
+        (found.duplicates.total, "text in several documents", map(text.line, copies)),
+    ):
+        yield terminal.paint(count(total, noun) if " in " not in noun else f"{total:,} × {noun}", BOLD)
+        yield from (f"  {line}" for line in lines)
 
 
 def _address(uri: str) -> str:

@@ -47,7 +47,7 @@ from gnod.handlers import (
 )
 from gnod.handlers import shared as shared_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import capture, document, document_pages, document_pictures
+from gnod.handlers.documents import capture, document, document_pages, document_pictures, move
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -314,6 +314,7 @@ async def _compose(
             )
         ),
         links.handlers(configuration, database),
+        move.handlers(places, configuration, database, scheduler),
         memory.handlers(memory_service),
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)

@@ -7,7 +7,10 @@ import contextlib
 import difflib
 import os
 from collections.abc import Mapping
+from pathlib import PurePath
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from gnod.configured.configuration import Configuration
 from gnod.handlers import mentions
@@ -27,10 +30,11 @@ from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
 from gnod.store.links.links import LinkedDocument, StoredLink
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
-from gnod.types import is_markdown, source_line
+from gnod.types import format_uri, is_markdown, source_line
 
 _AROUND = 160  # characters of the passage on each side
 _MOST_DEAD = 10_000
+_MOST_GROUPS = 1000
 _MOST_COMPARED = 100  # the maximum number of dead links that are compared with the names of files
 _LABELS = ("ref:", "id:")
 
@@ -52,7 +56,31 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
         def work(connection: Connection) -> wire.LinksUnresolvedResult:
             found = links.unresolved(connection, *scope, params.limit, params.offset)
-            return wire.LinksUnresolvedResult(links=_Shown(connection).all(found.links), total=found.total)
+            renamed = links.renamed(connection)
+            nearest: dict[tuple[int, str | None, int], str | None] = {}
+            for stored in found.links:
+                wanted = (stored.collection_id, stored.link.key, stored.link.reach)
+                if wanted not in nearest:
+                    is_compared = len(nearest) < _MOST_COMPARED
+                    nearest[wanted] = _nearest(connection, stored, renamed, is_compared=is_compared)
+            shown = zip(_Shown(connection).all(found.links), found.links, strict=True)
+            return wire.LinksUnresolvedResult(
+                links=[
+                    replace(link, suggestion=nearest[each.collection_id, each.link.key, each.link.reach])
+                    for link, each in shown
+                ],
+                total=found.total,
+            )
+
+        return await database.read(work)
+
+    async def document_duplicates(params: wire.DocumentDuplicatesParams, _: Call) -> wire.DocumentDuplicatesResult:
+        scope = scope_of(params.scope)
+
+        def work(connection: Connection) -> wire.DocumentDuplicatesResult:
+            groups = list(links.with_equal_text(connection, *scope))
+            uris = [[format_uri(*place) for place in group] for group in groups[:_MOST_GROUPS]]
+            return wire.DocumentDuplicatesResult(groups=uris, total=len(groups))
 
         return await database.read(work)
 
@@ -80,7 +108,9 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
     async def links_mentions(params: wire.LinksMentionsParams, _: Call) -> wire.LinksMentionsResult:
         return await database.read(lambda connection: mentions.mentions_of(connection, params))
 
-    return named(document_links, links_unresolved, links_orphans, links_check, links_graph, links_mentions)
+    return named(
+        document_links, document_duplicates, links_unresolved, links_orphans, links_check, links_graph, links_mentions
+    )
 
 
 def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.DocumentLinksResult:
@@ -211,7 +241,7 @@ def _state(stored: StoredLink, meant: list[LinkedDocument]) -> wire.LinkState:
 
 def _check(connection: Connection, collection: str | None, prefix: str) -> wire.LinksCheckResult:
     """Return the links to files that are neither in the index nor on the disk, and to places that do not exist."""
-    shown = _Shown(connection)
+    shown, renamed = _Shown(connection), links.renamed(connection)
     dead: list[wire.DeadLink] = []
     total = 0
     for stored in links.unresolved(connection, collection, prefix, -1, 0).links:
@@ -220,7 +250,7 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
             continue
         total += 1
         if total <= _MOST_DEAD:
-            suggestion = _nearest(connection, stored, is_compared=total <= _MOST_COMPARED)
+            suggestion = _nearest(connection, stored, renamed, is_compared=total <= _MOST_COMPARED)
             dead.append(_dead(document, stored, _problem(stored), suggestion))
     for stored in links.with_fragment(connection, collection, prefix):
         meant = shown.meant(stored)
@@ -268,16 +298,22 @@ def _is_on_disk(document: DocumentRow, stored: StoredLink) -> bool:
     return False
 
 
-def _nearest(connection: Connection, stored: StoredLink, *, is_compared: bool) -> str | None:
-    """Return the path that is nearest to a dead link: of a file with this name elsewhere, or with a similar one."""
+def _nearest(connection: Connection, stored: StoredLink, known: links.Renamed, *, is_compared: bool) -> str | None:
+    """Return the path that is nearest to a dead link: of the file that was renamed, or else of one with this name
+    elsewhere, or with a similar one."""
     link, collection = stored.link, stored.collection_id
     if link.key is None:
         return None
+    rank, moved = known.get((collection, link.key), (ALIAS + 1, ""))
+    if rank <= link.reach:
+        return moved
     written = link_names.key(unquote(link.target.partition("#")[0]).lstrip("./"))
     name = link.key.rpartition("/")[2]
     for same in (written, name):
         if found := links.path_named(connection, collection, same):
             return found
+    ending = PurePath(name).suffix
     names = links.file_names(connection, collection, name[:2]) if is_compared else []
+    names = [each for each in names if PurePath(each).suffix == ending]  # a link to a picture means no note
     similar = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
     return links.path_named(connection, collection, similar[0]) if similar else None

@@ -36,6 +36,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
       collection or to another collection, and is never followed.
     - `to_line`: where `fragment` is in the document `to`.
     - `has_place`: false if that document does not have `fragment`.
+    - `suggestion`: for an unresolved link in `links.unresolved`, the path that may be meant.
     """
 
     uri: str
@@ -50,6 +51,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     to_line: int | None = None
     candidates: list[str] = []
     has_place: bool = True
+    suggestion: str | None = None
 
 
 class DocumentLinksResult(Result, frozen=True, kw_only=True):
@@ -108,6 +110,81 @@ class LinksCheckResult(Result, frozen=True, kw_only=True):
 
     dead: list[DeadLink]
     total: int
+
+
+class DocumentDuplicatesParams(Params, frozen=True):
+    """`scope`: as in `document.list`."""
+
+    scope: str | None = None
+
+
+class DocumentDuplicatesResult(Result, frozen=True, kw_only=True):
+    """`groups`: the addresses of documents of the scope with the same text, at most 1,000 groups. `total`: how many
+    groups there are."""
+
+    groups: list[list[str]]
+    total: int
+
+
+class DocumentMoveParams(Params, frozen=True, kw_only=True):
+    """A file or folder, and its new path in the same collection; into `new` if that is a folder.
+
+    - `old`, `new`: `collection/path`, a `gno://` address or a path on disk.
+    - `dry_run`: say what would change, and change nothing.
+    - `digest`: from a dry run. If the move would not be the same any more, it is refused.
+    """
+
+    old: Reference
+    new: Reference
+    dry_run: bool = False
+    digest: str | None = None
+
+
+class LinkToRepair(Result, frozen=True, kw_only=True):
+    """A link that leads elsewhere after the move, because it could not be rewritten.
+
+    - `uri`: the document, before the move.
+    - `line`: a line of its file; 0 if that is not known.
+    - `problem`: why it could not be rewritten.
+    """
+
+    uri: str
+    line: int
+    target: str
+    problem: str
+
+
+class DocumentMoveResult(Result, frozen=True, kw_only=True):
+    """What a move changed, or would change.
+
+    - `source`, `destination`: the paths on disk.
+    - `files`, `links`: how many files have rewritten links, and how many links are rewritten.
+    - `diff`: the changes of these files as a unified diff, at most 1,000,000 characters.
+    - `left`: the links to repair by hand, at most 1,000.
+    - `digest`: identifies the move, for a call without `dry_run`.
+    - `is_done`: false after a dry run.
+    """
+
+    source: str
+    destination: str
+    files: int
+    links: int
+    diff: str
+    left: list[LinkToRepair]
+    digest: str
+    is_done: bool
+
+
+class DocumentUnmoveParams(Params, frozen=True): ...
+
+
+class DocumentUnmoveResult(Result, frozen=True, kw_only=True):
+    """`source`: where the file or folder was moved to. `destination`: where it is again. `files`: how many files have
+    their old links again."""
+
+    source: str
+    destination: str
+    files: int
 
 
 class LinksGraphParams(Params, frozen=True):

@@ -65,6 +65,16 @@ _ALL = [
     _again("document.matches", t.DocumentMatchesParams, t.DocumentMatchesResult, "Return all matches of one document."),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
+    Method(
+        "document.move", li.DocumentMoveParams, li.DocumentMoveResult, "Move a file or folder, and keep links right."
+    ),
+    Method("document.unmove", li.DocumentUnmoveParams, li.DocumentUnmoveResult, "Undo the last move."),
+    _again(
+        "document.duplicates",
+        li.DocumentDuplicatesParams,
+        li.DocumentDuplicatesResult,
+        "List the documents that have the same text.",
+    ),
     _again(
         "document.picture", t.DocumentPictureParams, t.DocumentPictureResult, "Return a picture that a document shows."
     ),
@@ -174,7 +184,16 @@ _ALL = [
 _LONG = {
     *("ask.answer", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
     *("collection.publish", "collection.unpublish", "doctor.run", "index.sync", "index.embed", "index.tune"),
-    *("index.cleanup", "index.backup", "index.restore", "models.recommend", "models.use", "models.pull"),
+    *(
+        "index.cleanup",
+        "index.backup",
+        "index.restore",
+        "document.move",
+        "document.unmove",
+        "models.recommend",
+        "models.use",
+        "models.pull",
+    ),
     *("memory.import", "memory.publish", "memory.unlock", "memory.move_key"),
 }
 

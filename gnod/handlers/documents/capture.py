@@ -27,7 +27,7 @@ from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.types import format_uri
 
-# Seconds to wait until the note is indexed. It comes after the files that are being read.
+# Seconds to wait until what was written is indexed. It comes after the files that are being read.
 _INDEXED_S = 5.0
 _TITLE_CHARACTERS = 60
 _NAME_BYTES = 240  # file systems allow 255, with the number and `.md`
@@ -46,7 +46,7 @@ def handlers(configuration: Configuration, scheduler: SyncScheduler) -> Mapping[
         return wire.DocumentCaptureResult(
             uri=format_uri(collection.name, file.relative_to(collection.path).as_posix()),
             source=str(file),
-            is_indexed=await _indexed(scheduler, collection),
+            is_indexed=await indexed(scheduler, collection.name),
         )
 
     return named(document_capture)
@@ -63,9 +63,10 @@ def _collection(config: Config, wanted: str | None) -> CollectionConfig:
     raise InvalidParams(f"which collection? Choose one with -c, or for good as capture: {{collection: …}}: {names}")
 
 
-async def _indexed(scheduler: SyncScheduler, collection: CollectionConfig) -> bool:
+async def indexed(scheduler: SyncScheduler, collection: str) -> bool:
+    """Wait until the index equals the folder, but not long. Returns whether it does."""
     try:
-        await asyncio.wait_for(scheduler.sync([collection.name]), _INDEXED_S)
+        await asyncio.wait_for(scheduler.sync([collection]), _INDEXED_S)
     except TimeoutError:
         return False
     return True

@@ -57,33 +57,34 @@ def _without_includes(text: str, start: int, end: int) -> Iterator[tuple[int, in
 
 def _macros(text: str) -> Iterator[WrittenLink]:
     for match in _MACRO.finditer(text):
-        name, target = match["name"], (match["passed"] or match["target"]).strip()
+        name, group = match["name"], "passed" if match["passed"] else "target"
+        target, place = match[group].strip(), match.start(group)
         if " " in target and name not in _SPACES_IN_TARGET:
             continue
         if "{" in target:  # it has an attribute, whose value only the processor can tell
             continue
         kind = {"link": "asciidoc", "xref": "reference"}.get(name, "include" if name == "include" else "image")
         if name == "xref":
-            yield _reference(match.span(), target, "resource")
+            yield _reference(match.span(), target, place, "resource")
         else:
-            yield WrittenLink(*match.span(), kind, target, "url" if name == "link" else "file")
+            yield WrittenLink(*match.span(), kind, target, "url" if name == "link" else "file", place)
 
 
 def _cross_references(text: str) -> Iterator[WrittenLink]:
     for match in _CROSS.finditer(text):
         if "{" not in match["target"]:
-            yield _reference(match.span(), match["target"].strip())
+            yield _reference(match.span(), match["target"].strip(), match.start("target"))
 
 
-def _reference(span: tuple[int, int], target: str, addressing: Addressing = "file") -> WrittenLink:
+def _reference(span: tuple[int, int], target: str, place: int, addressing: Addressing = "file") -> WrittenLink:
     """Read a target. Without an extension and `#`, it is a place in the same file. Before `#`, the extension may be
     left out."""
-    path, sharp, place = target.partition("#")
+    path, sharp, heading = target.partition("#")
     if not sharp and not _EXTENSION.search(path):
         return WrittenLink(*span, "reference", f"#{path}", "file")
     if path and not _EXTENSION.search(path):
         path += ".adoc"
-    return WrittenLink(*span, "reference", f"{path}#{place}" if place else path, addressing)
+    return WrittenLink(*span, "reference", f"{path}#{heading}" if heading else path, addressing, place)
 
 
 def _addresses(text: str) -> Iterator[WrittenLink]:

@@ -22,8 +22,9 @@ from gnod.types import LineMap, canonical_line, source_line
 
 MOST_LINKS = 200_000
 
-_SOURCES = frozenset({"text/org", "text/x-rst", "text/asciidoc"})
-_MARKDOWN = frozenset({"text/markdown", "application/x-ipynb+json"})
+SOURCES = frozenset({"text/org", "text/x-rst", "text/asciidoc"})
+MARKDOWN = "text/markdown"
+_IN_MARKDOWN = frozenset({MARKDOWN, "application/x-ipynb+json"})
 _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "application/toml", "text/csv", "text/tab-")
 
 
@@ -39,13 +40,13 @@ def extract(
 ) -> Extracted:
     """Return the links of a document. `text` is canonical; `source`: what it was translated from, line by line, with
     `lost` as its line map."""
-    if source is not None and mime in _SOURCES:
-        found, labels = _of_source(source, mime)
+    if source is not None and mime in SOURCES:
+        found, labels = found_in_source(source, mime)
         return Extracted(_located_in_source(text, _links(found, path), source, lost), labels)
-    return Extracted(_located(text, _links(_found(text, mime, head, structure), path), lost), [])
+    return Extracted(_located(text, _links(found_in_text(text, mime, head, structure), path), lost), [])
 
 
-def _of_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]]:
+def found_in_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]]:
     """Return the links and the labels."""
     if mime == "text/org":
         from gnod.ingest.links import org
@@ -60,8 +61,8 @@ def _of_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]
     return asciidoc.find(source), []
 
 
-def _found(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[WrittenLink]:
-    if mime in _MARKDOWN:
+def found_in_text(text: str, mime: str, head: Frontmatter, structure: Outline) -> Iterator[WrittenLink]:
+    if mime in _IN_MARKDOWN:
         yield from properties.find(text, head.metadata, head.body_start)
         yield from markdown.find(text, [(0, head.body_start), *markdown.fenced(text, structure)])
     elif mime == "text/html":

@@ -18,5 +18,6 @@ def find(text: str) -> Iterator[WrittenLink]:
     if "<" not in text:
         return
     for match in _TAG.finditer(text):
-        target = match["double"] or match["single"] or match["bare"]
-        yield WrittenLink(*match.span(), "image" if match["tag"].lower() == "img" else "html", target)
+        kind = "image" if match["tag"].lower() == "img" else "html"
+        group = match.lastgroup or ""
+        yield WrittenLink(*match.span(), kind, match[group], place=match.start(group))

@@ -40,6 +40,9 @@ _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
 _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
 _MOST_OPEN = 100
 
+_Destination = tuple[str, int]
+"""A target, and where it is in the text."""
+
 
 def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True) -> Iterator[WrittenLink]:
     """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
@@ -96,35 +99,42 @@ def _bracketed(text: str) -> Iterator[WrittenLink]:
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
 
-def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, str]) -> WrittenLink | None:
+def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, _Destination]) -> WrittenLink | None:
     """Return the link whose text is between these brackets."""
     is_image = _is_image(text, start)
-    end, target, kind = closing.end(), closing["simple"], "markdown"
-    if target is not None:
-        pass  # this is true of nearly all
+    end, kind = closing.end(), "markdown"
+    found: _Destination | None = None
+    if closing["simple"] is not None:  # this is true of nearly all
+        found = closing["simple"], closing.start("simple")
     elif match := _INLINE.match(text, end):
-        end, target = match.end(), match["angle"] if match["angle"] is not None else match["bare"] or ""
+        end, found = match.end(), _destination(match)
     elif addresses:
         label = _LABEL.match(text, end)
         name = label[1] if label and label[1] else text[start + 1 : min(end - 1, start + 1001)]
         end = label.end() if label else end
-        target, kind = addresses.get(_normalised(name)), "reference"
-    return None if target is None else WrittenLink(start - is_image, end, "image" if is_image else kind, target)
+        found, kind = addresses.get(_normalised(name)), "reference"
+    if found is None:
+        return None
+    return WrittenLink(start - is_image, end, "image" if is_image else kind, found[0], place=found[1])
+
+
+def _destination(match: re.Match[str]) -> _Destination:
+    group = "angle" if match["angle"] is not None else "bare"
+    return match[group], match.start(group)
 
 
 def _is_image(text: str, start: int) -> bool:
     return text[start - 1 : start] == "!" and text[max(start - 2, 0) : start - 1] != "\\"
 
 
-def _definitions(text: str) -> tuple[dict[str, str], str]:
+def _definitions(text: str) -> tuple[dict[str, _Destination], str]:
     """Return the addresses by label, of which the first counts, and the text without the definitions."""
     if "]:" not in text:
         return {}, text
     found = list(_DEFINITION.finditer(text))
-    addresses: dict[str, str] = {}
+    addresses: dict[str, _Destination] = {}
     for match in found:
-        target = match["angle"] if match["angle"] is not None else match["bare"]
-        addresses.setdefault(_normalised(match["label"]), target)
+        addresses.setdefault(_normalised(match["label"]), _destination(match))
     return addresses, masked(text, (match.span() for match in found))
 
 

@@ -50,27 +50,29 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 def _links(text: str) -> Iterator[WrittenLink]:
     for match in _LINK.finditer(text):
-        yield _found(match.span(), match[1])
+        yield _found(match.span(), match[1], match.start(1))
 
 
 def _angles(text: str) -> Iterator[WrittenLink]:
     for match in _ANGLE.finditer(text):
-        yield _found(match.span(), match[1])
+        yield _found(match.span(), match[1], match.start(1))
 
 
 def _includes(text: str) -> Iterator[WrittenLink]:
     for match in _INCLUDE.finditer(text):
-        yield WrittenLink(*match.span(), "include", _SEARCH.split(match[1] or match[2])[0], "file")
+        group = 1 if match[1] else 2
+        path = _SEARCH.split(match[group])[0]
+        yield WrittenLink(*match.span(), "include", path, "file", match.start(group))
 
 
-def _found(span: tuple[int, int], target: str) -> WrittenLink:
+def _found(span: tuple[int, int], target: str, place: int) -> WrittenLink:
     target = target.replace("\\", "")
     if target.startswith("id:"):
         return WrittenLink(*span, "org", target[3:].partition("::")[0], "id")
     if prefix := _FILE.match(target):
-        return WrittenLink(*span, "org", _with_fragment(target[prefix.end() :]), "file")
+        return WrittenLink(*span, "org", _with_fragment(target[prefix.end() :]), "file", place + prefix.end())
     if _PATH.match(target):
-        return WrittenLink(*span, "org", _with_fragment(target), "file")
+        return WrittenLink(*span, "org", _with_fragment(target), "file", place)
     if ":" in target.partition(" ")[0]:
         return WrittenLink(*span, "url", target)  # it has another protocol
     return WrittenLink(*span, "org", "#" + target.removeprefix("#"), "file")  # it is a place in the same file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gnod.ingest.links import urls, wikilinks
@@ -19,11 +20,13 @@ def find(text: str, metadata: Metadata, end: int) -> Iterator[WrittenLink]:
     at = 0
     for name, value in metadata.items():
         for target in _targets(value, is_link=name.lower() in _LINKS):
-            place = text.find(target.target, at, end)
-            if place < 0:  # YAML may fold lines, and does not keep the order
-                place = max(text.find(target.target, 0, end), 0)
-            at = place + len(target.target)
-            yield target._replace(start=place, end=min(at, end))
+            is_wiki = target.place >= 0
+            before, after = (r"(?<=\[\[)", "") if is_wiki else (r"(?<![\w/])", r"(?![\w/]|\s*:)")
+            written = re.compile(before + re.escape(target.target) + after)
+            # YAML may fold lines, and does not keep the order.
+            match = written.search(text, at, end) or written.search(text, 0, end)
+            start, at = match.span() if match else (0, min(len(target.target), end))
+            yield target._replace(start=start, end=at, place=start if match else -1)
 
 
 def names(metadata: Metadata) -> list[str]:

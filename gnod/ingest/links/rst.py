@@ -39,6 +39,7 @@ _CODE = re.compile(
     re.M,
 )
 _ADDRESSINGS: dict[str, Addressing] = {"doc": "document", "ref": "label", "numref": "label", "download": "document"}
+_NOWHERE: tuple[str, int] = ("", -1)
 _TEXT_DIRECTIVES = frozenset({"include", "literalinclude"})
 
 
@@ -64,10 +65,12 @@ def _name(match: re.Match[str]) -> str:
     return " ".join((match["quoted"] or match["plain"]).replace("\\", "").split()).casefold()
 
 
-def _address(match: re.Match[str]) -> str:
-    """Return where a named target leads: an address, or the place itself."""
+def _address(match: re.Match[str]) -> tuple[str, int]:
+    """Return where a named target leads: an address, or the place itself; and where the address is in the text."""
     address = (match["address"] or "").strip()
-    return address if address and not address.endswith("_") else f"#{_name(match)}"
+    if address and not address.endswith("_"):
+        return address, match.start("address")
+    return f"#{_name(match)}", -1
 
 
 def _directives(text: str) -> Iterator[WrittenLink]:
@@ -77,15 +80,19 @@ def _directives(text: str) -> Iterator[WrittenLink]:
         if path.startswith("<"):  # this is a file of the installation
             continue
         kind = "include" if is_text else "image"
-        yield WrittenLink(*match.span(), kind, path, "document" if path.startswith("/") else "file")
+        yield WrittenLink(
+            *match.span(), kind, path, "document" if path.startswith("/") else "file", match.start("path")
+        )
 
 
 def _toctrees(text: str) -> Iterator[WrittenLink]:
     for tree in _TOCTREE.finditer(text) if "toctree::" in text else ():
         for entry in _ENTRY.finditer(text, *tree.span("body")):
-            target = (entry["named"] or entry["path"]).strip()
+            group = "named" if entry["named"] else "path"
+            target = entry[group].strip()
             if target != "self" and "*" not in target:
-                yield WrittenLink(*entry.span(), "toctree", target, "document")
+                place = text.index(target, entry.start(group))
+                yield WrittenLink(*entry.span(), "toctree", target, "document", place)
 
 
 def _roles(text: str) -> Iterator[WrittenLink]:
@@ -93,24 +100,27 @@ def _roles(text: str) -> Iterator[WrittenLink]:
         content = " ".join(match["content"].split())
         named = _WITH_TEXT.match(content)
         target = named["target"] if named else content
-        yield WrittenLink(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]])
+        place = text.rfind(target, *match.span("content"))
+        yield WrittenLink(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]], place)
 
 
-def _references(text: str, addresses: dict[str, str]) -> Iterator[WrittenLink]:
+def _references(text: str, addresses: dict[str, tuple[str, int]]) -> Iterator[WrittenLink]:
     for match in _PHRASE.finditer(text):
         if _INSIDE.match(text, max(match.start() - 1, 0), match.start()):
             continue
         content = " ".join(match["content"].split())
         if named := _WITH_TEXT.match(content):
             target: str | None = named["target"]
+            place = text.rfind(named["target"], *match.span("content"))
             if target and target.endswith("_"):
-                target = addresses.get(target[:-1].casefold())
+                target, place = addresses.get(target[:-1].casefold(), _NOWHERE)
         else:
-            target = addresses.get(content.casefold(), f"#{content}")  # it may also be a heading
+            target, place = addresses.get(content.casefold(), (f"#{content}", -1))  # it may also be a heading
         if target:
-            yield WrittenLink(*match.span(), "rst", target)
+            yield WrittenLink(*match.span(), "rst", target, place=place)
     for match in _END_OF_WORD.finditer(text) if addresses else ():
         end = match.start()
         word = _WORD.search(text, max(end - _MOST_LETTERS, 0), end)
-        if word and (target := addresses.get(word[0].casefold())):
-            yield WrittenLink(word.start(), match.end(), "rst", target)
+        target, place = addresses.get(word[0].casefold(), _NOWHERE) if word else _NOWHERE
+        if word and target:
+            yield WrittenLink(word.start(), match.end(), "rst", target, place=place)

@@ -26,13 +26,15 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 class WrittenLink(NamedTuple):
-    """A link as it is written: `text[start:end]`. `kind`: its syntax."""
+    """A link as it is written: `text[start:end]`. `kind`: its syntax. `place`: where its target begins; -1 if it is
+    not in the text as it is."""
 
     start: int
     end: int
     kind: str
     target: str
     addressing: Addressing = "url"
+    place: int = -1
 
 
 class LinkTarget(NamedTuple):

@@ -19,4 +19,6 @@ def find(text: str) -> Iterator[WrittenLink]:
         is_embed = text[start - 1 : start] == "!"
         start -= is_embed
         if text[start - 1 : start] != "\\":
-            yield WrittenLink(start, match.end(), "embed" if is_embed else "wikilink", match[1].strip(), "name")
+            target = match[1].strip()
+            place = text.index(target, match.start(1))
+            yield WrittenLink(start, match.end(), "embed" if is_embed else "wikilink", target, "name", place)

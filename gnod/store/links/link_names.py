@@ -17,7 +17,7 @@ EXTERNAL, OUTSIDE = -1, -2
 _MARKDOWN = ".md"
 # Tools link to documents of these formats without the extension.
 _OPTIONAL = (".rst", ".adoc", ".asciidoc", ".org", ".markdown", ".txt")
-_OF_FOLDER = frozenset({"index", "readme", "_index"})
+OF_FOLDER = frozenset({"index", "readme", "_index"})
 _MAX_DEPTH = 12
 
 
@@ -72,7 +72,7 @@ def names_of(path: str, aliases: Iterable[str], labels: Iterable[str]) -> Iterat
                 break
             yield Name(end, END, depth + worse)
     folder, _, last = written.rpartition("/")
-    if last.partition(".")[0] in _OF_FOLDER:
+    if last.partition(".")[0] in OF_FOLDER:
         yield Name(folder, PATH, depth + 1)
     for alias in aliases:
         yield Name(key(alias), ALIAS, depth)

@@ -7,7 +7,9 @@ or deleted file changes nothing in the rows of others (docs/adr/0049-links.md).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -38,6 +40,10 @@ class StoredLink(NamedTuple):
     document_id: int
     collection_id: int
     link: Link
+
+
+Renamed = dict[tuple[int, str], tuple[int, str]]
+"""By collection and name: the rank of the name, and the path of the document that had it."""
 
 
 class LinkedDocument(NamedTuple):
@@ -105,11 +111,20 @@ def meant(connection: Connection, stored: StoredLink) -> list[LinkedDocument]:
         "SELECT n.rank, n.depth, n.document_id, d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id"
         " WHERE n.collection_id = ? AND n.name = ? AND n.rank <= ? ORDER BY n.rank, n.depth, d.path"
     )
-    rows = list(connection.execute(select, (stored.collection_id, link.key, link.reach)))
-    best = [LinkedDocument(id_, path) for rank, depth, id_, path in rows if (rank, depth) == rows[0][:2]]
-    if len(best) > 1 and link.reach == ALIAS:
-        best = _below_folder(best, connection, stored.document_id)
-    return _as_written(best, link)
+    found = connection.execute(select, (stored.collection_id, link.key, link.reach))
+    rows = [(rank, depth, LinkedDocument(id_, path)) for rank, depth, id_, path in found]
+    return chosen(rows, link.reach, link.target, lambda: _path(connection, stored.document_id))
+
+
+def chosen(
+    rows: list[tuple[int, int, LinkedDocument]], reach: int, target: str, linking: Callable[[], str]
+) -> list[LinkedDocument]:
+    """Return those of the documents that a link leads to, from (rank, depth, document) of the names that it reaches,
+    the best first. `target`: as it is written; `linking`: returns the path of the document with the link."""
+    best = [document for rank, depth, document in rows if (rank, depth) == rows[0][:2]]
+    if len(best) > 1 and reach == ALIAS:
+        best = _below_folder(best, linking())
+    return _as_written(best, target)
 
 
 def best_names(connection: Connection, document_id: int) -> list[OwnName]:
@@ -149,6 +164,16 @@ def incoming(connection: Connection, document_id: int, limit: int = -1, offset: 
 def linking(connection: Connection, document_id: int) -> set[int]:
     """Return the documents with a link to a document."""
     return {link.document_id for link in incoming(connection, document_id).links}
+
+
+def looking_for(connection: Connection, collection_id: int, keys: Collection[str]) -> set[int]:
+    """Return the documents with a link that looks for one of these names."""
+    rows = connection.execute(
+        "SELECT DISTINCT l.document_id FROM json_each(?) w"
+        " CROSS JOIN links l ON l.collection_id = ? AND l.key = w.value",
+        (msgspec.json.encode(list(keys)).decode(), collection_id),
+    )
+    return {id_ for (id_,) in rows}
 
 
 def linked(connection: Connection, document_id: int) -> set[int]:
@@ -202,6 +227,32 @@ def path_named(connection: Connection, collection_id: int, name: str) -> str | N
     return next((str(path) for (path,) in rows), None)
 
 
+def renamed(connection: Connection) -> Renamed:
+    """Return where the content of removed documents is now, by collection and each name that they had. A name with
+    several such places is left out."""
+    rows = connection.execute(
+        "SELECT was.collection_id, was.path, now.path FROM documents was CROSS JOIN documents now ON now.active"
+        " AND now.collection_id = was.collection_id AND now.mirror_hash = was.mirror_hash WHERE NOT was.active"
+    )
+    found: dict[tuple[int, str], set[tuple[int, str]]] = {}
+    for collection_id, was, now in rows:
+        for name in names_of(was, [], []):
+            found.setdefault((collection_id, name.name), set()).add((name.rank, now))
+    return {name: places.pop() for name, places in found.items() if len(places) == 1}
+
+
+def with_equal_text(connection: Connection, collection: str | None, prefix: str) -> Iterator[list[tuple[str, str]]]:
+    """Yield the documents below a folder (of a collection), or of all, that have the same text: collection and path."""
+    where, values = in_scope(collection, prefix)
+    rows = connection.execute(
+        "SELECT d.mirror_hash, c.name, d.path FROM documents d JOIN collections c ON c.id = d.collection_id"
+        f" WHERE d.active{where} ORDER BY d.mirror_hash, c.name, d.path",
+        values,
+    )
+    groups = ([place for _, *place in group] for _, group in groupby(rows, itemgetter(0)))
+    yield from sorted([(str(name), str(path)) for name, path in group] for group in groups if len(group) > 1)
+
+
 def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
     """Return the documents that no other document links to, in order of paths."""
     where, values = in_scope(collection, prefix)
@@ -219,18 +270,21 @@ def orphans(connection: Connection, collection: str | None, prefix: str) -> list
     return [int(id_) for id_, is_perhaps in rows if not (is_perhaps and linking(connection, id_) - {id_})]
 
 
-def _below_folder(best: list[LinkedDocument], connection: Connection, document_id: int) -> list[LinkedDocument]:
+def _path(connection: Connection, document_id: int) -> str:
+    return str(connection.execute("SELECT path FROM documents WHERE id = ?", (document_id,)).get)
+
+
+def _below_folder(best: list[LinkedDocument], path: str) -> list[LinkedDocument]:
     """Return the documents below the folder of the linking note, as Obsidian prefers them; all if there are none."""
-    path = str(connection.execute("SELECT path FROM documents WHERE id = ?", (document_id,)).get)
     folder = path[: path.rfind("/") + 1]
     return [each for each in best if each.path.startswith(folder)] or best
 
 
-def _as_written(best: list[LinkedDocument], link: Link) -> list[LinkedDocument]:
+def _as_written(best: list[LinkedDocument], target: str) -> list[LinkedDocument]:
     """Among documents whose names differ only in case, return those that are written as in the link."""
     if len(best) < 2:
         return best
-    written = _stem(unquote(link.target).partition("#")[0])
+    written = _stem(unquote(target).partition("#")[0])
     return [each for each in best if _stem(each.path) == written] or best
 
 

@@ -1,0 +1,256 @@
+"""What a move changes: which files get another path, and which bytes of which files.
+
+Reads the index and the files on the disk; changes neither. The index must equal the folder.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import hashlib
+import os
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gnod.config.model import CollectionConfig
+from gnod.errors import DocumentNotFound, MoveConflict, PathOutsideRoot, Refused
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.walk import why_not_listed
+from gnod.ingest.links.targets import LinkTarget
+from gnod.ingest.member_names import SEPARATOR
+from gnod.ingest.moving.path_names import NamedFile, PathNames
+from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritable, apply, rewrite
+from gnod.store.connection import Connection
+from gnod.store.documents import collections
+from gnod.store.links import link_names, links
+
+
+class PlannedFile(NamedTuple):
+    """A file whose links change. `path`: before the move."""
+
+    path: str
+    before: bytes
+    edits: list[Edit]
+
+    @property
+    def after(self) -> bytes:
+        return apply(self.before, self.edits)
+
+
+class LeftInFile(NamedTuple):
+    """Links that someone has to change by hand, with the path of their file before the move."""
+
+    path: str
+    link: LeftLink
+
+
+class MovePlan(NamedTuple):
+    """A move of `old` to `new`, paths in the folder `root`."""
+
+    root: str
+    old: str
+    new: str
+    files: list[PlannedFile]
+    left: list[LeftInFile]
+
+    def diff(self) -> Iterator[str]:
+        """Yield the lines of a unified diff, with the names that the files have before and after."""
+        for file in self.files:
+            before, after = _lines(file.before), _lines(file.after)
+            yield from difflib.unified_diff(before, after, file.path, self.moved(file.path), n=1, lineterm="")
+
+    def moved(self, path: str) -> str:
+        return moved(path, self.old, self.new)
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of all that the move does."""
+        parts = (self.root, self.old, self.new, *(f"{each.path}\0{_hash(each.after)}" for each in self.files))
+        return _hash("\0".join(parts).encode())
+
+
+def moved(path: str, old: str, new: str) -> str:
+    """Return what becomes of a path if `old`, and all that is in it, is moved.
+
+    >>> moved("a/b.md", "a", "c"), moved("a.md", "a", "c")
+    ('c/b.md', 'a.md')
+    """
+    is_inside = path == old or path.startswith((f"{old}/", f"{old}{SEPARATOR}"))
+    return new + path[len(old) :] if is_inside else path
+
+
+def plan(
+    connection: Connection, collection: CollectionConfig, old: str, new: str, ignore_files: IgnoreFiles
+) -> MovePlan:
+    """Return what to do. Raises DocumentNotFound, MoveConflict, PathOutsideRoot, Refused."""
+    old, new = _checked(collection, old, new)
+    id_ = collections.id_of(connection, collection.name)
+    stored = _Stored(connection, id_)
+    for path in stored.paths:
+        to = moved(path, old, new)
+        if to != path and SEPARATOR not in to and (reason := why_not_listed(collection, to, ignore_files)):
+            raise Refused(f"{to} would not be indexed ({reason}): choose another name")
+    return _Planning(connection, collection.path, old, new, stored).plan()
+
+
+def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str]:
+    """Return the paths without `.` and double slashes; the new one inside `new` if that is a folder."""
+    if "\0" in old + new:
+        raise Refused("a path cannot have a null character")
+    root = Path(collection.path)
+    old, new = (posixpath.normpath(path).lstrip("/") for path in (old, new))
+    if old == ".":
+        raise Refused(f"{root} is the folder of a collection: move it yourself, then change its path in index.yml")
+    if not os.path.lexists(root / old):
+        raise DocumentNotFound(f"there is no file or folder {root / old}")
+    if (root / new).is_dir() and not is_same(root / old, root / new):
+        new = posixpath.join(new, posixpath.basename(old))
+    for path in (old, new):
+        if ".." in path.split("/") or not (root / path).parent.resolve().is_relative_to(root.resolve()):
+            raise PathOutsideRoot(f"{root / path} is not inside the collection {collection.name}")
+    if (root / old).is_symlink():
+        raise Refused(f"{root / old} is a symbolic link, which is not moved")
+    if f"{new}/".startswith(f"{old}/"):
+        raise Refused(f"{new} is {old} itself, or inside it: choose another name")
+    if os.path.lexists(root / new) and not is_same(root / old, root / new):
+        raise MoveConflict(f"{root / new} exists already: choose another name")
+    if _is_read_only((root / old).parent):
+        raise Refused(f"{(root / old).parent} is read-only")
+    return old, new
+
+
+def _is_read_only(path: Path) -> bool:
+    """Tell whether this user may not write there, or, for root, whether nobody may."""
+    return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
+
+
+def is_same(first: Path, second: Path) -> bool:
+    """Tell whether these are two names of one file, as on file systems without case."""
+    return second.exists() and first.samefile(second) and str(first).lower() == str(second).lower()
+
+
+class _Document(NamedTuple):
+    id: int
+    path: str
+    source_hash: str
+    mime: str
+
+
+class _Stored:
+    """The documents of a collection, by their place in the list, and the names that others find them by."""
+
+    def __init__(self, connection: Connection, collection_id: int) -> None:
+        self.collection_id = collection_id
+        rows = connection.execute(
+            "SELECT id, path, source_hash, mime FROM documents WHERE collection_id = ? AND active ORDER BY id",
+            (collection_id,),
+        )
+        self.documents = [_Document(*row) for row in rows]
+        self.paths = [each.path for each in self.documents]
+        self._aliases: dict[int, list[str]] = {}
+        self._labels: dict[int, list[str]] = {}
+        rows = connection.execute(
+            "SELECT document_id, name, rank FROM names WHERE collection_id = ? AND"
+            " (rank = ? OR rank = ? AND (name GLOB 'ref:*' OR name GLOB 'id:*'))",
+            (collection_id, link_names.ALIAS, link_names.PATH),
+        )
+        for document_id, name, rank in rows:
+            kept = self._aliases if rank == link_names.ALIAS else self._labels
+            kept.setdefault(document_id, []).append(name)
+
+    def named(self, number: int, path: str) -> NamedFile:
+        id_ = self.documents[number].id
+        return NamedFile(number, path, self._aliases.get(id_, []), self._labels.get(id_, []))
+
+
+class _Planning:
+    def __init__(self, connection: Connection, root: str, old: str, new: str, stored: _Stored) -> None:
+        self._connection, self._root, self._from, self._to, self._stored = connection, root, old, new, stored
+        known = set(stored.paths)
+        self._old = [*stored.paths, *(path for path in _on_disk(root) if path not in known)]
+        self._new = [moved(path, old, new) for path in self._old]
+        self._paths = MovedPaths(self._names(self._old), self._names(self._new), self._old, self._new)
+
+    def plan(self) -> MovePlan:
+        files, left = [], []
+        for number in self._affected():
+            document = self._stored.documents[number]
+            try:
+                found = self._rewritten(document, number)
+            except NotRewritable as error:
+                left += [LeftInFile(document.path, each) for each in self._unwritable(document, number, str(error))]
+                continue
+            left += [LeftInFile(document.path, each) for each in found.left]
+            if found.file.edits:
+                files.append(found.file)
+        return MovePlan(self._root, self._from, self._to, files, left)
+
+    def _names(self, paths: list[str]) -> PathNames:
+        count = len(self._stored.documents)
+        others = (NamedFile(number, path, [], []) for number, path in enumerate(paths[count:], count))
+        return PathNames((self._stored.named(number, path) for number, path in enumerate(paths[:count])), others)
+
+    def _affected(self) -> list[int]:
+        """Return the documents that are moved, and those with a link that looks for a name that comes or goes."""
+        pairs = [pair for pair in zip(self._old, self._new, strict=True) if pair[0] != pair[1]]
+        keys = {name.name for pair in pairs for path in pair for name in link_names.names_of(path, [], [])}
+        keys |= {link_names.key(f"{folder}/") for folder in (self._from, self._to)}
+        linking = links.looking_for(self._connection, self._stored.collection_id, keys)
+        return [
+            number
+            for number, document in enumerate(self._stored.documents)
+            if document.id in linking or self._old[number] != self._new[number]
+        ]
+
+    def _rewritten(self, document: _Document, number: int) -> _RewrittenFile:
+        path = Path(self._root, document.path)
+        if SEPARATOR in document.path:
+            raise NotRewritable("the file is in an archive")
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise MoveConflict(f"cannot read {path}: {error.strerror}; nothing was changed") from error
+        if _hash(data) != document.source_hash:
+            raise MoveConflict(f"{path} has changed just now; nothing was moved: try again")
+        edits, left = rewrite(data, document.mime, number, self._paths)
+        if edits and path.is_symlink():
+            raise NotRewritable("the file is a symbolic link")
+        if edits and _is_read_only(path):
+            raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
+        return _RewrittenFile(PlannedFile(document.path, data, edits), left)
+
+    def _unwritable(self, document: _Document, number: int, why: str) -> Iterator[LeftLink]:
+        """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
+        old, new = self._old[number], self._new[number]
+        for stored in links.outgoing(self._connection, document.id):
+            link = stored.link
+            target = LinkTarget(link.key, link.reach, link.fragment)
+            before = self._paths.before.meant(target, link.target, old)
+            is_relative = link.reach == link_names.PATH and posixpath.dirname(old) != posixpath.dirname(new)
+            if before and (is_relative or before != self._paths.after.meant(target, link.target, new)):
+                yield LeftLink(link.line, link.target, why)
+
+
+class _RewrittenFile(NamedTuple):
+    file: PlannedFile
+    left: list[LeftLink]
+
+
+def _on_disk(root: str) -> Iterator[str]:
+    """Yield the folders and files below a folder, without hidden ones, relative to it."""
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if not name.startswith(".")]
+        base = os.path.relpath(folder, root)
+        for name in (*names, *files):
+            yield name if base == "." else f"{base}/{name}"
+
+
+def _lines(data: bytes) -> list[str]:
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return data.decode("utf-16" if is_wide else "utf-8-sig", "replace").splitlines()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

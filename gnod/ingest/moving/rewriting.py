@@ -1,0 +1,292 @@
+"""Rewrite the links in one file, and nothing else in it: line ends, byte order mark and encoding stay.
+
+Links are found in the canonical text, as for the index, and their places are mapped back to the file. The changed text
+is read again: a link that would not lead to its file then stays as it is, and is reported.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from gnod.ingest.links.extraction import MARKDOWN, SOURCES, found_in_source, found_in_text
+from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
+from gnod.ingest.moving.path_names import PathNames
+from gnod.ingest.moving.spelling import spellings, written_path
+from gnod.ingest.text import frontmatter
+from gnod.ingest.text.canonical import canonicalise, with_line_map
+from gnod.ingest.text.outline import outline
+from gnod.store.links.link_names import ALIAS, OUTSIDE
+from gnod.types import LineMap, source_line
+
+FORMATS = SOURCES | {MARKDOWN}
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class MovedPaths(NamedTuple):
+    """Where links lead before and after a move, and the paths by id."""
+
+    before: PathNames
+    after: PathNames
+    old: Sequence[str]
+    new: Sequence[str]
+
+
+class LeftLink(NamedTuple):
+    """A link that has to be changed by hand. `line`: from 1; 0 if it is not known."""
+
+    line: int
+    target: str
+    problem: str
+
+
+class Edit(NamedTuple):
+    """Bytes of a file, from `start` in the old content, and what they become."""
+
+    start: int
+    old: bytes
+    new: bytes
+
+
+class Rewritten(NamedTuple):
+    edits: list[Edit]
+    left: list[LeftLink]
+
+
+class _Change(NamedTuple):
+    """A part of the text from `start`, and what it becomes."""
+
+    start: int
+    old: str
+    new: str
+
+
+class NotRewritable(Exception):
+    """The links of a file cannot be rewritten; the message says why."""
+
+
+class _Failed(Exception):
+    """A link cannot be rewritten; the message says why."""
+
+
+def rewrite(data: bytes, mime: str, id_: int, paths: MovedPaths) -> Rewritten:
+    """Return how the content of file `id_` changes, so that its links lead to the same files after the move.
+
+    Raises NotRewritable."""
+    decoded = _decoded(data)
+    if decoded is None:
+        raise NotRewritable("the file is not in UTF-8, or UTF-16 with a byte order mark")
+    if mime not in FORMATS:
+        raise NotRewritable("links in this format are not rewritten")
+    mark, encoding, text = decoded
+    changes, left = _LinkChanges(text, mime, id_, paths).checked()
+    edits = []
+    at, offset = 0, len(mark)
+    for change in changes:
+        offset += len(text[at : change.start].encode(encoding))
+        at = change.start
+        edits.append(Edit(offset, change.old.encode(encoding), change.new.encode(encoding)))
+    return Rewritten(edits, left)
+
+
+def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """Return the content with the edits, which are in order."""
+    parts, at = [], 0
+    for edit in edits:
+        parts += [data[at : edit.start], edit.new]
+        at = edit.start + len(edit.old)
+    return b"".join([*parts, data[at:]])
+
+
+def reverse(edits: Sequence[Edit]) -> list[Edit]:
+    """Return the edits that undo these, for the new content."""
+    shifts = accumulate((len(edit.new) - len(edit.old) for edit in edits), initial=0)
+    return [Edit(edit.start + shift, edit.new, edit.old) for edit, shift in zip(edits, shifts, strict=False)]
+
+
+def _decoded(data: bytes) -> tuple[bytes, str, str] | None:
+    """Return the byte order mark, the encoding and the text; None if it would not become the same bytes again."""
+    mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", "utf-8"))
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return (mark, encoding, text) if "\0" not in text else None
+
+
+class _LinkChanges:
+    """The changes of one text. `id_`: of its file."""
+
+    def __init__(self, text: str, mime: str, id_: int, paths: MovedPaths) -> None:
+        self._text, self._mime, self._id, self._paths = text, mime, id_, paths
+        self._old, self._new = paths.old[id_], paths.new[id_]
+        self._found = _FoundLinks(text, mime)
+
+    def checked(self) -> tuple[list[_Change], list[LeftLink]]:
+        """Return the changes after which all changed links lead where they should, and the other links."""
+        changes: dict[int, _Change] = {}
+        failed: dict[int, str] = {}
+        wanted = [self._wanted(link, failed, number) for number, link in enumerate(self._found.links)]
+        for number, ids in enumerate(wanted):
+            if ids is not None and number not in failed:
+                try:
+                    change = self._change(self._found.links[number], ids)
+                except _Failed as error:
+                    failed[number] = str(error)
+                else:
+                    changes[number] = change
+        wrong = self._wrong(changes, wanted)
+        kept = {number: change for number, change in changes.items() if number not in wrong}
+        if self._wrong(kept, wanted):
+            wrong, kept = list(changes), {}
+        failed |= dict.fromkeys(wrong, "its new name cannot be written in this syntax")
+        return _in_order(kept), [self._left(*each) for each in sorted(failed.items())]
+
+    def _wanted(self, link: WrittenLink, failed: dict[int, str], number: int) -> int | None:
+        """Return the file that a link must lead to and does not; None if it can stay as it is."""
+        target = target_of(link, self._old)
+        if target is None:
+            return None
+        before = self._paths.before.meant(target, link.target, self._old)
+        after = self._meant_after(link)
+        if len(before) == 1:
+            return before[0] if after != before or self._is_name_lost(link, target) else None
+        if target.reach == OUTSIDE and not link.target.startswith("/") and self._has_other_folder():
+            failed[number] = "it leads out of the collection"
+        elif len(before) > 1 and sorted(before) != sorted(after):
+            failed[number] = "it may lead to several files"
+        return None
+
+    def _is_name_lost(self, link: WrittenLink, target: LinkTarget) -> bool:
+        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
+        is_name = link.addressing == "name" and target.reach == ALIAS
+        return is_name and self._paths.before.is_unique(target.key) and not self._paths.after.is_unique(target.key)
+
+    def _has_other_folder(self) -> bool:
+        return self._old.rpartition("/")[0] != self._new.rpartition("/")[0]
+
+    def _meant_after(self, link: WrittenLink) -> list[int]:
+        target = target_of(link, self._new)
+        return self._paths.after.meant(target, link.target, self._new) if target else []
+
+    def _change(self, link: WrittenLink, wanted: int) -> _Change:
+        written = written_path(link, self._found.text)
+        if written is None:
+            raise _Failed("its target is not written in one piece")
+        start = self._found.place(link.place)
+        end = self._found.place(link.place + len(written))
+        if start is None or end is None or _clean(self._text[start:end]) != _clean(written):
+            raise _Failed("its place in the file is not certain")
+        return _Change(start, self._text[start:end], self._spelled(link, written, wanted))
+
+    def _spelled(self, link: WrittenLink, written: str, wanted: int) -> str:
+        before, after = self._paths.old[wanted], self._paths.new[wanted]
+        for each in spellings(link, written, source=self._new, before=before, after=after, text=self._found.text):
+            target = target_of(link._replace(target=each.text), self._new)
+            is_right = target and self._paths.after.meant(target, each.text, self._new) == [wanted]
+            if target and is_right and (not each.is_name or self._paths.after.is_unique(target.key)):
+                return each.text
+        raise _Failed(f"no link of this kind can name {after}")
+
+    def _wrong(self, changes: dict[int, _Change], wanted: list[int | None]) -> list[int]:
+        """Return the changes with which the text, read again, does not have the links that it should have."""
+        if not changes:
+            return []
+        links = _FoundLinks(_changed(self._text, changes), self._mime).links
+        if [link.kind for link in links] != [link.kind for link in self._found.links]:
+            return list(changes)
+        return [number for number in changes if self._meant_after(links[number]) != [wanted[number]]]
+
+    def _left(self, number: int, problem: str) -> LeftLink:
+        link = self._found.links[number]
+        return LeftLink(self._found.line(link.start), link.target, problem)
+
+
+class _FoundLinks:
+    """The links of a file's text. `text`: what their places count in."""
+
+    def __init__(self, raw: str, mime: str) -> None:
+        self._lines = _lines(raw)
+        self._raw = raw
+        self._lost: LineMap = []
+        self._columns: dict[int, dict[int, int] | None] = {}
+        if mime in SOURCES:
+            self.text = _LINE_END.sub("\n", raw)
+            found = found_in_source(self.text, mime)[0]
+        else:
+            self.text, self._lost = with_line_map(raw)
+            head = frontmatter.parse(self.text)
+            found = found_in_text(self.text, mime, head, outline(self.text, "markdown", head.body_start))
+        self.links = sorted(found, key=lambda link: (link.start, link.end))
+        self._starts = [start for start, _ in _lines(self.text)]
+
+    def line(self, at: int) -> int:
+        return source_line(self._lost, bisect_right(self._starts, at))
+
+    def place(self, at: int) -> int | None:
+        """Return where a place of the text is in the file; None if its line has no such place."""
+        number = bisect_right(self._starts, at)
+        if number not in self._columns:
+            self._columns[number] = self._columns_of(number)
+        columns, column = self._columns[number], at - self._starts[number - 1]
+        column = columns.get(column, -1) if columns is not None else column
+        return self._lines[self.line(at) - 1][0] + column if column >= 0 else None
+
+    def _columns_of(self, number: int) -> dict[int, int] | None:
+        """Return where the characters of a line are in its line of the file; None if they are in the same places."""
+        start = self._starts[number - 1]
+        raw = self._raw[slice(*self._lines[self.line(start) - 1])]
+        end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
+        return None if raw.startswith(self.text[start:end]) else _columns(raw)
+
+
+def _lines(text: str) -> list[tuple[int, int]]:
+    ends = [match.span() for match in _LINE_END.finditer(text)]
+    return list(zip([0, *(after for _, after in ends)], [*(end for end, _ in ends), len(text)], strict=True))
+
+
+def _columns(raw: str) -> dict[int, int]:
+    """Return where the parts of a line begin, by their place in its canonical form, and where it ends."""
+    columns: dict[int, int] = {}
+    made = 0
+    for start, cluster in _clusters(raw):
+        columns.setdefault(made, start)
+        made += len(_clean(cluster))
+    return columns | {made: len(raw)}
+
+
+def _clusters(raw: str) -> Iterator[tuple[int, str]]:
+    """Yield the parts that are composed separately: a character with the marks and Hangul letters after it."""
+    starts = [at for at, char in enumerate(raw) if not (unicodedata.combining(char) or "\u1160" <= char <= "\u11ff")]
+    for start, end in zip(starts, [*starts[1:], len(raw)], strict=True):
+        yield start, raw[start:end]
+
+
+def _clean(part: str) -> str:
+    """Return the canonical form of a part of a line, with spaces at its end."""
+    return canonicalise(f"|{part}|")[1:-2]
+
+
+def _in_order(changes: dict[int, _Change]) -> list[_Change]:
+    """Return each change once: links may share the definition of their target."""
+    by_place = {change.start: change for change in changes.values()}
+    return [by_place[start] for start in sorted(by_place)]
+
+
+def _changed(text: str, changes: dict[int, _Change]) -> str:
+    parts, at = [], 0
+    for change in _in_order(changes):
+        parts += [text[at : change.start], change.new]
+        at = change.start + len(change.old)
+    return "".join([*parts, text[at:]])

@@ -1,0 +1,116 @@
+"""How the path of a file is written in a link, in the way in which the link named it before. Pure.
+
+`[[Note]]` stays a name, and becomes a path only if several files have the name. `../a%20b.md` stays relative and
+encoded.
+"""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from gnod.ingest.links.targets import WrittenLink
+from gnod.store.links.link_names import OF_FOLDER, folded
+
+_PATH_OF_URL = re.compile(r"(?:\\.|[^#?\\]|\\\Z)*")
+_BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ENCODED_LETTER = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
+_KEPT = "/!$*+,;=@~-._"
+_KEPT_IN_ANGLES = _KEPT + " ()'{}^"
+_ADDED = ".adoc"  # the extraction adds it
+
+
+class Spelling(NamedTuple):
+    """A way to write a path. `is_name`: it is right only if no other file has it as the end of its path."""
+
+    text: str
+    is_name: bool = False
+
+
+def written_path(found: WrittenLink, text: str) -> str | None:
+    """Return the part of the target that names the file, as it is in `text`; None if it cannot be found there."""
+    if found.place < 0:
+        return None
+    if found.addressing == "url":
+        match = _PATH_OF_URL.match(found.target)
+        path = match[0] if match else ""
+    else:
+        path = found.target.partition("#")[0].rstrip()
+    for each in (path, path.removesuffix(_ADDED)):
+        if each and text.startswith(each, found.place):
+            return each
+    return None
+
+
+def spellings(
+    found: WrittenLink, written: str, *, source: str, before: str, after: str, text: str
+) -> Iterator[Spelling]:
+    """Yield ways to write the path `after` in place of `written`, the best first. `source`: where the link is now;
+    `before`: where its target was."""
+    if found.addressing != "url":
+        yield from _paths(found, written, source, before, after)
+        return
+    in_angles = text[found.place - 1 : found.place] == "<"
+    plain = unquote(html.unescape(_BACKSLASH.sub(r"\1", written)))
+    for path, is_name in _paths(found, plain, source, before, after):
+        yield Spelling(_encoded(path, written, in_angles=in_angles), is_name)
+
+
+def _paths(found: WrittenLink, written: str, source: str, before: str, after: str) -> Iterator[Spelling]:
+    for path in _with_same_extension(written, before, after):
+        if found.addressing == "name" and not written.startswith(("./", "../", "/")):
+            yield from _ends(written, before, path)
+        elif written.startswith("/"):
+            yield from _rooted(written, before, path)
+        else:
+            yield Spelling(_relative(written, source, path))
+
+
+def _with_same_extension(written: str, before: str, after: str) -> Iterator[str]:
+    """Yield the path as complete as it was written: without the extension, or as a folder with an index."""
+    stem, extension = posixpath.splitext(posixpath.basename(before))
+    slash = "/" if written.endswith("/") else ""
+    name = folded(posixpath.basename(written.rstrip("/")))
+    if folded(stem) in OF_FOLDER and name not in (folded(stem), folded(stem + extension)):
+        yield posixpath.dirname(after) + slash
+        slash = ""
+    elif extension and not name.endswith(folded(extension)):
+        yield posixpath.splitext(after)[0]
+    yield after + slash
+
+
+def _ends(written: str, before: str, path: str) -> Iterator[Spelling]:
+    """Yield the end of the path with as many folders as were written, then the path."""
+    parts, count = path.split("/"), written.strip("/").count("/") + 1
+    if count == 1 or count != before.count("/") + 1:
+        yield Spelling("/".join(parts[-count:]), is_name=True)
+    yield Spelling(path)
+
+
+def _rooted(written: str, before: str, path: str) -> Iterator[Spelling]:
+    """Yield the path from the root that is meant, which may be a folder of the collection; then from the collection."""
+    root = before.count("/") - written.strip("/").count("/")
+    parts = before.split("/")[: max(root, 0)]
+    if path.split("/")[: len(parts)] == parts:
+        yield Spelling("/" + "/".join(path.split("/")[len(parts) :]))
+    yield Spelling("/" + path)
+
+
+def _relative(written: str, source: str, path: str) -> str:
+    found = posixpath.relpath(path, posixpath.dirname(source) or ".")
+    found += "/" if path.endswith("/") else ""
+    return f"./{found}" if written.startswith("./") and not found.startswith("../") else found
+
+
+def _encoded(path: str, written: str, *, in_angles: bool) -> str:
+    kept = _KEPT_IN_ANGLES if in_angles and "%20" not in written else _KEPT
+    are_letters_kept = not _ENCODED_LETTER.search(written)
+
+    def is_kept(char: str) -> bool:
+        return char in kept or (char.isalnum() if char.isascii() else are_letters_kept and char.isprintable())
+
+    return "".join(char if is_kept(char) else quote(char, safe="") for char in path)
