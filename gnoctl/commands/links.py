@@ -255,7 +255,7 @@ def audit(options: CheckLinksOptions) -> int:
         ),
     )
     options.show(found, _audit(found, options.terminal))
-    return EXIT_VALIDATION if found.links.total or found.orphans.total or found.duplicates.total else 0
+    return EXIT_NOTHING if found.links.total or found.orphans.total or found.duplicates.total else 0
 
 
 def _audit(found: Audit, terminal: Terminal) -> Iterator[str]:

@@ -138,41 +138,25 @@ CALLS: list[tuple[str, dict[str, object]]] = [
     ("search", {"query": "needle"}),
     ("evidence", {"question": "needle"}),
     ("ask", {"question": "needle"}),
-    ("multi_get", {"refs": ["notes/*.md"]}),
+    ("read", {"refs": ["notes/*.md"]}),
     ("links", {"what": "orphans"}),
     ("status", {"errors": True}),
-    ("get", {"ref": f"notes/{ESC}[31m\x9b\u202e"}),
+    ("read", {"refs": [f"notes/{ESC}[31m\x9b\u202e"]}),
 ]
 
 
 async def test_no_escape_sequence_reaches_an_agent(evil: Machine) -> None:
-    """Neither as text nor as a title, a name or an address of the structured content; and its addresses can be read."""
+    """And addresses can be read."""
     addresses: set[str] = set()
-    async with agent(evil) as client:
+    async with agent(evil, "--all") as client:
         for tool, arguments in CALLS:
-            result = await client.call_tool(tool, arguments)
-            check(said(result), tool)
-            for name, value in _strings(result.structured_content or {}):
-                if name not in ("text", "snippet", "passage", "lead", "answer"):
-                    assert not OBEYED.search(value), (tool, name, value)
-                if name == "uri":
-                    assert not HIDDEN.search(value), (tool, value)
-                    addresses.add(value)
+            shown = said(await client.call_tool(tool, arguments))
+            check(shown, tool)
+            addresses |= set(re.findall(r"^(?:\d+\. )?(gno://\S+)", shown, re.MULTILINE))
         assert any("evil%20%1B" in each and "%E2%80%AE" in each for each in addresses)
         for each in sorted(addresses):
-            assert not (await client.call_tool("get", {"ref": each})).is_error
-
-
-def _strings(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each string of structured content with the name of its field."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from _strings(each, key)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _strings(each, name)
-    elif isinstance(value, str):
-        yield name, value
+            assert not HIDDEN.search(each)
+            assert not (await client.call_tool("read", {"refs": [each]})).is_error
 
 
 def test_a_document_in_a_pipe_is_what_was_indexed(evil: Machine) -> None:

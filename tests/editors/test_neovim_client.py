@@ -316,7 +316,7 @@ def test_links_are_followed_and_found_back(linked: Desk) -> None:
         nvim.lua(f"vim.cmd('edit {linked.harbour}')")
         nvim.type(":GnoBacklinks<CR>")
         wait_until(lambda: nvim.at() == (links, 3))
-        assert nvim.lua("return vim.g.offered").startswith("Links to Harbour notes/links.md:3  See [[Harbour")
+        assert nvim.lua("return vim.g.offered").startswith("Links to Harbour notes/links.md:3  See the harbour")
         nvim.lua(f"vim.cmd('edit {linked.harbour}')")
         nvim.type(":GnoMentions<CR>")
         wait_until(lambda: nvim.at() == (links, 9))

@@ -114,7 +114,7 @@ def is_told(done: subprocess.CompletedProcess[str], *parts: str) -> None:
 
 
 def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: User) -> None:
-    assert user.run(user.cron(), "search", "zebra", umask=0).returncode == 0
+    assert user.run(user.cron(), "status", umask=0).returncode == 0
     pid = user.pid(user.cron())
     environments: list[Mapping[str, str]] = [user.desktop(), user.ssh(), user.workaround()]
     for environment in environments:
@@ -156,7 +156,7 @@ def test_a_container_without_a_home(user: User) -> None:
     assert sorted(path.name for path in user.folder.iterdir()) == ["home"]
     folders = {f"GNO_{name}_DIR": str(user.folder / name) for name in ("CONFIG", "DATA", "CACHE")}
     user.lock_file = user.folder / "DATA" / user.lock_file.name
-    assert user.run(folders, "search", "zebra", below=container).returncode == 0
+    assert user.run(folders, "status", below=container).returncode == 0
     assert user.run(folders, "daemon", "stop", below=container).returncode == 0
 
 
@@ -197,7 +197,7 @@ def test_an_environment_without_any_variable(user: User) -> None:
     home = os.path.expanduser(f"~{getpass.getuser()}")  # noqa: PTH111
     script = f"""
         overlay "$SCRATCH" home {home}
-        env -i $GNOCTL search zebra
+        env -i $GNOCTL status
         env -i $GNOCTL socket
         HOME={home} $GNOCTL daemon stop
     """

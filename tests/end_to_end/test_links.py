@@ -102,7 +102,7 @@ async def test_an_agent_follows_links(vault: Machine) -> None:
         assert "gno://notes/alone.md line 3 (unresolved) — nobody" in await asked("unresolved")
         assert await asked("mentions", **savanna) == "0 of 0"
         assert "parameter 'ref' is missing" in await refused(client, "links", {"what": "mentions"})
-        related = said(await client.call_tool("similar", savanna))
+        related = said(await client.call_tool("links", {"what": "similar", **savanna}))
         assert "→ 1 link, ← 1 link" in related
 
 

@@ -136,7 +136,7 @@ def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
     assert [each["id"] for each in keeper.json("recall", "mast", "--namespace", "personal")["results"]] == [name]
     nowhere = keeper.run("recall", "mast", "--namespace", "nobody")
     assert (nowhere.returncode, nowhere.stderr) == (
-        1,
+        2,
         "gnoctl: there is no namespace 'nobody'; there are: personal, crew\n",
     )
     assert keeper.json("memory", "status")["namespaces"] == ["personal", "crew"]

@@ -39,7 +39,7 @@ def test_a_move_is_shown_done_and_undone(vault: Machine) -> None:
     )
     assert texts(vault) == FILES
     asked = vault.run("mv", "notes/Savanna.md", "notes/Africa/Veld.md")
-    assert asked.returncode == 1
+    assert asked.returncode == 2
     assert "add --yes" in asked.stderr
     assert texts(vault) == FILES
 

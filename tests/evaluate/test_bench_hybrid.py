@@ -183,7 +183,7 @@ def test_a_loss_against_the_better_side_is_a_failure(measured: Measured) -> None
     assert status == 2
     assert "--never-below needs the modes keyword, vector and hybrid" in err
     with_loss = losing(measured)
-    assert with_loss[0] == 1
+    assert with_loss[0] == 2
     assert "hybrid search loses more than 0: tiny (" in with_loss[2]
 
 
