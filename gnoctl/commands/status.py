@@ -215,7 +215,7 @@ def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str
             where = "`gnoctl status --errors` lists them"
             yield text.line(f"{each.name}: {unreadable(each.failed)}: {kinds}{known} ({where})")
         if skipped := skipped_of(each):
-            yield text.line(f"{skipped} (`gnoctl ls --skipped` lists them, without the hidden ones)")
+            yield text.line(f"{skipped} (`gnoctl ls --skipped` lists those that are not hidden)")
         if each.partial_by_kind:
             parts = by_kind(each.partial_by_kind, IN_PART)
             yield text.line(f"{each.name}: documents read in part: {parts} (`gnoctl ls --skipped` lists them)")

@@ -126,6 +126,7 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
     - `start_line`, `end_line`: lines of the file if it is text.
     - `line_map`: where blank lines were removed, as (line of the canonical text, lines removed so far). Canonical text
       never has two blank lines in a row. The list is usually empty.
+    - `truncated`: there are more lines after `end_line`.
     - `stale`: the file has changed since it was indexed.
     - `locations`: all locations of the document, in order; empty if they were not requested.
     """
@@ -135,6 +136,7 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
     end_line: int
     total_lines: int
     line_map: list[tuple[int, int]] = []
+    truncated: bool = False
     stale: bool = False
     tags: list[str] = []
     metadata: dict[str, object] = {}

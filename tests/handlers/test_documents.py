@@ -120,6 +120,10 @@ async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: S
         "notes/c#.md": "sharp\n",
     }.items():
         assert (await get(ref, max_lines=1)).text == first, ref
+    pages = [await get("notes/plan.md", max_lines=5)]
+    while pages[-1].truncated:
+        pages.append(await get("notes/plan.md", start_line=pages[-1].end_line + 1, max_lines=5))
+    assert "".join(page.text for page in pages) == (await get("notes/plan.md")).text
     for ref, start, message in [
         ("notes/plan.md:14", None, "gno://notes/plan.md has no line 14: its last line is 13"),
         ("notes/plan.md", 99999, "gno://notes/plan.md has no line 99,999: its last line is 13"),

@@ -264,6 +264,7 @@ def _text(
         end_line=source_line(line_map, max(end, first - 1)),
         total_lines=source_line(line_map, total),
         line_map=line_map,
+        truncated=end < total,
         stale=document.root.startswith("/") and _is_stale(_file(connection, document)),
         converter=document.converter,
         context=contexts_for(config.contexts, document.collection, document.path),
