@@ -30,7 +30,8 @@ def _model(default: str = "") -> object:
 def list_models(options: JsonOptions) -> None:
     """List the presets and the models.
 
-    Marks the active preset; `gnoctl models use` changes it. For each model: its use, whether it is installed, and its
+    Marks the active preset; `gnoctl models use` changes it. For each preset: the memory that a search needs with its
+    models loaded. For each model: its use, whether it is installed, and its
     address. A collection may have its own models, set in index.yml. `~` marks the size of a download.
     """
     result = options.call("models.list", NoParams(), wire.ModelsListResult)
@@ -63,7 +64,7 @@ def _reading(result: wire.ModelsListResult) -> Iterator[str]:
 
 def _preset(preset: wire.ModelPreset) -> str:
     roles = [role for role, uri in preset.models.items() if uri]
-    return f"{preset.name:<18}  {', '.join(roles)}"
+    return f"{preset.name:<18}  {size(preset.memory_bytes):>8}  {', '.join(roles)}"
 
 
 def _uses(model: wire.ModelInfo) -> str:

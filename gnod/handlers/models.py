@@ -50,7 +50,9 @@ def handlers(
         return wire.ModelsListResult(
             preset=active,
             presets=[
-                wire.ModelPreset(name=name, active=name == active, models=dict(preset))
+                wire.ModelPreset(
+                    name=name, active=name == active, models=dict(preset), memory_bytes=catalogue.memory_of(name)
+                )
                 for name, preset in PRESETS.items()
             ],
             models=infos,

@@ -57,11 +57,13 @@ class ModelsPathParams(Params, frozen=True, kw_only=True):
 
 
 class ModelPreset(Result, frozen=True, kw_only=True):
-    """`models`: the address for each role; null if the preset has no model for it."""
+    """`models`: the address for each role; null if the preset has no model for it. `memory_bytes`: what a search needs
+    with the models loaded."""
 
     name: str
     active: bool
     models: dict[str, str | None]
+    memory_bytes: int
 
 
 class ModelUse(Result, frozen=True, kw_only=True):

@@ -26,8 +26,8 @@ def model(uri: str = EMBED, **changes: Any) -> m.ModelInfo:
 
 def listed(*models: m.ModelInfo) -> m.ModelsListResult:
     presets = [
-        m.ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}),
-        m.ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}),
+        m.ModelPreset(name="mini", active=False, models={"embed": EMBED, "rerank": None}, memory_bytes=4 * 10**8),
+        m.ModelPreset(name="slim", active=True, models={"embed": EMBED, "rerank": OLD}, memory_bytes=4 * 10**9),
     ]
     return m.ModelsListResult(
         preset="slim", presets=presets, models=list(models), models_dir="/cache/models", total_bytes=12_000_000
@@ -45,8 +45,8 @@ def test_the_list(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     outcome = gnoctl("models", "list")
     assert outcome.status == 0
     assert outcome.out.splitlines() == [
-        "  mini                embed",
-        "* slim                embed, rerank",
+        "  mini                400.0 MB  embed",
+        "* slim                  4.0 GB  embed, rerank",
         "",
         "used for               installed    size     model  address",
         "embed, rerank of wiki  no           -        embed  hf:org/repo/embed.gguf",
