@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from hypothesis import example, given
@@ -91,17 +92,26 @@ def test_without_other_letters_a_text_may_be_english(text: str) -> None:
 
 @given(_TEXTS)
 @example("a" * 200 + " b")
+@example("TheThe(x) TheThe `TheThe`")
 @example("x " * 150 + "a" * 199)
 def test_terms(text: str) -> None:
     pattern = terms._ASCII_COMPOUND if text.isascii() else terms._basic_compound()
     assert pattern.findall(text) == _COMPOUND.findall(text)
     stream = terms.Analyzer("en").stream(text)
-    shown = _ENCODED.sub(" ", terms.visible(text))
-    analysed = [terms.Analyzer("en").analyse(each) for each in terms.compounds(shown)]
+    analysed = list(_analysed(terms.visible(text)))
     expected = [" ".join(parts for parts, _ in analysed), *[whole for _, whole in analysed if whole]]
     # Other spellings are added once, wherever they are.
     kept = [term for term in " ".join(expected).split() if not term.endswith(terms.SPELLED)]
     assert [term for term in stream.split() if not term.endswith(terms.SPELLED)] == kept
+
+
+def _analysed(shown: str) -> Iterator[tuple[str, str]]:
+    plain, code = terms.Analyzer("en"), terms.Analyzer("en", is_code=True)
+    for number, stretch in enumerate(shown.split(terms.FENCE)):
+        for word in stretch.split():
+            is_code = number % 2 or terms._BACKTICK_OR_CALL.search(word)
+            analyser = code if is_code else plain
+            yield from (analyser.analyse(each) for each in terms.compounds(_ENCODED.sub(" ", word)))
 
 
 @given(_TEXTS)
