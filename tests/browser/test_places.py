@@ -178,6 +178,7 @@ def test_matches_are_those_of_the_whole_document(visit: Any) -> None:
     assert not page.is_visible(".matches")
 
 
+@pytest.mark.stress
 def test_a_line_that_is_cut_and_a_name_from_right_to_left(visit: Any) -> None:
     page = visit("/doc/far/one%20line.md?q=needle")
     page.wait_for_selector(".doc >> text=more characters")

@@ -126,6 +126,7 @@ def test_a_collection_too_large_to_watch_leaves_events_to_the_others(notes: Fold
         notes.expect("lion", "d3/b.md")
 
 
+@pytest.mark.stress
 def test_a_higher_limit_and_a_restart_bring_events_back(notes: Folder) -> None:
     machine = notes.machine
     for number in range(20):

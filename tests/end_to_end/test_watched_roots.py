@@ -215,7 +215,9 @@ def test_a_link_as_the_root(machine: Machine) -> None:
     notes.expect("tiger", "sub/c.md")
 
 
-@pytest.mark.parametrize("kind", ["its own file system", "a folder bound to it"])
+@pytest.mark.parametrize(
+    "kind", ["its own file system", pytest.param("a folder bound to it", marks=pytest.mark.stress)]
+)
 def test_a_drive_is_unmounted_and_mounted_again(machine: Machine, kind: str) -> None:
     """The empty folder below a drive is there when the drive is not: that must not look as if all were deleted."""
     notes = Folder(machine, machine.notes, "notes")
@@ -240,6 +242,7 @@ def test_a_drive_is_unmounted_and_mounted_again(machine: Machine, kind: str) -> 
         notes.expect("tiger", "sub/d.md")
 
 
+@pytest.mark.stress
 def test_a_drive_that_is_not_there_at_the_start(machine: Machine) -> None:
     notes = Folder(machine, machine.notes, "notes")
     fill = "mkdir -p notes/sub && echo '# Zebra' > notes/a.md && echo '# Camel' > notes/sub/b.md"

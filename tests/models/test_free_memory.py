@@ -125,6 +125,7 @@ async def test_a_model_makes_room_for_another(minilm_onnx: Path, e5_onnx: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Path, group: Path) -> None:
     spec = ModelSpec(path=str(minilm_onnx), window=512, threads=8)
     async with worker(spec) as (served, process):

@@ -16,6 +16,7 @@ def test_every_character_keeps_its_place_and_loses_case_and_diacritics() -> None
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 def test_every_character_is_folded_alike_in_long_texts() -> None:
     letters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000 and chr(code) != "Σ"]
     assert fold_in_place("".join(letters)) == "".join(map(fold_in_place, letters))
