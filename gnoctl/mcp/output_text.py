@@ -1,4 +1,4 @@
-"""The outputs as text, for agents that do not read structured content. Pure.
+"""The outputs as text. Pure.
 
 No document can forge a line of the bridge. Each line of a document begins with its number and a bar, each line of a
 passage, an answer or a memory with a bar. On a line of the bridge, what a document says (title, tags, heading, target

@@ -28,14 +28,15 @@ MAX_SNIPPET_CHARS = 400
 MAX_TEXT_CHARS = 40_000
 MAX_FAILURES = 50
 
-# Of a document in several, tokens; and characters for a token, of a line that is longer than all of them.
-_SHORTEST = 100
-_LINE_CHARS = 4
+# With fewer tokens left, `read` does not begin another document.
+_FEWEST_TOKENS = 100
+# A line that is longer than all tokens is cut after this many characters for each.
+_TOKEN_CHARS = 4
 _FULL = "no tokens are left: request them in another call, or with more `tokens`"
 
 
-class Output(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The base of all outputs. Fields with their default value are left out."""
+class Output(Struct, frozen=True, kw_only=True):
+    """The base of all outputs."""
 
 
 class PassageOutput(Output, frozen=True, kw_only=True):
@@ -306,7 +307,7 @@ def document_output(result: DocumentText, tokens: int) -> DocumentOutput:
     lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # some other characters, such as a form feed, do not end a line
     kept = _cut(lines, tokens)
     shown = "".join(lines[:kept])
-    most = tokens * _LINE_CHARS
+    most = tokens * _TOKEN_CHARS
     end = result.end_line
     if kept < len(lines):
         # Line numbers are those of the file. Canonical text may have fewer lines.
@@ -452,7 +453,7 @@ def several_output(result: DocumentMultiGetResult, tokens: int) -> SeveralOutput
     kept: list[DocumentOutput] = []
     full = []
     for each in result.documents:
-        if kept and tokens < _SHORTEST:
+        if kept and tokens < _FEWEST_TOKENS:
             full.append(SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL))
         else:
             kept.append(document_output(each, tokens))

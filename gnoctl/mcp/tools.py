@@ -14,7 +14,7 @@ from gnoctl.mcp import outputs as o
 from gnoctl.mcp.output_text import fitted
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
-from gnod.errors import InvalidParams
+from gnod.errors import DocumentNotFound, InvalidParams
 from gnod.protocol.base import NoParams, Params
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentGetParams, DocumentMultiGetParams, DocumentMultiGetResult, DocumentText
@@ -36,9 +36,10 @@ class Tool(NamedTuple):
     effect: Literal["reads", "adds", "removes"] = "reads"
 
 
-# What `search` asks for if it may fill a number of tokens, and `read` of a glob.
+# `search` asks for this many when it fills a number of tokens.
 _MOST_DOCUMENTS, _MOST_PASSAGES = 50, 5
-_MOST_READ, _MOST_BYTES = 100, 200_000
+# `read` asks for this many documents of any size, and cuts them by tokens.
+_MOST_READ, _ANY_BYTES = 100, 10**9
 # An agent calls it after the normal search, and accepts a delay.
 _DEEP_BUDGET_S = 5.0
 
@@ -76,18 +77,22 @@ async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: On
     return fitted(found, given.tokens)
 
 
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = re.compile(r"[*?\[{]")
 
 
 async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProgress | None) -> o.Output:
-    if len(given.refs) > 1 or _GLOB.search(given.refs[0]):
-        several = DocumentMultiGetParams(refs=given.refs, max_bytes=_MOST_BYTES, limit=_MOST_READ)
-        found = await daemon.call("document.multi_get", several, DocumentMultiGetResult, on_progress=on_progress)
-        return o.several_output(found, given.tokens)
-    # `ref` may contain a line, which a start_line would override. A line has a token at least.
-    start = None if given.start_line is UNSET else given.start_line
-    one = DocumentGetParams(ref=given.refs[0], start_line=start, max_lines=given.tokens)
-    return o.document_output(await daemon.call("document.get", one, DocumentText), given.tokens)
+    if len(given.refs) == 1:
+        # `ref` may contain a line, which a start_line would override. A line has at least one token.
+        start = None if given.start_line is UNSET else given.start_line
+        one = DocumentGetParams(ref=given.refs[0], start_line=start, max_lines=given.tokens)
+        try:
+            return o.document_output(await daemon.call("document.get", one, DocumentText), given.tokens)
+        except DocumentNotFound:
+            if not _GLOB.search(one.ref):  # names of files and headings may contain these characters, too
+                raise
+    several = DocumentMultiGetParams(refs=given.refs, max_bytes=_ANY_BYTES, limit=_MOST_READ)
+    found = await daemon.call("document.multi_get", several, DocumentMultiGetResult, on_progress=on_progress)
+    return o.several_output(found, given.tokens)
 
 
 async def status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:

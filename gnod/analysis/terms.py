@@ -77,7 +77,7 @@ _MIN_ACRONYM = 3
 _MOST_HUMPS = 2  # of more than one letter
 # A longer one is an identifier (`ConnectionError`), or two words of a text that lost the space between them.
 _LONGEST_NAME = 13
-# What is code by what is beside it: in backticks, or called.
+# Marks of code in prose: fences, backticks, and the bracket of a call.
 FENCE = "```"
 _BACKTICK_OR_CALL = re.compile(r"`|\w\(")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")

@@ -21,7 +21,7 @@ LINES = 3_000
 PATIENCE_S = 6
 PAGES = 60
 
-# What is marked and on the screen; nothing until the parts around it are loaded, too.
+# Returns what is marked and visible, or nothing until the parts around it are loaded.
 SHOWN = """() => {
   const body = document.querySelector(".reader-body").getBoundingClientRect();
   const isNear = ({ top, bottom }) => bottom > body.top - 2400 && top < body.bottom + 2400;

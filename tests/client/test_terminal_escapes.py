@@ -28,7 +28,7 @@ EVIL = f"{ESC}]0;owned\x07{ESC}[31m{ESC}[2J{ESC}]52;c;b3duZWQ=\x07{ESC}]8;;http:
 # A Linux name may hold all but the slash and NUL.
 EVIL_NAME = f"evil {ESC}[31m\x9b2J\x07\u202e\nforged line.md"
 
-# What gnoctl itself writes: colours, links to files, and the answer that is drawn in place.
+# gnoctl itself writes colours, links to files, and the answer that it draws in place.
 LINK = r"\x1b\]8;;(?:file://[\w.-]*/[\w/.~%-]+)?\x1b\\"
 OURS = re.compile(rf"\x1b\[(?:0|1|2|31|32|33|1;33)m|{LINK}|\r?\x1b\[J|\x1b\[\d+A|\r+\n", re.ASCII)
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -242,12 +242,16 @@ async def many_calls_at_once(client: Client) -> None:
 
 
 async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -> None:
-    machine.write(a_md="# Kayak\n\nThe kayak is blue.\n")
+    machine.write(a_md="# Kayak\n\nThe kayak is blue.\n\n## Is it new?\n\nNo.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     machine.ok("daemon", "stop")
     async with agent(machine) as client:
         first = await client.call_tool("search", {"query": "kayak"})
         assert "gno://notes/a.md" in said(first)
+        assert said(await client.call_tool("read", {"refs": "notes/a.md#Is it new?"})).endswith(
+            "5|## Is it new?\n\n7|No."
+        )
+        assert said(await client.call_tool("read", {"refs": "notes/?.md"})).startswith("1 document\n")
         before = machine.pid()
         machine.kill()
         again = await client.call_tool("search", {"query": "kayak"})

@@ -148,7 +148,7 @@ def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path) -> None:
 def test_a_context_that_does_not_fit_is_an_error_of_memory(spec: ModelSpec) -> None:
     model = library.load(spec)
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
-    # Without a limit, the kernel grants any amount of memory, and kills the process when it uses the memory.
+    # Without a limit, the kernel grants any amount of memory, and kills the process that uses it.
     resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + GIGABYTE, hard))
     try:
         with pytest.raises(MemoryError):

@@ -103,7 +103,7 @@ def test_the_catalogue_knows_every_model_of_the_presets() -> None:
     assert {uri for models in PRESETS.values() for uri in models.values() if uri} == set(catalogue.MODELS)
     for uri, known in catalogue.MODELS.items():
         pin = catalogue.pin_of(uri)
-        # Of a repository, the revision is enough: its files are those of the commit.
+        # The revision of a repository is enough, because it fixes the files.
         assert pin.hashes or known.revision
         assert bool(known.revision) == uri.startswith("hf:")
         if uri.endswith(".gguf"):

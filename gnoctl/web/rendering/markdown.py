@@ -35,7 +35,7 @@ _HTML_IMAGE = re.compile(
 _ALT = re.compile(r"\balt\s*=\s*(?P<mark>[\"'])(?P<alt>[^<>\"']*)(?P=mark)", re.IGNORECASE)
 _NOT_LOADED = "Picture of the web, not loaded"
 _SIZE = re.compile(r"(?P<width>\d{1,4})(?:x(?P<height>\d{1,4}))?")
-# What a program draws from its source, which is shown.
+# Captions of sources that a program would draw or answer. The page shows the source.
 _DRAWN = {
     "mermaid": "Mermaid diagram, as its source",
     "dataview": "Dataview query, which Obsidian answers",

@@ -44,7 +44,7 @@ def _line(name: str, lines: Sequence[str]) -> int:
 
 
 def _unread(metadata: Mapping[str, object], lines: Sequence[str]) -> list[int]:
-    """Return the places of lines of YAML that are no part of the metadata: they are not valid."""
+    """Return the places of lines of YAML that are not valid, and so not in the metadata."""
     if not lines[0].startswith("---"):
         return []
     names = {name.lower() for name in metadata}

@@ -33,7 +33,7 @@ _SIMILAR_STEMS = 4  # a number of letters
 # Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
 _LETTER = re.compile(r"[^\W_]")
-# What is beside a word up to the next spaces.
+# The text before and after a word, up to the next space.
 _BEFORE, _AFTER = re.compile(r"\S++\Z"), re.compile(r"\S*")
 # Scores that differ by less are equal, because sums have rounding errors.
 _SAME = 1e-9

@@ -31,7 +31,7 @@ _BLOCK_TAGS = """
     rect script section select source style summary svg table tbody td template textarea tfoot th thead title tr track
     ul video
 """
-# What stands for each tag, if it is between words.
+# The text that replaces each tag.
 _TAGS = dict.fromkeys(_INLINE_TAGS.split(), "") | dict.fromkeys(_BLOCK_TAGS.split(), " ")
 
 # Each alternative begins with a character of its own, which makes the search several times as fast.
