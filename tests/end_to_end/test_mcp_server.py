@@ -248,9 +248,8 @@ async def test_it_starts_the_daemon_and_outlives_its_restart(machine: Machine) -
     async with agent(machine) as client:
         first = await client.call_tool("search", {"query": "kayak"})
         assert "gno://notes/a.md" in said(first)
-        assert said(await client.call_tool("read", {"refs": "notes/a.md#Is it new?"})).endswith(
-            "5|## Is it new?\n\n7|No."
-        )
+        section = said(await client.call_tool("read", {"refs": "notes/a.md#Is it new?"}))
+        assert section.endswith("5|## Is it new?\n\n7|No.")
         assert said(await client.call_tool("read", {"refs": "notes/?.md"})).startswith("1 document\n")
         before = machine.pid()
         machine.kill()

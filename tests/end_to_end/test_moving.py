@@ -1,4 +1,4 @@
-"""`gnoctl mv` and `gnoctl audit` over a daemon, and what `unresolved` proposes for files that another program renamed."""
+"""`gnoctl mv` and `gnoctl audit` over a daemon, and what `unresolved` proposes for files that others renamed."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _pooling(replica: Replica) -> gguf.PoolingType:
 
 def tokenizer_fields(tokenizer: dict[str, Any], name: str, words: int = replicas.WORDS) -> dict[str, Value]:
     """Return the fields of a tokenizer of this kind (`expected/tokenizers`), from its JSON, with at
-    least so many `words`."""
+    least this many `words`."""
     model = tokenizer["model"]
     vocabulary = model["vocab"]
     pieces = (
