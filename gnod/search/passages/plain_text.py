@@ -64,6 +64,7 @@ _LABEL = re.compile(
 )
 _BLOCK_ID = re.compile(r"\^(?<=\s\^)[\w-]+[ \t]*\Z")
 _FENCE = re.compile(r"[ \t>]*(?:`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
+_FENCE_MARKS = re.compile(r"[ \t>]*[`~]+[ \t]*")
 _ONLY_MARKUP = re.compile(r"[-=*_|:+~%> \t]+\Z")
 _DELIMITER_ROW = re.compile(r"^[ \t>]*:?-+:?[ \t]*\|[-:| \t]*$", re.MULTILINE)
 _CODE_INDENT = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
@@ -161,7 +162,7 @@ def _cut_markdown(cuts: _Cuts, head: int) -> None:
         is_code = bool(fence) or is_fence or (above_is_blank and _is_indented_code(text, begin, line))
         if is_fence and (not fence or _closes(line, fence)):
             fence = "" if fence else line.lstrip(" \t>")[:3]
-            cuts.cut(begin, stop)
+            _cut_fence(cuts, begin, stop)
         if is_code or is_blank:
             inline.read(paragraph, begin)
             paragraph = stop
@@ -169,6 +170,14 @@ def _cut_markdown(cuts: _Cuts, head: int) -> None:
             _cut_block(cuts, begin, stop)
         above_is_blank = is_blank or (is_code and not fence and not is_fence)
     inline.read(paragraph, high)
+
+
+def _cut_fence(cuts: _Cuts, begin: int, stop: int) -> None:
+    """Cut the line that opens or closes code. The language that it names stays if it is marked."""
+    if not cuts.hide(begin, stop):
+        marks = _FENCE_MARKS.match(cuts.text, begin, stop)
+        assert marks is not None  # the caller has matched the line
+        cuts.cut(begin, marks.end())
 
 
 def _with_context(text: str, start: int, end: int, head: int) -> Range:

@@ -68,6 +68,8 @@ def whole(text: str) -> str:
 
 @given(texts, st.data())
 @example("See [the site](https://example.org)", None)
+@example("~~~~python title=example\n", None)
+@example("> ```python\nx\n", None)
 def test_marks_cover_the_words_that_they_covered(text: str, data: st.DataObject | None) -> None:
     words = [found.span() for found in WORD.finditer(text)]
     marks = words if data is None else [span for span in words if data.draw(st.booleans())]
