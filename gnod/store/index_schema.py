@@ -592,4 +592,4 @@ def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
         )
 
 
-SCHEMA = schema.Schema(INDEX, (m001_first_release,), _refuse_newer_fulltext)
+SCHEMA = schema.Schema(INDEX, "".join(_PARTS), (m001_first_release,), _refuse_newer_fulltext)
