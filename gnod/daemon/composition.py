@@ -177,7 +177,7 @@ async def _start(
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
-        # Before anything reads the database, so that all readers have the postings.
+        # Make it before anything reads the database, so that all readers have the postings.
         following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
         closing.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon

@@ -91,7 +91,7 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tupl
 def shared_document(
     connection: Connection, document: DocumentRow, uri: str | None, average: float
 ) -> tuple[SharedDocument, TermCounts]:
-    """Return a document as it is published, and how often its terms occur."""
+    """Return the document to publish, and how often its terms occur."""
     prepared = prepared_of(connection, document)
     counts = counts_of(prepared.terms)
     pieces = pieces_of(connection, document.mirror_hash, uri)

@@ -106,7 +106,7 @@ def renew(path: Path, reason: Reason = "damaged") -> None:
     """
     if reason == "damaged" and happens_too_often(path):
         raise DatabaseCorrupt(too_often(path))
-    # Before the database gets its name: by name, one of the same second may seem to be the oldest.
+    # Delete before renaming: files are sorted by name, and a second one of the same second may seem to be the oldest.
     _delete(path, reason, _KEPT - 1)
     aside = quarantine(path, reason)
     _log.error("index.quarantined", extra={"fields": {"reason": reason, "to": str(aside)}})
