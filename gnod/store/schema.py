@@ -12,6 +12,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class Schema(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        return hashlib.sha256(_normal(self.first).encode()).hexdigest()[:16]
+        return _fingerprint(self.first)
 
 
 def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
@@ -135,6 +136,11 @@ def _record(connection: apsw.Connection, number: int, schema: Schema) -> None:
     rows = ((_VERSION, str(number)), (_FINGERPRINT, schema.fingerprint))
     connection.executemany("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", rows)
     connection.execute("DELETE FROM schema_meta WHERE key = ?", (_DEVELOPMENT,))
+
+
+@cache
+def _fingerprint(sql: str) -> str:
+    return hashlib.sha256(_normal(sql).encode()).hexdigest()[:16]
 
 
 def _normal(sql: str) -> str:
