@@ -206,7 +206,8 @@ def _is_vector(embedding: bytes, dimensions: int) -> bool:
     """Stored vectors have length 1; random bytes do not."""
     if len(embedding) != dimensions * DTYPE.itemsize:
         return False
-    values = np.frombuffer(embedding, DTYPE).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # random bytes may be a signalling NaN
+        values = np.frombuffer(embedding, DTYPE).astype(np.float64)
     return bool(np.isfinite(values).all()) and abs(float(np.linalg.norm(values)) - 1) < _NORM_TOLERANCE
 
 
