@@ -59,8 +59,8 @@ _COLLECTIONS = """
 
 _TEXTS = """
     -- Texts by their keys (gnod/store/keys.py). `packed`: the text, compressed (gnod/store/packing.py); then `markdown`
-    -- is empty. `title`: the title inside the text. `digest_rest`: what the key lacks of the hash; NULL where that is the
-    -- text's own.
+    -- is empty. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL where
+    -- the hash is that of the text itself.
     CREATE TABLE mirrors (
         mirror_hash TEXT PRIMARY KEY,
         markdown TEXT NOT NULL,
