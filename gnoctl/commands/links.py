@@ -217,7 +217,7 @@ def check_links(options: CheckLinksOptions) -> int:
       gnoctl check-links docs
       gnoctl index docs && gnoctl check-links docs
     """
-    found = options.call("links.check", wire.LinksCheckParams(scope=options.scope), wire.LinksCheckResult)
+    found = options.call("links.check", wire.ScopeParams(scope=options.scope), wire.LinksCheckResult)
     options.show(found, (_dead(each) for each in found.dead))
     if found.total:
         options.note(count(found.total, "dead link"))
@@ -248,11 +248,9 @@ def audit(options: CheckLinksOptions) -> int:
     """
     scope = options.scope
     found = Audit(
-        links=options.call("links.check", wire.LinksCheckParams(scope=scope), wire.LinksCheckResult),
+        links=options.call("links.check", wire.ScopeParams(scope=scope), wire.LinksCheckResult),
         orphans=options.call("links.orphans", wire.LinksScopeParams(scope=scope), DocumentListResult),
-        duplicates=options.call(
-            "document.duplicates", wire.DocumentDuplicatesParams(scope=scope), wire.DocumentDuplicatesResult
-        ),
+        duplicates=options.call("document.duplicates", wire.ScopeParams(scope=scope), wire.DocumentDuplicatesResult),
     )
     options.show(found, _audit(found, options.terminal))
     return EXIT_NOTHING if found.links.total or found.orphans.total or found.duplicates.total else 0

@@ -25,7 +25,6 @@ import gnod
 from gnoctl.mcp import resources
 from gnoctl.mcp.arguments import StatusArguments, object_schema, read
 from gnoctl.mcp.hints import for_agent
-from gnoctl.mcp.output_text import render
 from gnoctl.mcp.progress import relayed
 from gnoctl.mcp.tools import Tool, status
 from gnoctl.printing import text
@@ -73,7 +72,7 @@ async def _overview(daemon: AsyncClient) -> list[str]:
     the first call reports them."""
     with suppress(GnoError, TimeoutError):
         async with asyncio.timeout(_OVERVIEW_S):
-            return render(await status(daemon, StatusArguments(), None)).splitlines()
+            return (await status(daemon, StatusArguments(), None)).splitlines()
     return []
 
 
@@ -165,7 +164,7 @@ async def _called(tool: Tool, daemon: AsyncClient, context: Context, given: dict
             output = await tool.run(daemon, arguments, on_progress)
     else:
         output = await tool.run(daemon, arguments, None)
-    return types.CallToolResult(content=[types.TextContent(text=render(output))])
+    return types.CallToolResult(content=[types.TextContent(text=output)])
 
 
 @contextmanager

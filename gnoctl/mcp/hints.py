@@ -1,4 +1,4 @@
-"""What to do, in an agent's words: the daemon's messages name commands of `gnoctl`, and an agent has tools. Pure."""
+"""Replace commands of `gnoctl` in the daemon's messages by the tools that an agent has. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The outputs as text. Pure.
+"""The daemon's results as text for an agent, without what it does not need. Pure. Must not depend on MCP.
+
+Compact first: a search says where to look, and only `read` returns text, page by page.
 
 No document can forge a line of the bridge. Each line of a document begins with its number and a bar, each line of a
 passage, an answer or a memory with a bar. On a line of the bridge, what a document says (title, tags, heading, target
@@ -7,202 +9,243 @@ of a link) comes last, after everything that the bridge says.
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from urllib.parse import quote
 
-from msgspec import structs
-
-from gnoctl.mcp import outputs as o
+from gnoctl.mcp.hints import for_agent
+from gnoctl.printing import evidence as evidence_words
 from gnoctl.printing import text
-from gnoctl.printing.memories import memories
-from gnoctl.printing.wording import count, unreadable
-from gnod.types import canonical_line, estimated_tokens, source_line
+from gnoctl.printing.wording import corrected, count, loosely, matches, missed_by, reason, unreadable
+from gnod.protocol.base import AnswerSource, Copy, Quote
+from gnod.protocol.collections import ContextListResult
+from gnod.protocol.documents import DocumentListResult
+from gnod.protocol.evidence import EvidencePassage, EvidenceResult
+from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult
+from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
+from gnod.protocol.search import AskResult, Hit, SearchResult
+from gnod.types import estimated_tokens
+
+MAX_SNIPPET_CHARS = 400
+MAX_FAILURES = 50
 
 
-@singledispatch
-def render(output: o.Output) -> str:
-    raise NotImplementedError(type(output).__name__)
-
-
-@render.register
-def _(output: o.SearchOutput) -> str:
-    head = f"{count(len(output.hits), 'document')} of {output.total:,}" if output.hits else "no results"
-    return _paragraphs(head, *(_hit(rank, each) for rank, each in enumerate(output.hits, 1)), note=output.note)
-
-
-@render.register
-def _(output: o.LinksOutput) -> str:
-    shown = len(output.links) or len(output.documents)
-    head = f"{shown:,}" if output.total is None else f"{shown:,} of {output.total:,}"
-    documents = [f"{address(document.uri)} — {text.line(document.title)}" for document in output.documents]
-    links = [_connection(link) for link in output.links]
-    return _paragraphs(*filter(None, (head, "\n".join(documents), "\n".join(links))), note=output.note)
-
-
-@render.register
-def _(output: o.DocumentOutput) -> str:
-    head = f"{address(output.uri)} lines {output.start_line}-{output.end_line} of {output.total_lines}"
-    head += f"; modified {output.modified}"
-    if output.next_line:
-        head += f"; continues at start_line={output.next_line}"
-    labels = {"title": output.title, "tags": ", ".join(output.tags), "about": output.about, "note": output.note}
-    said = [f"{label}: {text.line(words)}" for label, words in labels.items() if words]
-    return _paragraphs("\n".join([head, *said]), _numbered(output))
-
-
-@render.register
-def _(output: o.StatusOutput) -> str:
-    head = f"{count(output.documents, 'document')} in {count(len(output.collections), 'collection')}"
-    head += f"; {text.line(output.state)}"
-    lines = []
-    for each in output.collections:
-        parts = [count(each.documents, "document")]
-        parts += [f"{each.pending:,} pending"] if each.pending else []
-        parts += [unreadable(each.failed)] if each.failed else []
-        parts += [each.missing] if each.missing else []
-        about = f"\n  about: {text.line(each.about)}" if each.about else ""
-        lines.append(text.line(f"- {each.name}: {', '.join(parts)} ({each.path})") + about)
-    about = f"about: {text.line(output.about)}" if output.about else ""
-    failures = [text.line(f"- {failure.file}: {failure.reason}") for failure in output.failures]
-    listed = "\n".join(["could not be read:", *failures]) if failures else ""
-    paragraphs = (head, about, "\n".join(lines), listed)
-    return _paragraphs(*filter(None, paragraphs), note=output.note)
-
-
-@render.register
-def _(output: o.AskOutput) -> str:
-    sources = "\n".join(
-        f"[{source.number}] {address(source.uri)} lines {source.line}-{source.end_line} — {text.line(source.title)}"
-        + _also(source.also)
-        for source in output.sources
+def search(result: SearchResult, tokens: int | None = None) -> str:
+    """Return all hits, or those that fit into a number of tokens."""
+    hits = _fitting(result.hits, tokens) if tokens else [_hit(rank, hit) for rank, hit in enumerate(result.hits, 1)]
+    left = len(result.hits) - len(hits)
+    notes = (
+        *corrected(result.corrections),
+        loosely(result.loose) + ": `loose` returns them" if result.loose else None,
+        missed_by(result.freshness),
+        result.lexical_only_reason,
+        *result.notes,
+        *result.hints,
+        f"{count(left, 'more document')}: raise `tokens`" if left else None,
     )
-    quotes = [
-        ("perhaps: " if each.perhaps else "")
-        + f"{address(each.uri)} lines {each.line}-{each.end_line}{_heading(each.heading)}\n"
-        + _quoted(each.text)
-        + _also(each.also)
-        for each in output.quotes
-    ]
-    answer = f"answer:\n{_quoted(output.answer)}" if output.answer else ""
-    return _paragraphs(*quotes, *filter(None, (answer, sources)), note=output.note)
+    head = f"{count(len(hits), 'document')} of {result.total:,}" if hits else "no results"
+    return paragraphs(head, *hits, *noted(notes))
 
 
-@render.register
-def _(output: o.EvidenceOutput) -> str:
-    documents = []
-    for each in output.documents:
-        head = f"{address(each.uri)} ({each.docid}, content {each.content_hash[:12]})"
-        head += f"\ntitle: {text.line(each.title)}{_also(each.also)}"
-        documents.append("\n".join([head, *map(_evidence, each.passages)]))
-    left_out = "\n".join(f"left out: {text.line(each)}" for each in output.left_out)
-    head = f"{count(sum(len(document.passages) for document in output.documents), 'passage')}, {output.tokens:,} tokens"
-    return _paragraphs(*filter(None, (head, *documents, left_out)), note=output.note)
-
-
-@render.register
-def _(output: o.SeveralOutput) -> str:
-    skipped = "\n".join(f"left out: {text.line(each)}" for each in output.skipped)
-    head = count(len(output.documents), "document")
-    return _paragraphs(*filter(None, (head, skipped)), *map(render, output.documents))
-
-
-@render.register
-def _(output: o.StoredMemory) -> str:
-    head = f"{output.id} already existed; its topics were added" if output.existed else f"stored as {output.id}"
-    proposed = [
-        text.line(f"{proposal.id} may be superseded ({proposal.time[:10]}): {proposal.reason}")
-        + "\n"
-        + _quoted(proposal.text)
-        for proposal in output.proposals
-    ]
-    return _paragraphs(head, *proposed)
-
-
-@render.register
-def _(output: o.MemorySearchOutput) -> str:
-    head = text.line(output.counts) if output.results else "no memories match"
-    topics = ", ".join(f"{text.line(name)} {number}" for name, number in output.topics.items())
-    parts = [head, *map(_memory_hit, output.results), *([f"topics: {topics}"] if topics else [])]
-    return _paragraphs(*parts, note=output.note)
-
-
-@render.register
-def _(output: o.MemoriesOutput) -> str:
-    return _paragraphs(*map(_memory, output.memories), note=output.note)
-
-
-@render.register
-def _(output: o.ForgetOutput) -> str:
-    return f"deleted {memories(output.forgotten)}"
-
-
-def _memory_hit(hit: o.MemoryHit) -> str:
-    time, score = hit.when or hit.time, f"score {hit.rerank}{'' if hit.complete else ' (shortened)'}"
-    return _remembered(hit, time, score, hit.namespace)
-
-
-def _memory(memory: o.MemoryOutput) -> str:
-    older = f"supersedes {', '.join(memory.supersedes)}" if memory.supersedes else ""
-    return _remembered(memory, memory.when or memory.updated, older, memory.namespace)
-
-
-def _remembered(each: o.MemoryHit | o.MemoryOutput, time: str, more: str, namespace: str | None) -> str:
-    newer = f"superseded by {each.superseded_by}" if each.superseded_by else ""
-    place = f"namespace {namespace}" if namespace else ""
-    topics = f"topics {', '.join(each.topics)}" if each.topics else ""
-    about = ", ".join(filter(None, (each.type, time[:10], newer, more, place, topics)))
-    return text.line(f"{each.id}  {about}") + "\n" + _quoted(each.text)
-
-
-def fitted(output: o.SearchOutput, tokens: int) -> o.SearchOutput:
-    """Return the hits that fit into a number of tokens, each with as many passages as fit; one hit at least."""
-    kept: list[o.SearchHit] = []
-    for each in output.hits:
-        shown = [structs.replace(each, more=each.more[:number]) for number in range(len(each.more) + 1)]
-        sizes = [estimated_tokens(_hit(1, hit)) for hit in shown]
-        fit = sum(1 for size in sizes if size <= tokens)
-        if kept and not fit:
+def _fitting(hits: list[Hit], tokens: int) -> list[str]:
+    """Return the hits that fit, each with as many passages as fit; one hit at least."""
+    kept: list[str] = []
+    for rank, hit in enumerate(hits, 1):
+        longer = [_hit(rank, hit, passages) for passages in range(1, len(hit.passages or [None]) + 1)]
+        fitting = [each for each in longer if estimated_tokens(each) <= tokens]
+        if kept and not fitting:
             break
-        kept.append(shown[max(fit - 1, 0)])
-        tokens -= sizes[max(fit - 1, 0)]
-    left = len(output.hits) - len(kept)
-    more = f"{count(left, 'more document')}: raise `tokens`" if left else None
-    return structs.replace(output, hits=kept, note="; ".join(filter(None, (output.note, more))) or None)
+        kept.append((fitting or longer[:1])[-1])
+        tokens -= estimated_tokens(kept[-1])
+    return kept
 
 
-def _hit(rank: int, hit: o.SearchHit) -> str:
+def _hit(rank: int, hit: Hit, passages: int | None = None) -> str:
+    """Return a hit with at most this many passages, the best included."""
+    name = hit.definition.label if hit.definition else hit.heading
     within = ", only loosely similar" if hit.loose else ""
-    within += f", in {text.line(hit.definition or hit.heading)}" if hit.definition or hit.heading else ""
-    head = f"{rank}. {_place(hit)}, score {hit.score}{within}\n   title: {text.line(hit.title)}{_also(hit.also)}"
-    head += f"\n   {hit.matches}" if hit.matches else ""
-    head += f"\n   {', '.join(hit.why)}" if hit.why else ""
-    more = [f"   lines {each.line}-{each.end_line}\n{_quoted(each.snippet)}" for each in hit.more]
-    return "\n".join([head, _quoted(hit.snippet), *more])
+    within += f", in {text.line(name)}" if name else ""
+    head = f"{rank}. {_place(hit)}, score {round(hit.score, 3)}{within}"
+    head += f"\n   title: {text.line(hit.title)}{_also(hit.also, hit.also_left_out)}"
+    head += f"\n   {matches(hit.matches)}" if hit.matches else ""
+    head += f"\n   {', '.join(reason(each.kind, each.number) for each in hit.reasons)}" if hit.reasons else ""
+    more = [
+        f"   lines {each.line}-{each.end_line}\n{quoted(_clip(each.snippet))}"
+        for each in (hit.passages or [])[1:passages]
+    ]
+    return "\n".join([head, quoted(_clip(hit.snippet)), *more])
 
 
-def _connection(link: o.LinkOutput) -> str:
-    place = address(link.uri) + (f" line {link.line}" if link.line else "")
-    to = f" -> {' or '.join(map(address, link.to))}" if link.to else f" ({link.state})" if link.state else ""
-    target = f" — {text.line(link.target)}" if link.target else ""
-    return "\n".join(filter(None, (place + to + target, _quoted(link.passage))))
+def _place(hit: Hit) -> str:
+    return address(hit.uri) + (f"#{hit.location.fragment}" if hit.location else f" lines {hit.line}-{hit.end_line}")
 
 
-def _also(copies: list[str]) -> str:
-    return f"\n   also: {', '.join(map(text.line, copies))}" if copies else ""
+def links(found: Sequence[DocumentLink], total: int) -> str:
+    shown = [
+        _link(
+            f"{address(each.uri)} line {each.line}",
+            [each.to] if each.to else each.candidates,
+            each.state if each.state in ("unresolved", "external", "outside") else "",
+            each.target,
+            _clip(each.passage),
+        )
+        for each in found
+    ]
+    return _connections(total, links=shown)
 
 
-def _evidence(passage: o.EvidencePassageOutput) -> str:
-    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}{_heading(passage.heading)}"
-    return "\n".join(filter(None, (head, _quoted(passage.lead), _quoted(passage.text))))
+def mentions(result: LinksMentionsResult) -> str:
+    shown = [
+        _link(f"{address(each.uri)} line {each.line}", target=each.name, passage=each.passage)
+        for each in result.mentions
+    ]
+    more = "there are more: add their number to offset" if result.has_more else None
+    return _connections(result.total, links=shown, note=more)
+
+
+def graph(result: LinksGraphResult) -> str:
+    edges = [_link(address(edge.source), [edge.target]) for edge in result.edges]
+    cut = "documents or links are left out: raise limit, or choose a ref or scope" if result.is_cut else None
+    return _connections(result.total, [titled(node.uri, node.title) for node in result.nodes], edges, cut)
+
+
+def orphans(result: DocumentListResult) -> str:
+    return _connections(result.total, [titled(each.uri, each.title) for each in result.documents])
+
+
+def _connections(
+    total: int | None, documents: Sequence[str] = (), links: Sequence[str] = (), note: str | None = None
+) -> str:
+    shown = len(links) or len(documents)
+    head = f"{shown:,}" if total is None else f"{shown:,} of {total:,}"
+    return paragraphs(head, "\n".join(documents), "\n".join(links), *noted([note]))
+
+
+def _link(place: str, to: Sequence[str] = (), state: str = "", target: str = "", passage: str = "") -> str:
+    where = f" -> {' or '.join(map(address, to))}" if to else f" ({state})" if state else ""
+    written = f" — {text.line(target)}" if target else ""
+    return "\n".join(filter(None, (place + where + written, quoted(passage))))
+
+
+def status(result: IndexStatusResult, contexts: ContextListResult) -> str:
+    about = _about(contexts)
+    head = f"{count(result.documents, 'document')} in {count(len(result.collections), 'collection')}"
+    head += f"; {text.line(result.freshness.state)}"
+    lines = [_collection(each, about.get(each.name)) for each in result.collections]
+    all_failures = result.errors or []
+    failures = [text.line(f"- {each.collection}/{each.path}: {each.message}") for each in all_failures[:MAX_FAILURES]]
+    more = len(all_failures) - len(failures) + result.errors_left_out
+    notes = (
+        None if lines else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
+        _embedding(result.embedding),
+        f"{more} more failures are not listed" if more else None,
+        result.config_error,
+    )
+    described = f"about: {text.line(about[''])}" if about.get("") else ""
+    listed = "\n".join(["could not be read:", *failures]) if failures else ""
+    return paragraphs(head, described, "\n".join(lines), listed, *noted(notes))
+
+
+def _collection(collection: CollectionStatus, about: str | None) -> str:
+    parts = [count(collection.indexed, "document")]
+    parts += [f"{collection.pending:,} pending"] if collection.pending else []
+    parts += [unreadable(collection.failed)] if collection.failed else []
+    parts += [] if collection.available else [collection.reason or "its folder does not exist"]
+    described = f"\n  about: {text.line(about)}" if about else ""
+    return text.line(f"- {collection.name}: {', '.join(parts)} ({collection.path})") + described
+
+
+def _embedding(status: EmbeddingStatus) -> str | None:
+    if status.reason and status.state != "idle":
+        return f"embedding is {status.state}: {status.reason}"
+    return None
+
+
+def _about(contexts: ContextListResult) -> dict[str, str]:
+    """Return what each collection is about; "" is everything."""
+    about: dict[str, str] = {}
+    for context in contexts.contexts:
+        name = "" if context.scope == "/" else context.scope.removesuffix(":")
+        about[name] = f"{about[name]} {context.text}" if name in about else context.text
+    return about
+
+
+def ask(result: AskResult) -> str:
+    """Return the quotes, and the answer with the sources that it cites."""
+    quotes = [
+        f"{'perhaps: ' if each.perhaps else ''}{_lines(each)}{_heading(each.heading)}\n{quoted(each.text)}"
+        + _also(each.also, each.also_left_out)
+        for each in result.quotes
+    ]
+    answer = f"answer:\n{quoted(result.answer)}" if result.answer else ""
+    sources = "\n".join(
+        f"[{each.number}] {_lines(each)} — {text.line(each.title)}{_also(each.also, each.also_left_out)}"
+        for each in result.sources
+        if each.cited or not result.answer
+    )
+    notes = (*corrected(result.corrections), missed_by(result.freshness), *result.notes, *result.hints)
+    return paragraphs(*quotes, answer, sources, *noted([*notes, _why_no_answer(result)]))
+
+
+def _why_no_answer(result: AskResult) -> str | None:
+    if not result.answered:
+        return "the documents do not say; `search` may still find documents to read"
+    if result.model is None:
+        return "no model wrote an answer: read the quotes, or `search` and `read` for more"
+    if not result.answer:
+        return "no source supports what the model wrote: read the quotes, or `search` and `read` for more"
+    if result.finish in ("length", "time", "repetition"):
+        return "the answer was cut off: ask for less, or read the sources with `read`"
+    return None
+
+
+def _lines(passage: Quote | AnswerSource) -> str:
+    """Return an address that `read` takes, with the page if there is one, and the lines."""
+    uri = f"{passage.uri}#{passage.location.fragment}" if passage.location else passage.uri
+    return f"{address(uri)} lines {passage.line}-{passage.end_line}"
+
+
+def evidence(result: EvidenceResult) -> str:
+    """Return the passages, grouped by document."""
+    head = f"{count(len(result.passages), 'passage')}, {result.tokens:,} tokens"
+    documents = [_document(list(group)) for _, group in groupby(result.passages, key=lambda each: each.uri)]
+    left_out = "\n".join(text.line(evidence_words.left_out(each)) for each in result.left_out)
+    notes = (
+        evidence_words.why_weak(result),
+        evidence_words.why_nothing(result),
+        missed_by(result.freshness),
+        result.lexical_only_reason,
+        *result.notes,
+        *result.hints,
+        *corrected(result.corrections),
+    )
+    return paragraphs(head, *documents, left_out, *noted(notes))
+
+
+def _document(passages: list[EvidencePassage]) -> str:
+    first = passages[0]
+    head = f"{address(first.uri)} ({first.docid}, content {first.content_hash[:12]})"
+    head += f"\ntitle: {text.line(first.title)}{_also(first.also, first.also_left_out)}"
+    return "\n".join([head, *map(_passage, passages)])
+
+
+def _passage(passage: EvidencePassage) -> str:
+    heading = _heading("" if passage.heading == passage.title else passage.heading)
+    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}{heading}"
+    return "\n".join(filter(None, (head, quoted(passage.lead), quoted(passage.text))))
 
 
 def _heading(heading: str) -> str:
     return f" ({text.line(heading)})" if heading else ""
 
 
-def _place(hit: o.SearchHit) -> str:
-    where = f"#{hit.location}" if hit.location else f" lines {hit.line}-{hit.end_line}"
-    return address(hit.uri) + where
+def _also(copies: Sequence[Copy], left_out: int) -> str:
+    listed = [*(text.line(copy.uri) for copy in copies), *([f"and {left_out:,} more"] if left_out else [])]
+    return f"\n   also: {', '.join(listed)}" if listed else ""
+
+
+def _clip(snippet: str) -> str:
+    return snippet if len(snippet) <= MAX_SNIPPET_CHARS else snippet[: MAX_SNIPPET_CHARS - 1] + "…"
 
 
 def address(uri: str) -> str:
@@ -210,17 +253,19 @@ def address(uri: str) -> str:
     return "".join(quote(char) if char.isspace() or not text.is_safe(char) else char for char in uri)
 
 
-def _numbered(output: o.DocumentOutput) -> str:
-    """Return the lines with the numbers that they have in the file."""
-    lines = text.block(output.text).removesuffix("\n").split("\n")
-    first = canonical_line(output.line_map, output.start_line)
-    numbered = (f"{source_line(output.line_map, number)}|{line}" for number, line in enumerate(lines, first))
-    return "\n".join(each if line.strip() else "" for each, line in zip(numbered, lines, strict=True))
+def titled(uri: str, title: str) -> str:
+    return f"{address(uri)} — {text.line(title)}"
 
 
-def _quoted(quoted: str) -> str:
-    return "\n".join(f"   | {line}" for line in text.block(quoted).split("\n") if line.strip())
+def quoted(passage: str) -> str:
+    return "\n".join(f"   | {line}" for line in text.block(passage).split("\n") if line.strip())
 
 
-def _paragraphs(*parts: str, note: str | None = None) -> str:
-    return "\n\n".join([*filter(None, parts), *([f"note: {text.line(note)}"] if note else [])])
+def paragraphs(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def noted(notes: Iterable[str | None]) -> list[str]:
+    """Return the paragraph of the notes, if there are any."""
+    said = "; ".join(map(for_agent, filter(None, notes)))
+    return [f"note: {text.line(said)}"] if said else []

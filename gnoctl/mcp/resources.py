@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gnoctl.mcp.output_text import address
+from gnoctl.mcp.output_text import titled
 from gnoctl.printing import text
 from gnoctl.printing.wording import count
 from gnod.client import AsyncClient
@@ -53,7 +53,7 @@ async def read(daemon: AsyncClient, uri: str) -> tuple[str, str]:
     entries = await daemon.call(
         "document.list", DocumentListParams(scope=collection, limit=MAX_LISTED), DocumentListResult
     )
-    lines = [f"{address(each.uri)} — {text.line(each.title)}" for each in entries.documents]
+    lines = [titled(each.uri, each.title) for each in entries.documents]
     if entries.total > len(lines):
         lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
     return "\n".join(lines) or "no documents", "text/plain"

@@ -7,11 +7,10 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from gnoctl.mcp import arguments as a
-from gnoctl.mcp import outputs as o
-from gnoctl.mcp.output_text import fitted
+from gnoctl.mcp import memory_text, output_text, pages
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
 from gnod.errors import DocumentNotFound, InvalidParams
@@ -22,7 +21,7 @@ from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 from gnod.protocol.methods import METHODS
 
 P = TypeVar("P", bound=Params)
-Run = Callable[[AsyncClient, Any, OnProgress | None], Awaitable[o.Output]]
+Run = Callable[[AsyncClient, Any, OnProgress | None], Awaitable[str]]
 
 
 class Tool(NamedTuple):
@@ -50,64 +49,59 @@ def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
     return kind(**{name: value for name, value in values.items() if value is not UNSET} | changes)
 
 
-def _calls(method: str, output: Callable[[Any], o.Output], **changes: object) -> Run:
-    """Return what calls a method and makes its result an output."""
+def _calls(method: str, rendered: Callable[[Any], str], **changes: object) -> Run:
+    """Return what calls a method and renders its result."""
     called: Any = METHODS[method]
 
-    async def run(daemon: AsyncClient, given: a.Arguments, on_progress: OnProgress | None) -> o.Output:
+    async def run(daemon: AsyncClient, given: a.Arguments, on_progress: OnProgress | None) -> str:
         params = _params(called.params, given, **changes)
-        return output(await daemon.call(method, params, called.result, on_progress=on_progress))
+        return rendered(await daemon.call(method, params, called.result, on_progress=on_progress))
 
     return run
 
 
-SEARCHES = {
-    "hybrid": _calls("search.query", o.search_output),
-    "keyword": _calls("search.lexical", o.search_output),
-    "vector": _calls("search.vector", o.search_output),
-}
+SEARCHES = {"hybrid": "search.query", "keyword": "search.lexical", "vector": "search.vector"}
 
 
-async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> o.Output:
-    if given.tokens is UNSET:
-        return await SEARCHES[given.mode](daemon, given, on_progress)
-    wide = structs.replace(given, limit=_MOST_DOCUMENTS, passages=_MOST_PASSAGES)
-    found = await SEARCHES[given.mode](daemon, wide, on_progress)
-    assert isinstance(found, o.SearchOutput)
-    return fitted(found, given.tokens)
+async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> str:
+    method, tokens = SEARCHES[given.mode], given.tokens
+    if tokens is UNSET:
+        return await _calls(method, output_text.search)(daemon, given, on_progress)
+    wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES}
+    return await _calls(method, lambda found: output_text.search(found, tokens), **wide)(daemon, given, on_progress)
 
 
 _GLOB = re.compile(r"[*?\[{]")
 
 
-async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProgress | None) -> o.Output:
+async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProgress | None) -> str:
     if len(given.refs) == 1:
         # `ref` may contain a line, which a start_line would override. A line has at least one token.
         start = None if given.start_line is UNSET else given.start_line
         one = DocumentGetParams(ref=given.refs[0], start_line=start, max_lines=given.tokens)
         try:
-            return o.document_output(await daemon.call("document.get", one, DocumentText), given.tokens)
+            return pages.document(await daemon.call("document.get", one, DocumentText), given.tokens)
         except DocumentNotFound:
             if not _GLOB.search(one.ref):  # names of files and headings may contain these characters, too
                 raise
     several = DocumentMultiGetParams(refs=given.refs, max_bytes=_ANY_BYTES, limit=_MOST_READ)
     found = await daemon.call("document.multi_get", several, DocumentMultiGetResult, on_progress=on_progress)
-    return o.several_output(found, given.tokens)
+    return pages.several(found, given.tokens)
 
 
-async def status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> o.Output:
+async def status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> str:
     result, contexts = await asyncio.gather(
         daemon.call("index.status", _params(IndexStatusParams, given), IndexStatusResult, on_progress=on_progress),
         daemon.call("context.list", NoParams(), ContextListResult),
     )
-    return o.status_output(result, contexts)
+    return output_text.status(result, contexts)
 
 
-_RECALL = _calls("memory.search", o.memory_search_output)
-_WHOLE = _calls("memory.retrieve", o.memories_output)
+_RECALL = _calls("memory.search", memory_text.found)
+_WHOLE = _calls("memory.retrieve", memory_text.whole)
 
 
-async def _recall(daemon: AsyncClient, given: a.RecallArguments, on_progress: OnProgress | None) -> o.Output:
+async def _recall(daemon: AsyncClient, given: a.RecallArguments, on_progress: OnProgress | None) -> str:
     if not given.ids and given.query is UNSET:
         raise InvalidParams("recall: parameter 'query' is missing")
     return await (_WHOLE if given.ids else _RECALL)(daemon, given, on_progress)
@@ -115,19 +109,19 @@ async def _recall(daemon: AsyncClient, given: a.RecallArguments, on_progress: On
 
 _OF_ONE_DOCUMENT = ("links", "backlinks", "mentions", "similar")
 _LINKS: dict[str, Run] = {
-    "links": _calls("document.links", lambda found: o.links_output(found.links, found.total_links), direction="out"),
+    "links": _calls("document.links", lambda found: output_text.links(found.links, found.total_links), direction="out"),
     "backlinks": _calls(
-        "document.links", lambda found: o.links_output(found.backlinks, found.total_backlinks), direction="in"
+        "document.links", lambda found: output_text.links(found.backlinks, found.total_backlinks), direction="in"
     ),
-    "mentions": _calls("links.mentions", o.mentions_output),
-    "similar": _calls("search.similar", o.search_output),
-    "graph": _calls("links.graph", o.graph_output),
-    "orphans": _calls("links.orphans", o.orphans_output),
-    "unresolved": _calls("links.unresolved", lambda found: o.links_output(found.links, found.total)),
+    "mentions": _calls("links.mentions", output_text.mentions),
+    "similar": _calls("search.similar", output_text.search),
+    "graph": _calls("links.graph", output_text.graph),
+    "orphans": _calls("links.orphans", output_text.orphans),
+    "unresolved": _calls("links.unresolved", lambda found: output_text.links(found.links, found.total)),
 }
 
 
-async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnProgress | None) -> o.Output:
+async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnProgress | None) -> str:
     if given.what in _OF_ONE_DOCUMENT and given.ref is UNSET:
         raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} are those of one document")
     return await _LINKS[given.what](daemon, given, on_progress)
@@ -148,7 +142,7 @@ CORE = (
         "Return the fewest passages of the documents that support an answer to a question, word for word. Use it first "
         "when you will write the answer. A note says if they probably do not answer it.",
         a.EvidenceArguments,
-        _calls("evidence.gather", o.evidence_output),
+        _calls("evidence.gather", output_text.evidence),
     ),
     Tool(
         "read",
@@ -180,7 +174,7 @@ CORE = (
         "replace: if you agree, store it again with their ids in `supersedes`. Never store secrets, unless the user "
         "asks for it.",
         a.RememberArguments,
-        _calls("memory.store", o.stored_memory_output),
+        _calls("memory.store", memory_text.stored),
         "adds",
     ),
 )
@@ -191,7 +185,7 @@ MORE = (
         "Quote the sentences that answer a question; then a language model of the user, if there is a capable one, "
         "writes an answer with checked citations, which takes seconds.",
         a.AskArguments,
-        _calls("ask.answer", o.ask_output),
+        _calls("ask.answer", output_text.ask),
     ),
     Tool(
         "status",
@@ -205,14 +199,14 @@ MORE = (
         "Recall more memories",
         "Like `recall`, with four times as many candidates, and slower. Use it only if `recall` found only weak ones.",
         a.DeepRecallArguments,
-        _calls("memory.deep_search", o.memory_search_output, budget_s=_DEEP_BUDGET_S),
+        _calls("memory.deep_search", memory_text.found, budget_s=_DEEP_BUDGET_S),
     ),
     Tool(
         "forget",
         "Delete memories",
         "Delete memories permanently. Only if the user asks for it, or if a stored memory was wrong.",
         a.ForgetArguments,
-        _calls("memory.forget", lambda result: o.ForgetOutput(forgotten=result.forgotten)),
+        _calls("memory.forget", memory_text.forgotten),
         "removes",
     ),
 )

@@ -108,7 +108,7 @@ class Fields:
         return self.text(key)
 
     def raw(self, key: str, *, flags: bool = False) -> str | None:
-        """Return a string or a number as it is written; with `flags` also true and false."""
+        """Return a string or a number as it is written. `flags`: also accept true and false."""
         if not self.has(key):
             return None
         node, value = self._scalar(key)

@@ -141,7 +141,7 @@ class Configuration:
 
 
 class _ConfigFile:
-    """The config as it is in the file. Reads it again when it has changed."""
+    """The config in the file. It is read again when the file has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -25,7 +25,7 @@ OWNERS = {"memories": "(memories)", "check": "(checks)"}
 
 
 class _Requested(NamedTuple):
-    """What a request that is under way names. `egress`: of a collection that the config does not have."""
+    """The names in a running request. `egress`: the scope of a collection that is not in the config yet."""
 
     address: str
     role: Role
@@ -79,8 +79,8 @@ class EgressPolicy:
 
     @contextmanager
     def requested(self, address: str, role: Role, name: str, egress: Egress | None = None) -> Iterator[None]:
-        """Let a collection's server be asked while a user's request names it, before the config does. `egress`: of a
-        collection that the config does not have."""
+        """Let a collection's server be asked while a user's request names it, before the config does. `egress`: the
+        scope of a collection that is not in the config yet."""
         named = _Requested(address, role, name, egress)
         self._requested.append(named)
         try:
@@ -129,7 +129,7 @@ class EgressPolicy:
 
 
 def _address(config: Config, role: Role, name: str | None) -> str | None:
-    """Return the address that the config names for a role: of a collection, or (None) for all."""
+    """Return the address that the config names for a role. `name`: the collection; None: all."""
     if role == "search":
         return next((_written(each.address) for each in config.attached if each.name == name), None)
     if role == "publish":

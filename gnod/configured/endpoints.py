@@ -18,9 +18,9 @@ from gnod.store.tables.egress_journal import TOGETHER
 
 
 class EndpointUse(NamedTuple):
-    """`scope`: where the server is; None: not known, for the reason in `problem`. `addresses`: of its name. `allowed`
-    and `left_out`: the collections (and "memories") that name it, by whether their texts may reach it. `key`: where the
-    key comes from; None: no key, as far as is known. `last_sent`: in seconds since 1970; None: nothing was sent."""
+    """`scope`: where the server is; None if that is unknown (`problem` says why). `addresses`: those of its name.
+    `allowed`: the collections (and "memories") that name it, and whose texts may reach it; `left_out`: the others that
+    name it. `key`: where the key comes from; None: no key is known. `last_sent`: in seconds since 1970; None: never."""
 
     uri: str
     roles: list[ModelRole]
@@ -34,7 +34,7 @@ class EndpointUse(NamedTuple):
 
 
 class _User(NamedTuple):
-    """`name`: of a collection; None: the memories."""
+    """`name`: the name of a collection; None: the memories."""
 
     role: ModelRole
     name: str | None

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Pulled(NamedTuple):
-    """`fetched`: by this pull, not before."""
+    """`fetched`: whether this pull downloaded it."""
 
     installed: Installed
     fetched: bool

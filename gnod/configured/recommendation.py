@@ -86,7 +86,7 @@ class RecommendationService:
         return frozenset(uri for uri in catalogue.MODELS if self._models.find(uri))
 
     def _measured_languages(self, installed: frozenset[str]) -> dict[str, frozenset[str]]:
-        """Return the languages that installed embedding models read, as far as that was measured."""
+        """Return the measured languages of the installed embedding models."""
         embedders = {catalogue.embedder(preset) for preset in PRESETS} & installed
         stored = {uri: self._readability.stored(uri) for uri in embedders}
         return {

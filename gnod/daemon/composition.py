@@ -58,7 +58,6 @@ from gnod.models.run.inference import Inference
 from gnod.paths import IndexPaths
 from gnod.private import private_folder
 from gnod.rpc.dispatcher import Handler
-from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.search.correction.correction_service import Corrector
@@ -178,7 +177,7 @@ async def _start(
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
-        # Before anything reads the database, so that all readers have the postings.
+        # Make it before anything reads the database, so that all readers have the postings.
         following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
         closing.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
@@ -280,11 +279,6 @@ async def _compose(
         *(configuration, database, freshness, query_models, nearest, corrector, readers, attached),
     )
     answers = AnswerService(searches, query_models)
-    flights = Flights()
-    database.written.connect(flights.part)
-    scheduler.state_changed.connect(flights.part)
-    configuration.changed.connect(lambda _: flights.part())
-    attached.changed.connect(flights.part)
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
@@ -320,7 +314,7 @@ async def _compose(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
         saved.handlers(configuration, database),
-        search.handlers(searches, flights),
+        search.handlers(searches),
         shared_handlers.handlers(configuration, database, attached, publications, egress),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )

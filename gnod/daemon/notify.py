@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """`address`: of the socket; None: send nothing. `watchdog_s`: how often a heartbeat is due; None: never. `manager`:
-    the service manager that runs this process, if any."""
+    """`address`: the address of the socket; None: send nothing. `watchdog_s`: the interval of heartbeats; None: none.
+    `manager`: the service manager that runs this process, if any."""
 
     def __init__(self, address: str | None = None, watchdog_s: float | None = None, manager: str | None = None) -> None:
         self.watchdog_s = watchdog_s

@@ -86,7 +86,7 @@ def read(folder: Path) -> Dataset:
     """Return the collection. Raises FolderNotFound, or InvalidDataset with file and line."""
     files = check_layout(folder)
     documents = {line.id: line for line in _records(files.corpus, _CorpusLine)}
-    queries = {line.id: line.text for line in _records(files.queries, _QueryLine)}
+    queries = _read_queries(files.queries)
     qrels = _read_qrels(files.qrels, known_queries=queries.keys(), known_documents=documents.keys())
     if not qrels:
         raise _fault(files.qrels, None, "the file has no judgements")
@@ -100,12 +100,12 @@ def read(folder: Path) -> Dataset:
         unjudged=len(queries) - len(judged),
         sha256=_digest(files),
         answers=_read_answers(folder / ANSWERS, judged.keys()) if (folder / ANSWERS).is_file() else {},
-        unanswerable=_unanswerable(folder / UNANSWERABLE),
+        unanswerable=_read_queries(folder / UNANSWERABLE) if (folder / UNANSWERABLE).is_file() else {},
     )
 
 
-def _unanswerable(path: Path) -> dict[str, str]:
-    return {line.id: line.text for line in _records(path, _QueryLine)} if path.is_file() else {}
+def _read_queries(path: Path) -> dict[str, str]:
+    return {line.id: line.text for line in _records(path, _QueryLine)}
 
 
 def _records(path: Path, kind: type[Record]) -> Iterator[Record]:

@@ -19,13 +19,13 @@ import msgspec
 
 from gnod.errors import UsageError
 from gnod.evaluate.models import EvaluationModels
-from gnod.memory.database import MemoryDatabase
 from gnod.memory.key.sealing import Sealer
-from gnod.memory.memories import Memories
+from gnod.memory.memories import Memories, open_database
 from gnod.memory.recalling.ranking import SEARCH
 from gnod.memory.recalling.recall import RecallDependencies, recall
 from gnod.memory.transactions import EmbeddedTexts, MemoryDraft
 from gnod.search.hybrid.budget import ThroughputEstimate
+from gnod.store.database import Database
 from gnod.types import UnavailableModel
 
 CUTOFFS = (1, 5, 10, 20)
@@ -93,7 +93,7 @@ def measure(folder: Path, models: EvaluationModels, *, limit: int | None) -> Mem
     texts = _read(folder / "memories.jsonl", StoredText)
     questions = _read(folder / "queries.jsonl", MemoryQuestion)[:limit]
     with tempfile.TemporaryDirectory(prefix="gnod-bench-") as temporary:
-        database = MemoryDatabase(Path(temporary) / "memory.sqlite")
+        database = open_database(Path(temporary) / "memory.sqlite")
         try:
             return models.run(_Vault(models, database).measure(folder, texts, questions))
         finally:
@@ -103,7 +103,7 @@ def measure(folder: Path, models: EvaluationModels, *, limit: int | None) -> Mem
 class _Vault:
     """The memories of a folder, in a database of their own."""
 
-    def __init__(self, models: EvaluationModels, database: MemoryDatabase) -> None:
+    def __init__(self, models: EvaluationModels, database: Database) -> None:
         self._models = models
         self._memories = Memories(Sealer(secrets.token_bytes(_KEY_BYTES)), database, self._embed)
         self._ids: dict[str, str] = {}

@@ -39,7 +39,7 @@ from gnod.search.query.parsing import parse_question
 from gnod.store.tables.filters import Filters
 from gnod.types import UnavailableModel
 
-# The tokens of a packet of evidence.
+# The maximum number of tokens in a packet of evidence.
 MAX_TOKENS = 1000
 LATENCIES = (50, 95)
 _GATHERED = HybridSettings(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)

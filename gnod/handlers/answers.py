@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from gnod.answers.confidence import Confidence
 from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
 from gnod.answers.query_models import NotCalled
 from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
-from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound
+from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound, Said
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, location_to_wire, stages_of
 from gnod.protocol import base
@@ -70,7 +70,6 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
     answered, reason = answer.verdict
     cited = checked.citations if checked else []
     not_called = answer.generator if isinstance(answer.generator, NotCalled) else None
-    explain: dict[str, object] = {"stages": stages_of(said.stages), "confidence": dict(confidence.components)}
     return AskResult(
         question=params.question,
         quotes=_quotes(answer.quoted, answer.copies, params),
@@ -88,13 +87,21 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
         finish=generated.finish if generated else None,
         prompt_tokens=generated.prompt_tokens if generated else 0,
         tokens=generated.tokens if generated else 0,
-        took_ms=said.took_ms,
-        freshness=freshness_of(said.freshness),
-        notes=list(said.notes),
-        hints=list(said.hints),
-        corrections=corrections_of(said.corrections),
-        explain=explain if params.explain else None,
+        **_besides(said, confidence, explain=params.explain),
     )
+
+
+def _besides(said: Said, confidence: Confidence, *, explain: bool) -> dict[str, Any]:
+    """Return the fields of every answer besides its content."""
+    explained = {"stages": stages_of(said.stages), "confidence": dict(confidence.components)}
+    return {
+        "took_ms": said.took_ms,
+        "freshness": freshness_of(said.freshness),
+        "notes": list(said.notes),
+        "hints": list(said.hints),
+        "corrections": corrections_of(said.corrections),
+        "explain": explained if explain else None,
+    }
 
 
 def _source(number: int, source: PassageText, copies: Mapping[int, Copies], *, cited: bool = False) -> AnswerSource:
@@ -121,8 +128,7 @@ def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copi
 
 
 def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.EvidenceResult:
-    evidence, said = found.evidence, found.said
-    explain: dict[str, object] = {"stages": stages_of(said.stages), "confidence": dict(evidence.confidence.components)}
+    evidence = found.evidence
     return wire.EvidenceResult(
         question=params.question,
         passages=[_passage(number, each, found) for number, each in enumerate(evidence.passages, start=1)],
@@ -132,13 +138,8 @@ def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.Evidenc
         reason=_why_empty(evidence),
         found=evidence.confidence.is_enough,
         confidence=evidence.confidence.value,
-        took_ms=said.took_ms,
-        freshness=freshness_of(said.freshness),
         lexical_only_reason=found.lexical_only_reason,
-        notes=list(said.notes),
-        hints=list(said.hints),
-        corrections=corrections_of(said.corrections),
-        explain=explain if params.explain else None,
+        **_besides(found.said, evidence.confidence, explain=params.explain),
     )
 
 

@@ -10,12 +10,13 @@ from gnod.config import edit
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.freshness.update_command import run_update_command
 from gnod.handlers.checks.why import why
-from gnod.handlers.index_status import IndexServices, bytes_on_disk, status_of
+from gnod.handlers.index_status import IndexServices, status_of
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.sync import SyncReport
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.store.backup import staging
 from gnod.store.documents import maintenance
 from gnod.store.health import damage
 from gnod.store.tables import activity, failures
@@ -88,11 +89,11 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         return await services.database.read(lambda c: why(c, params.path, configured, scheduler.ignore_files))
 
     async def index_cleanup(_: NoParams, __: Call) -> wire.IndexCleanupResult:
-        before = bytes_on_disk(places.database)
+        before = staging.bytes_of(places.database)
         removed_documents, removed_contents = await services.database.write(maintenance.purge)
         await services.database.maintain(maintenance.compact)
         await asyncio.to_thread(damage.delete_quarantined, places.database)
-        after = bytes_on_disk(places.database)
+        after = staging.bytes_of(places.database)
         return wire.IndexCleanupResult(
             removed_documents=removed_documents,
             removed_contents=removed_contents,

@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gnod.background.embedding_backlog import Backlog
@@ -32,7 +31,7 @@ from gnod.protocol import index as wire
 from gnod.protocol.base import copied
 from gnod.protocol.collections import AttachedInfo, PublicationInfo
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.store.backup import restore
+from gnod.store.backup import restore, staging
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import collections, maintenance
@@ -116,7 +115,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
         return wire.IndexStatusResult(
             index=services.places.index,
             database=str(services.places.database),
-            database_bytes=bytes_on_disk(services.places.database),
+            database_bytes=staging.bytes_of(services.places.database),
             postings=_postings_status(services.database.postings),
             documents=sum(each.documents for each in counted.values()),
             chunks=maintenance.totals(connection).chunks,
@@ -147,16 +146,6 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
 
 def _endpoint(use: EndpointUse) -> wire.EndpointStatus:
     return copied(wire.EndpointStatus, use, last_sent=_iso(use.last_sent))
-
-
-def bytes_on_disk(database: Path) -> int:
-    sizes = []
-    for path in (database, database.with_name(database.name + "-wal")):
-        try:
-            sizes.append(path.stat().st_size)
-        except OSError:
-            continue
-    return sum(sizes)
 
 
 def _postings_status(postings: Postings | None) -> wire.PostingsStatus | None:

@@ -74,7 +74,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
         return await database.read(work)
 
-    async def document_duplicates(params: wire.DocumentDuplicatesParams, _: Call) -> wire.DocumentDuplicatesResult:
+    async def document_duplicates(params: wire.ScopeParams, _: Call) -> wire.DocumentDuplicatesResult:
         scope = scope_of(params.scope)
 
         def work(connection: Connection) -> wire.DocumentDuplicatesResult:
@@ -95,7 +95,7 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
 
         return await database.read(work)
 
-    async def links_check(params: wire.LinksCheckParams, _: Call) -> wire.LinksCheckResult:
+    async def links_check(params: wire.ScopeParams, _: Call) -> wire.LinksCheckResult:
         scope = scope_of(params.scope)
         async with checks:
             return await database.read(lambda connection: _check(connection, *scope))

@@ -31,7 +31,7 @@ _AROUND = 160  # characters of the passage on each side
 
 
 class _Mention(NamedTuple):
-    """`line`: of the canonical text. `mark`: the name in the passage."""
+    """`line`: the line of the canonical text. `mark`: the place of the name in the passage."""
 
     document_id: int
     line: int

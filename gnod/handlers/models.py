@@ -144,7 +144,7 @@ def handlers(
 
 
 def _in_force(config: Config) -> list[wire.RoleInForce]:
-    """Return the models that index.yml names itself, and that stay whatever the preset is."""
+    """Return the models that index.yml names itself. No preset replaces them."""
     own: list[tuple[str | None, str, str | None]] = [
         *((None, role, getattr(config.models, role)) for role in MODEL_ROLES),
         *((each.name, role, each.models.get(role)) for each in config.collections for role in MODEL_ROLES),

@@ -13,7 +13,6 @@ from gnod.handlers.wire_types import filters_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import ProgressValue
 from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.rpc.flights import Flights
 from gnod.search.hybrid.stages import HybridSettings, OnStage
 from gnod.search.results import SearchRequest
 from gnod.search.service import SearchService
@@ -22,9 +21,7 @@ from gnod.search.service import SearchService
 _LASTS_S = 0.3
 
 
-def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]:
-    """`flights`: identical searches are answered once."""
-
+def handlers(searches: SearchService) -> Mapping[str, Handler]:
     async def search_lexical(params: wire.SearchLexicalParams, _: Call) -> wire.SearchResult | Raw:
         request, encode = _request(params, exact=params.exact), partial(result_of, params=params)
         return await searches.lexical(request, encode, prefix_last_term=params.prefix_last_term)
@@ -52,8 +49,7 @@ def handlers(searches: SearchService, flights: Flights) -> Mapping[str, Handler]
         request = _request(params, exact=params.exact)
         return result_of(await searches.hybrid(request, options, _stage_reporter(call)), params)
 
-    found = named(search_lexical, search_vector, search_similar, search_query)
-    return {name: flights.shared(handler, unless=_syncs_first) for name, handler in found.items()}
+    return named(search_lexical, search_vector, search_similar, search_query)
 
 
 def request_of(params: wire.FilterParams, text: str) -> SearchRequest:
@@ -72,11 +68,6 @@ def _request(params: wire.SearchParams, *, exact: bool) -> SearchRequest:
     return request_of(params, params.query)._replace(
         exact=exact, sort=params.sort, facets=tuple(params.facets), passages=params.passages
     )
-
-
-def _syncs_first(params: wire.FilterParams) -> bool:
-    """A search that waits for a sync sees a later state than one that runs already."""
-    return params.fresh
 
 
 def _stage_reporter(call: Call) -> OnStage:

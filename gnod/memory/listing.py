@@ -17,7 +17,8 @@ _OPENED_AT_A_TIME = 10
 
 
 class MemoryPage(NamedTuple):
-    """`total`: on all pages. `cursor`: of the next page; None: this is the last. `notes`: about damaged memories."""
+    """`total`: the number on all pages. `cursor`: the next page; None: this is the last one. `notes`: name damaged
+    memories."""
 
     memories: list[Memory]
     total: int

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Map
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
@@ -33,6 +34,7 @@ from gnod.memory_types import checked_type, is_done
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
+from gnod.store.memory import memory_schema
 from gnod.store.memory.memories import MemoryRow
 
 MAX_NAMESPACE_CHARACTERS = 64
@@ -45,6 +47,7 @@ _PROPOSED_AT_MOST = 3
 # A word is not suggested as a topic any more when this many memories, or one in fifty, have it.
 _RARE_AT_MOST = 4
 _INDEXED_AT_A_TIME = 100
+_READERS = 2
 
 T = TypeVar("T")
 
@@ -54,6 +57,12 @@ class Proposal(NamedTuple):
 
     memory: Memory
     reason: str
+
+
+def open_database(path: Path) -> Database:
+    """Open or create the database of the memories. Raises as `Database` does. A damaged file is kept: it cannot be
+    rebuilt."""
+    return Database(path, schema=memory_schema.SCHEMA, readers=_READERS, use_knn=False)
 
 
 class EmbedTexts(Protocol):

@@ -66,8 +66,8 @@ def new_name() -> str:
 
 
 def checked(text: str, topics: Sequence[str], when_ms: int | None = None, suggested: Sequence[str] = ()) -> Body:
-    """Return what to store; of topics that differ only in case, the first. Suggested topics that somebody gave are
-    dropped. Raises LimitExceeded, InvalidName."""
+    """Return what to store. Of topics that differ only in case, the first one is kept. Suggested topics that were also
+    given are dropped. Raises LimitExceeded, InvalidName."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
         raise LimitExceeded("the text is empty: enter a text to remember")

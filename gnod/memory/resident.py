@@ -19,7 +19,7 @@ from gnod.store.memory.memories import MemoryRow
 
 
 class OwnedVector(NamedTuple):
-    """`id`: of the vector's row in the database."""
+    """`id`: the id of the vector's row in the database."""
 
     id: int
     memory_id: int

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple, TypeVar
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError, KeyringFailed
-from gnod.memory.database import MemoryDatabase
 from gnod.memory.key import keys
 from gnod.memory.key.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.key.vault import Vault
-from gnod.memory.memories import Memories
+from gnod.memory.memories import Memories, open_database
 from gnod.memory.models import MemoryModels
 from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
 
@@ -59,7 +59,7 @@ class MemoryService:
     ) -> None:
         self._path = path
         self._models = MemoryModels(models, factory)
-        self._database: MemoryDatabase | None = None
+        self._database: Database | None = None
         self._vault: Vault | None = None
         self._memories: Memories | None = None
         self._opening = asyncio.Lock()
@@ -72,7 +72,7 @@ class MemoryService:
 
     async def memories(self) -> Memories:
         """Return the memories, and unlock them if that needs no passphrase. Raises MemoryLocked, KeyringFailed, and
-        DatabaseCorrupt."""
+        DatabaseCorrupt or ForeignDatabase."""
         if self._memories is not None:
             return self._memories
         return await self._complete(self._open_memories())
@@ -203,7 +203,7 @@ class MemoryService:
     async def _open_vault(self) -> Vault:
         if self._vault is None:
             if self._database is None:
-                self._database = await asyncio.to_thread(MemoryDatabase, self._path)
+                self._database = await asyncio.to_thread(open_database, self._path)
             database = self._opened_database
             await database.maintain(table.overwrite_deleted)
             await database.maintain(table.empty_log)  # the last process may have been killed before it could
@@ -212,7 +212,7 @@ class MemoryService:
         return self._vault
 
     @property
-    def _opened_database(self) -> MemoryDatabase:
+    def _opened_database(self) -> Database:
         assert self._database is not None
         return self._database
 

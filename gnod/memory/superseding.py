@@ -132,7 +132,7 @@ def _read(text: str) -> list[_Word]:
 
 
 def _parts(compound: str) -> Sequence[str]:
-    """Return the word; of a script without spaces, its characters."""
+    """Return the word. In a script without spaces, return its characters."""
     return list(compound) if is_unspaced(compound) else [compound]
 
 

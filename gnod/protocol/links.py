@@ -70,10 +70,13 @@ class DocumentLinksResult(Result, frozen=True, kw_only=True):
     total_backlinks: int = 0
 
 
-class LinksScopeParams(Params, frozen=True):
+class ScopeParams(Params, frozen=True):
     """`scope`: as in `document.list`."""
 
     scope: str | None = None
+
+
+class LinksScopeParams(ScopeParams, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=100_000)] = 1000
     offset: Offset = 0
 
@@ -81,12 +84,6 @@ class LinksScopeParams(Params, frozen=True):
 class LinksUnresolvedResult(Result, frozen=True, kw_only=True):
     links: list[DocumentLink]
     total: int
-
-
-class LinksCheckParams(Params, frozen=True):
-    """`scope`: as in `document.list`."""
-
-    scope: str | None = None
 
 
 class DeadLink(Result, frozen=True, kw_only=True):
@@ -110,12 +107,6 @@ class LinksCheckResult(Result, frozen=True, kw_only=True):
 
     dead: list[DeadLink]
     total: int
-
-
-class DocumentDuplicatesParams(Params, frozen=True):
-    """`scope`: as in `document.list`."""
-
-    scope: str | None = None
 
 
 class DocumentDuplicatesResult(Result, frozen=True, kw_only=True):

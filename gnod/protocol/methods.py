@@ -71,7 +71,7 @@ _ALL = [
     Method("document.unmove", li.DocumentUnmoveParams, li.DocumentUnmoveResult, "Undo the last move."),
     _again(
         "document.duplicates",
-        li.DocumentDuplicatesParams,
+        li.ScopeParams,
         li.DocumentDuplicatesResult,
         "List the documents that have the same text.",
     ),
@@ -93,9 +93,7 @@ _ALL = [
         li.LinksMentionsResult,
         "Find where a document is named without a link.",
     ),
-    _again(
-        "links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links, which lead to no file or heading."
-    ),
+    _again("links.check", li.ScopeParams, li.LinksCheckResult, "List dead links, which lead to no file or heading."),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),

@@ -13,7 +13,7 @@ from gnod.protocol.framing import Framer, Framing, encode
 from gnod.protocol.jsonrpc import encode_call
 
 PROGRESS_INTERVAL_S = 0.05
-# Limit of the text that waits for a slow client. Beyond it, no more is streamed; the reply contains all of it.
+# The maximum length of the text that waits for a slow client. If more waits, streaming ends; the reply has all of it.
 MAX_WAITING_CHARACTERS = 64 * 1024
 
 
@@ -37,7 +37,7 @@ class Call:
         self._is_mute = False
 
     def progress(self, value: ProgressValue) -> None:
-        """Send `value` to a client that asked for progress; of values in quick succession, the last.
+        """Send `value` to a client that asked for progress. If values follow quickly, only the last one is sent.
 
         Never blocks. To be called in the event loop's thread.
         """

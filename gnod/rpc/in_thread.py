@@ -1,4 +1,4 @@
-"""Work of a request in a thread of its own, whose end is awaited, whatever happens to the request."""
+"""Run the work of a request in its own thread, and wait for its end even if the request is cancelled."""
 
 from __future__ import annotations
 

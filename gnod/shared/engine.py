@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 Former = Literal["nothing", "whole", "any"]
-"""What an engine stores of documents: nothing, one whole version of each, or also parts that interruptions left."""
+"""What the engine has of some documents: nothing, one whole version of each, or also parts of interrupted writes."""
 FORMAT = 1
 """The version of the stored data, in Header.format."""
 Key = str
@@ -28,7 +28,7 @@ Key = str
 
 
 def keys_below(share: float) -> Key:
-    """Return the key below which this share of all keys is; of keys as random as a hash."""
+    """Return the key below which this share of all keys lies. Keys are as random as a hash."""
     return f"{int(min(max(share, 0.0), 1.0) * 0xFFFFFFFF):08x}" if share < 1 else "g"
 
 

@@ -1,4 +1,4 @@
-"""What one publication has sent, in an SQLite file of its own: so an interrupted one goes on where it was.
+"""What one publication has sent, in its own SQLite file, so that an interrupted publication continues where it stopped.
 
 The file is a cache. Without it, or with one of another version, everything is compared with the engine again. Belongs
 to one thread at a time. Must not depend on engines or the index.
@@ -266,8 +266,7 @@ class Ledger:
         return dict(self._connection.execute("SELECT id, n FROM terms WHERE n <> sent ORDER BY id LIMIT ?", (limit,)))
 
     def attempt_frequencies(self, frequencies: Iterable[int]) -> None:
-        """Note that these are about to be sent. Until they are confirmed, it is unknown what the engine has, whatever
-        their number is by then."""
+        """Note that these are about to be sent. Until they are confirmed, nobody knows which number the engine has."""
         with self._connection:
             self._connection.executemany(
                 "UPDATE terms SET sent = ? WHERE id = ?", ((_UNKNOWN, id_) for id_ in frequencies)
@@ -305,7 +304,7 @@ class Ledger:
         return msgspec.json.decode(str(self._connection.execute("SELECT value FROM state").get), type=PublishedState)
 
     def _open(self) -> apsw.Connection:
-        """Open the file; renew one that cannot be used."""
+        """Open the file. Replace it by a new one if it cannot be used."""
         try:
             return self._opened()
         except (apsw.Error, msgspec.MsgspecError):

@@ -41,7 +41,7 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
         mime=document.mime,
         converter=document.converter,
         title=document.title,
-        own_title=title or "",
+        own_title=title,
         language=document.language,
         metadata=metadata,
         tags=tags.of(connection, document.id),
@@ -50,7 +50,7 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
         markdown=markdown,
         mirror_hash=documents.content_digest(connection, mirror),
         chunks=[
-            Chunk(start, end, line, end_line, heading, embed_hash(title or "", heading, markdown[start:end]))
+            Chunk(start, end, line, end_line, heading, embed_hash(title, heading, markdown[start:end]))
             for start, end, line, end_line, heading in connection.execute(
                 'SELECT start, "end", start_line, end_line, heading FROM chunks WHERE mirror_hash = ? ORDER BY seq',
                 (mirror,),
@@ -91,7 +91,7 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tupl
 def shared_document(
     connection: Connection, document: DocumentRow, uri: str | None, average: float
 ) -> tuple[SharedDocument, TermCounts]:
-    """Return a document as it is published, and how often its terms occur."""
+    """Return the document to publish, and how often its terms occur."""
     prepared = prepared_of(connection, document)
     counts = counts_of(prepared.terms)
     pieces = pieces_of(connection, document.mirror_hash, uri)

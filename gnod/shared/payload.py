@@ -1,4 +1,4 @@
-"""What of a document is published, besides its vectors: all that a reader needs to store it in an index of its own.
+"""The published content of a document, without its vectors: what a reader needs to store it in its own index.
 
 Terms are left out: whoever has the same version of the analyser makes the same ones. So is what only the machine with
 the files can use: inodes, scans that are still to be read, and messages about files.

@@ -69,7 +69,7 @@ class Publisher:
         self._unsettled = 0
         self.told_at: float | None = None
 
-    # To be called first
+    # Called first
 
     def begin(self, connection: Connection, *, take_over: bool = False) -> None:
         """Make the shared collection, or continue with it. Raises AlreadyPublished."""
@@ -85,7 +85,7 @@ class Publisher:
         self._engine.create(self._header(connection))
 
     def _start_over(self, connection: Connection, header: CollectionHeader | None) -> None:
-        """Take the engine as it is: whatever it has is compared with the collection."""
+        """Note what the engine has, so that it is compared with the collection."""
         self._ledger.reset()
         state = self._ledger.state
         state.average = in_snapshot(connection, self._mean_length)
@@ -110,7 +110,7 @@ class Publisher:
             self._ledger.state.weighing = WEIGHING
             self._ledger.forget_weights()
 
-    # To be called again and again
+    # Called repeatedly
 
     def follow(self, connection: Connection) -> bool:
         """Note what changed in the index since the last call. Returns whether something is to be sent."""

@@ -23,8 +23,8 @@ _NAME = "s"
 
 
 class Relay:
-    """To one IP address. `check` raises EgressForbidden when nothing may be sent there now. It listens from the first
-    use of `target` until it is closed."""
+    """Connects to one IP address. `check` raises EgressForbidden when nothing may be sent there now. It listens from
+    the first use of `target` until it is closed."""
 
     def __init__(
         self, host: str, port: int, gate: Gate, address: str, purpose: Purpose, check: Callable[[], None]

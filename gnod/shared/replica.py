@@ -33,7 +33,7 @@ from gnod.store.tables.records import PreparedDocument, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 
-# The maximum number of documents: some hundred times those of a search.
+# The maximum number of documents: some hundred times as many as a search returns.
 MOST = 20_000
 _KEPT = 0.9
 # A book of a thousand pages has about this many pieces.

@@ -15,7 +15,7 @@ from gnod.search.meaning.vector_places import Layout
 from gnod.shared.engine import Key, SharedDocument, Vector
 from gnod.store.vectors.vector_rows import DTYPE
 
-# With this many documents, the deviation is within 5 % of that of all.
+# With this many documents, the deviation differs by at most 5 % from the deviation of all documents.
 SIZE = 1000
 # The maximum number of pieces of a document: a long one would need much memory.
 _MOST_PIECES = 32
@@ -51,7 +51,7 @@ class DocumentSample:
         return len(self._keys)
 
     def cosines(self, query: Vector) -> Floats:
-        """Return the cosine of each document's best piece; of documents with vectors."""
+        """Return the cosine of the best piece of each document that has vectors."""
         if len(query) != self._vectors.shape[1]:
             return np.empty(0, np.float32)
         return self._layout.best(np.asarray(self._vectors @ query, np.float32))

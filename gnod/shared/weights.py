@@ -19,7 +19,7 @@ from gnod.store.tables.records import Terms
 
 # Sparse vectors of Milvus allow at most 2³² - 2.
 _IDS = 2**32 - 3
-# What the weights depend on besides the counts and the mean length: if it changes, all are published again.
+# The weights depend on this, besides the counts and the mean length. If it changes, all weights are published again.
 WEIGHING = f"{bm25.COLUMN_WEIGHTS} {bm25.K1} {bm25.B}"
 # This number stands for no term. A document without terms has it, because a sparse vector cannot be empty.
 NO_TERM = _IDS

@@ -382,9 +382,7 @@ def _refuse_unsuitable(path: Path, schema: Schema) -> None:
         # If the file is empty and unsigned, gnod may have ended before it set the application id.
         is_blank = found == 0 and _is_sqlite(path) and not connection.execute("SELECT count(*) FROM sqlite_schema").get
         if found != schema.kind.application_id and not is_blank:
-            raise ForeignDatabase(
-                f"{path} is a database of another program; move it away or choose another index with --index"
-            )
+            raise ForeignDatabase(f"{path} is a database of another program: {schema.kind.lost}")
         usable_version(connection, path, schema)
     finally:
         connection.close()

@@ -59,16 +59,15 @@ _COLLECTIONS = """
 
 _TEXTS = """
     -- Texts by their keys (gnod/store/keys.py). `packed`: the text, compressed (gnod/store/packing.py); then `markdown`
-    -- is empty. `title`: the title inside the text; NULL: its chunks are to be made again. `digest_rest`: what the key
-    -- lacks of the hash; NULL where that is the text's own.
-    CREATE TABLE "mirrors" (
+    -- is empty. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL where
+    -- the hash is that of the text itself.
+    CREATE TABLE mirrors (
         mirror_hash TEXT PRIMARY KEY,
         markdown TEXT NOT NULL,
-        title TEXT,
+        title TEXT NOT NULL,
         packed BLOB,
         digest_rest BLOB
     ) STRICT;
-    CREATE INDEX content_to_be_made_anew ON "mirrors" (mirror_hash) WHERE title IS NULL;
     CREATE VIEW content AS
         SELECT mirror_hash, coalesce(unpacked(packed), markdown) AS markdown, title FROM mirrors;
     -- What the texts are compressed with, and about how many there were when it was made.
@@ -79,7 +78,7 @@ _TEXTS = """
     ) STRICT;
     -- `embed_hash`: the key of what is embedded; empty for a chunk without words, which is not.
     CREATE TABLE chunks (
-        mirror_hash TEXT NOT NULL REFERENCES "mirrors" (mirror_hash) ON DELETE CASCADE,
+        mirror_hash TEXT NOT NULL REFERENCES mirrors (mirror_hash) ON DELETE CASCADE,
         seq INTEGER NOT NULL,
         start INTEGER NOT NULL,
         end INTEGER NOT NULL,
@@ -592,4 +591,4 @@ def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
         )
 
 
-SCHEMA = schema.Schema(INDEX, (m001_first_release,), _refuse_newer_fulltext)
+SCHEMA = schema.Schema(INDEX, "".join(_PARTS), (m001_first_release,), _refuse_newer_fulltext)

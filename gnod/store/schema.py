@@ -1,15 +1,18 @@
 """How a database gets its schema: numbered migrations, each in one transaction with the row that records its number.
 
-The first migration creates the schema of the first release, each later one changes it. The row `version` of
-`schema_meta` has the number. A database that was made before the first release has a row `schema_version` instead, with
-a number of another count: it is accepted if its schema equals that of version 1. It knows only the table `schema_meta`.
+The first migration creates the schema of the first release, each later one changes it. Two rows of `schema_meta` say
+what a database has: `version` is the number of its last migration, `fingerprint` is a hash of the SQL of the first one,
+which changes during development only. A database with another fingerprint, or with none, is accepted if its tables are
+nevertheless those of its version. This module knows only the table `schema_meta`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +24,9 @@ from gnod.store.faults import Kind
 Migration = Callable[[apsw.Connection], None]
 
 _META = "CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
-_VERSION, _DEVELOPMENT = "version", "schema_version"
+_VERSION, _FINGERPRINT = "version", "fingerprint"
+# Development versions had this row instead of `version`, with a number of another count.
+_DEVELOPMENT = "schema_version"
 # Tables that PRAGMA optimize creates.
 _STATISTICS = "'CREATE TABLE sqlite_stat1(tbl,idx,stat)', 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)'"
 # White space and comments, which SQLite skips. Other white space of Unicode is part of a name for it.
@@ -33,16 +38,21 @@ _log = logging.getLogger(__name__)
 
 
 class Schema(NamedTuple):
-    """The schema of a kind of database, for `Database`. `check` raises if this program cannot use a database that has
-    it."""
+    """The schema of a kind of database, for `Database`. `first`: the SQL of the first migration. `check` raises if this
+    program cannot use a database that has it."""
 
     kind: Kind
+    first: str
     migrations: Sequence[Migration]
     check: Callable[[apsw.Connection], None] = lambda _: None
 
     @property
     def newest(self) -> int:
         return len(self.migrations)
+
+    @property
+    def fingerprint(self) -> str:
+        return _fingerprint(self.first)
 
 
 def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
@@ -51,15 +61,15 @@ def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
     fields = {"database": str(path), "from": before, "to": schema.newest}
     if is_upgrade := 0 < before < schema.newest:
         _log.info("schema.upgrading", extra={"fields": fields})
-    if before and _recorded(connection, _VERSION) is None:
+    if before and _recorded(connection, _FINGERPRINT) != schema.fingerprint:
         with connection:
-            _record(connection, before)
+            _record(connection, before, schema)
     for number, migration in enumerate(schema.migrations[before:], before + 1):
         with connection:
             connection.execute(_META)
             migration(connection)
             schema.check(connection)
-            _record(connection, number)
+            _record(connection, number, schema)
     if is_upgrade:
         _log.info("schema.upgraded", extra={"fields": fields})
 
@@ -78,20 +88,21 @@ def usable_version(connection: apsw.Connection, path: Path, schema: Schema) -> i
 
 
 def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
-    """Return the version of a database, 0 for one without tables. Raises OutdatedDatabase for one that was made before
-    the first release with another schema, and DatabaseCorrupt for an invalid version. Writes nothing."""
+    """Return the version of a database, 0 for one without tables. Raises OutdatedDatabase for one that a development
+    version made with another schema, and DatabaseCorrupt for an invalid version. Writes nothing."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return 0
-    found = _recorded(connection, _VERSION)
-    if found is None and _recorded(connection, _DEVELOPMENT) is not None:
-        _refuse_outdated(connection, path, schema)
-        return 1
     try:
-        version = int(found or "")
+        version = int(_recorded(connection, _VERSION) or bool(_recorded(connection, _DEVELOPMENT)))
     except ValueError:
         version = 0
     if version < 1:
         raise DatabaseCorrupt(f"the {schema.kind.noun} {path} is damaged, its version is missing: {schema.kind.lost}")
+    is_known = version > schema.newest or _recorded(connection, _FINGERPRINT) == schema.fingerprint
+    if not is_known and objects(connection) != objects_of(version, schema):
+        raise OutdatedDatabase(
+            f"the {schema.kind.noun} {path} was made by a gnod from before the first release: {schema.kind.remedy}"
+        )
     return version
 
 
@@ -116,21 +127,20 @@ def objects_of(version: int, schema: Schema) -> list[tuple[str, ...]]:
         connection.close()
 
 
-def _refuse_outdated(connection: apsw.Connection, path: Path, schema: Schema) -> None:
-    if objects(connection) != objects_of(1, schema):
-        raise OutdatedDatabase(
-            f"the {schema.kind.noun} {path} was made by a gnod from before the first release: {schema.kind.remedy}"
-        )
-
-
 def _recorded(connection: apsw.Connection, key: str) -> str | None:
     found: str | None = connection.execute("SELECT value FROM schema_meta WHERE key = ?", (key,)).get
     return found
 
 
-def _record(connection: apsw.Connection, number: int) -> None:
-    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_VERSION, str(number)))
+def _record(connection: apsw.Connection, number: int, schema: Schema) -> None:
+    rows = ((_VERSION, str(number)), (_FINGERPRINT, schema.fingerprint))
+    connection.executemany("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", rows)
     connection.execute("DELETE FROM schema_meta WHERE key = ?", (_DEVELOPMENT,))
+
+
+@cache
+def _fingerprint(sql: str) -> str:
+    return hashlib.sha256(_normal(sql).encode()).hexdigest()[:16]
 
 
 def _normal(sql: str) -> str:

@@ -13,11 +13,25 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from gnoctl.mcp import outputs as o
-from gnoctl.mcp.output_text import render
+from gnoctl.mcp import memory_text, output_text, pages
 from gnoctl.printing import text
+from gnod.protocol.base import Copy, Freshness
+from gnod.protocol.collections import ContextInfo, ContextListResult
+from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
+from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult, InferenceStatus, IngestError
+from gnod.protocol.links import DocumentLink, GraphNode, LinksGraphResult, LinksMentionsResult, Mention
+from gnod.protocol.memory import (
+    MemoryProposal,
+    MemoryRecord,
+    MemoryRecordsResult,
+    MemorySearchResult,
+    MemoryStoreResult,
+)
+from gnod.protocol.search import AskResult, Definition, HitPassage
 from gnod.types import format_uri
+from tests.client import samples
 
 NUMBERED = re.compile(r"(\d+)\|(.*)")
 QUOTED = re.compile(r"   \| ")
@@ -38,8 +52,8 @@ OWN = [
         rf"(\[\d+\] {LINES} — )",
         rf"({ADDRESS} \(#a1b2c3d4, content 0123456789ab\))$",
         r"(\[\d+\] lines \d+-\d+)(?: \(.*\))?$",
-        rf"({ADDRESS} line \d+ (?:-> {ADDRESS}(?: or {ADDRESS})*|\(unresolved\)))(?: — .*)?$",
-        r"(1 of 1|2|1 memories)$",
+        rf"({ADDRESS} line \d+(?: -> {ADDRESS}(?: or {ADDRESS})*| \(unresolved\))?)(?: — .*)?$",
+        r"(\d of \d|\d|1 memories)$",
         rf"({ADDRESS} — )",
         r"(- notes: 1 document, 1 file could not be read)",
         r"(- notes/)",
@@ -68,76 +82,119 @@ words = st.lists(pieces, min_size=1, max_size=10).map("".join).filter(bool)
 
 
 AT = "2026-11-21T10:00:00Z"
+LINED: dict[str, Any] = {"line": 1, "end_line": 2}
 
 
 def address(w: str) -> str:
     return format_uri("notes", w)
 
 
-def document(w: str) -> o.DocumentOutput:
-    lines: dict[str, Any] = {"start_line": 3, "end_line": 4, "total_lines": 9, "next_line": 5}
-    return o.DocumentOutput(title=w, uri=address(w), text=w, modified=AT, tags=[w, w], about=w, note=w, **lines)
+def copy(w: str) -> Copy:
+    return Copy(uri=address(w), collection="notes", path=w, source=w)
 
 
-def search(w: str) -> o.SearchOutput:
-    more = [o.PassageOutput(line=1, end_line=2, snippet=w)]
-    said: dict[str, Any] = {"title": w, "snippet": w, "definition": w, "heading": w}
-    hit = o.SearchHit(uri=address(w), line=1, end_line=2, score=0.5, more=more, also=[address(w)], **said)
-    return o.SearchOutput(total=1, hits=[hit], note=w)
+def document_text(w: str) -> DocumentText:
+    lines = {"start_line": 3, "end_line": 4, "total_lines": 9}
+    return samples.document(w, uri=address(w), title=w, modified=AT, tags=[w, w], context=w, stale=True, **lines)
 
 
-def ask(w: str) -> o.AskOutput:
-    place: dict[str, Any] = {"uri": address(w), "line": 1, "end_line": 2, "also": [address(w)]}
-    quoted = [o.QuoteOutput(text=w, heading=w, perhaps=perhaps, **place) for perhaps in (False, True)]
-    cited = [o.Citation(number=1, title=w, **place)]
-    return o.AskOutput(quotes=quoted, answer=w, sources=cited, note=w)
+def document(w: str) -> str:
+    return pages.document(document_text(w), 10_000)
 
 
-def evidence(w: str) -> o.EvidenceOutput:
-    passages = [o.EvidencePassageOutput(number=1, line=1, end_line=2, heading=w, lead=w, text=w)]
-    names = {"uri": address(w), "title": w, "docid": "#a1b2c3d4", "content_hash": "0123456789ab"}
-    found = o.EvidenceDocument(passages=passages, also=[address(w)], **names)
-    return o.EvidenceOutput(documents=[found], tokens=9, left_out=[w], note=w)
+def several(w: str) -> str:
+    skipped = [SkippedReference(ref="no.md", kind="document_not_found", reason=w)]
+    documents = [document_text("harmless"), document_text(w)]
+    return pages.several(DocumentMultiGetResult(documents=documents, skipped=skipped), 10_000)
 
 
-def links(w: str) -> o.LinksOutput:
-    uri = address(w)
-    ways = [
-        o.LinkOutput(uri=uri, line=1, to=[uri, uri], target=w, passage=w),
-        o.LinkOutput(uri=uri, line=1, state="unresolved", target=w, passage=w),
+def search(w: str) -> str:
+    passages = [HitPassage(snippet=w, snippet_line=1, **LINED)] * 2
+    said: dict[str, Any] = {"title": w, "snippet": w, "heading": w, "passages": passages, "also": [copy(w)]}
+    defined = Definition(name=w, kind="function", path=[], label=w, line=1, end_line=2)
+    hits = [samples.hit(uri=address(w), score=0.5, **LINED, **said | more) for more in ({}, {"definition": defined})]
+    return output_text.search(structs.replace(samples.found(*hits), notes=[w], hints=[w]))
+
+
+def ask(w: str) -> str:
+    place: dict[str, Any] = {"uri": address(w), "also": [copy(w)], **LINED}
+    said: dict[str, Any] = {"answered": True, "citations": [1], "model": "m", "took_ms": 1.0, "notes": [w]}
+    quotes = [samples.quote(w, heading=w, perhaps=perhaps, **place) for perhaps in (False, True)]
+    sources = [samples.source(1, title=w, cited=True, **place)]
+    return output_text.ask(
+        AskResult(question=w, answer=w, quotes=quotes, sources=sources, freshness=samples.CURRENT, **said)
+    )
+
+
+def evidence(w: str) -> str:
+    said: dict[str, Any] = {"heading": w, "lead": w, "text": w, "title": w, "also": [copy(w)], "uri": address(w)}
+    left_out = [samples.left_out("over_budget", "c.md", uri=address(w))]
+    passage = samples.passage(1, docid="#a1b2c3d4", **LINED, **said)
+    return output_text.evidence(samples.evidence(passage, left_out=left_out, notes=[w], hints=[w]))
+
+
+def links(w: str) -> str:
+    link: dict[str, Any] = {"uri": address(w), "title": w, "line": 1, "kind": "wiki", "target": w, "passage": w}
+    two = [address(w), address(w)]
+    found = [
+        DocumentLink(state="ambiguous", candidates=two, **link),
+        DocumentLink(state="unresolved", **link),
     ]
-    return o.LinksOutput(total=None, links=ways, documents=[o.ConnectedDocument(uri=uri, title=w)], note=w)
+    return output_text.links(found, 2)
 
 
-def status(w: str) -> o.StatusOutput:
-    notes = o.CollectionState(name="notes", path=w, documents=1, about=w, failed=1, missing=w)
-    failed = o.FailedFileOutput(file=f"notes/{w}", reason=w)
-    said = {"state": w, "about": w, "note": w}
-    return o.StatusOutput(documents=1, collections=[notes], failures=[failed], **said)
+def mentions(w: str) -> str:
+    found = [Mention(uri=address(w), title=w, line=1, passage=w, name=w)]
+    return output_text.mentions(
+        LinksMentionsResult(uri=address(w), title=w, names=[w], mentions=found, total=None, has_more=True)
+    )
+
+
+def graph(w: str) -> str:
+    said: dict[str, Any] = {"collection": "notes", "distance": 0, "links": 1, "backlinks": 1}
+    nodes = [GraphNode(uri=address(w), title=w, docid="#a1b2c3d4", **said)]
+    return output_text.graph(LinksGraphResult(nodes=nodes, edges=[], total=1, is_cut=True))
+
+
+def status(w: str) -> str:
+    counts: dict[str, Any] = {"on_disk": 1, "indexed": 1, "pending": 0, "failed": 1, "excluded": 0, "watch": "events"}
+    notes = CollectionStatus(name="notes", path=w, available=False, reason=w, **counts)
+    failed: dict[str, Any] = {"stage": "read", "kind": "corrupt", "first_at": AT, "last_at": AT, "count": 1}
+    index: dict[str, Any] = {"index": w, "database": w, "database_bytes": 1, "chunks": 1, "config_file": w}
+    result = IndexStatusResult(
+        documents=1,
+        languages={},
+        collections=[notes],
+        freshness=Freshness(current=False, state=w),
+        syncing=False,
+        embedding=EmbeddingStatus(state="waiting", reason=w, pending=1, done=0, failed=0),
+        inference=InferenceStatus(state="off", resident_bytes=0),
+        errors=[IngestError(collection="notes", path=w, message=w, **failed)],
+        **index,
+    )
+    contexts = [ContextInfo(scope="notes:", text=w), ContextInfo(scope="/", text=w)]
+    return output_text.status(result, ContextListResult(contexts=contexts))
 
 
 MEMORY: dict[str, Any] = {"id": "m1", "type": "fact", "namespace": "team", "superseded_by": "m2"}
 
 
-def memory_hits(w: str) -> o.MemorySearchOutput:
-    hit = o.MemoryHit(text=w, rerank=0.5, time=AT, topics=[w], **MEMORY)
-    return o.MemorySearchOutput(results=[hit], counts="1 memories", topics={w: 1}, note=w)
+def memory_hits(w: str) -> str:
+    hit = samples.memory(w, rerank=0.5, time=AT, topics=[w], complete=False, **MEMORY)
+    return memory_text.found(MemorySearchResult(results=[hit], counts="1 memories", topics={w: 1}, notes=[w]))
 
 
-def memories(w: str) -> o.MemoriesOutput:
-    memory = o.MemoryOutput(text=w, topics=[w], updated=AT, supersedes=["m3"], **MEMORY)
-    return o.MemoriesOutput(memories=[memory], note=w)
+def memories(w: str) -> str:
+    memory = MemoryRecord(text=w, topics=[w], created=AT, updated=AT, supersedes=["m3"], **MEMORY)
+    return memory_text.whole(MemoryRecordsResult(memories=[memory]))
 
 
-def stored(w: str) -> o.StoredMemory:
-    return o.StoredMemory(id="m1", proposals=[o.ProposedMemory(id="m1", text=w, reason=w, time=AT)])
+def stored(w: str) -> str:
+    proposal = MemoryProposal(id="m1", text=w, reason=w, time=AT)
+    return memory_text.stored(MemoryStoreResult(id="m1", existed=False, proposals=[proposal]))
 
 
-def several(w: str) -> o.SeveralOutput:
-    return o.SeveralOutput(documents=[document("harmless"), document(w)], skipped=[w])
-
-
-OUTPUTS = [document, several, search, ask, evidence, links, status, memory_hits, memories, stored]
+OUTPUTS = [document, several, search, ask, evidence, links, mentions, graph, status, memory_hits, memories, stored]
 
 
 def skeleton(rendered: str) -> list[str]:
@@ -157,13 +214,13 @@ def _own(line: str) -> str:
 
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
 @given(hostile=words)
-def test_the_lines_of_the_bridge_are_its_own(output: Callable[[str], o.Output], hostile: str) -> None:
-    assert skeleton(render(output(hostile))) == skeleton(render(output("harmless")))
+def test_the_lines_of_the_bridge_are_its_own(output: Callable[[str], str], hostile: str) -> None:
+    assert skeleton(output(hostile)) == skeleton(output("harmless"))
 
 
 @given(hostile=words)
 def test_every_line_of_a_document_comes_back_with_its_number(hostile: str) -> None:
-    shown = [match for line in render(document(hostile)).splitlines() if (match := NUMBERED.fullmatch(line))]
+    shown = [match for line in document(hostile).splitlines() if (match := NUMBERED.fullmatch(line))]
     safe = text.block(hostile).removesuffix("\n").split("\n")
     assert [(int(match[1]), match[2]) for match in shown] == [
         (number, line) for number, line in enumerate(safe, 3) if line.strip()

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from gnoctl.mcp import outputs as o
+from gnoctl.mcp import output_text, pages
 from gnoctl.mcp.arguments import ReadArguments, SearchArguments, object_schema, read
-from gnoctl.mcp.output_text import fitted, render
 from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
@@ -29,85 +28,78 @@ def text_of(text: str, **more: Any) -> DocumentText:
 def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
     lines = [f"line {n} {'x' * 80}\n" if n % 7 else "\n" for n in range(1, 501)]
     start, read_so_far = 1, ""
-    while True:
-        page = o.document_output(
-            text_of("".join(lines[start - 1 :]), start_line=start, end_line=500, total_lines=500), 1000
-        )
-        assert estimated_tokens(page.text) <= 1000 + 30
-        read_so_far += page.text
-        if page.next_line is None:
-            break
-        assert page.text.endswith("\n\n")  # at the end of a paragraph
-        assert page.next_line == page.end_line + 1
-        start = page.next_line
+    while start <= 500:
+        rest = text_of("".join(lines[start - 1 :]), start_line=start, end_line=500, total_lines=500)
+        page, end = pages.cut(rest, 1000)
+        assert estimated_tokens(page) <= 1000 + 30
+        assert page.endswith("\n\n") or end == 500  # at the end of a paragraph
+        assert (f"continues at start_line={end + 1}" in pages.document(rest, 1000)) == (end < 500)
+        read_so_far += page
+        start = end + 1
     assert read_so_far == "".join(lines)
 
 
 def test_a_page_ends_before_a_heading() -> None:
-    page = o.document_output(text_of("word\n" * 90 + "# Next\n" + "word\n" * 90), 200)
-    assert (page.end_line, page.next_line) == (90, 91)
+    assert pages.cut(text_of("word\n" * 90 + "# Next\n" + "word\n" * 90), 200)[1] == 90
 
 
 def test_a_page_ends_on_the_files_own_line() -> None:
     # From the third line of the text on, the file is five lines ahead.
     body = "".join(f"{n} {'x' * 10_000}\n" for n in range(1, 9))
-    page = o.document_output(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13), 10_200)
-    assert page.text.splitlines()[-1].startswith("3 ")
-    assert (page.end_line, page.next_line) == (8, 9)
+    page, end = pages.cut(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13), 10_200)
+    assert page.splitlines()[-1].startswith("3 ")
+    assert end == 8
 
 
 def test_a_line_that_is_longer_than_a_page_is_cut_and_said_to_be() -> None:
-    page = o.document_output(text_of("x" * 50_000 + "\nend\n"), 1000)
-    assert len(page.text) == 4000
-    assert (page.end_line, page.next_line) == (1, 2)
-    assert page.note
-    assert "the resource gno://notes/a.md is complete" in page.note
+    page = pages.document(text_of("x" * 50_000 + "\nend\n"), 1000)
+    assert page.endswith("\n\n1|" + "x" * 4000)
+    assert "lines 1-1 of 2" in page
+    assert "the resource gno://notes/a.md is complete" in page
 
 
 def test_each_line_has_its_number_in_the_file() -> None:
     # The file has three more blank lines after its second line.
-    page = o.document_output(
-        text_of("# A\n\nsix\x0c\u2028seven | a\n", line_map=[(3, 3)], end_line=6, total_lines=6, tags=["x"]), 1000
-    )
-    assert (page.end_line, page.next_line) == (6, None)
-    assert render(page) == (
-        f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
-    )
-    rest = o.document_output(text_of("six\n", start_line=6, line_map=[(3, 3)], end_line=6, total_lines=6), 1000)
-    assert render(rest).endswith("\n\n6|six")
+    place: dict[str, Any] = {"line_map": [(3, 3)], "end_line": 6, "total_lines": 6}
+    page = pages.document(text_of("# A\n\nsix\x0c\u2028seven | a\n", tags=["x"], **place), 1000)
+    assert page == f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    assert pages.document(text_of("six\n", start_line=6, **place), 1000).endswith("\n\n6|six")
 
 
 def test_a_line_ends_where_the_daemon_ends_it() -> None:
     long = "\u2028\x0c\x85\r" + "x" * 2000
-    page = o.document_output(text_of(f"{long}\n{long}\nthird\n"), 1000)
-    assert (page.text, page.end_line, page.next_line) == (f"{long}\n", 1, 2)
+    assert pages.cut(text_of(f"{long}\n{long}\nthird\n"), 1000) == (f"{long}\n", 1)
 
 
 def test_a_search_fills_a_number_of_tokens() -> None:
     passages = [HitPassage(line=n, end_line=n, snippet="word " * 30, snippet_line=n) for n in range(1, 4)]
-    result = o.search_output(found(*(hit(passages=passages, snippet="word " * 30) for _ in range(3))))
-    assert [len(each.more) for each in fitted(result, 10_000).hits] == [2, 2, 2]
-    few = fitted(result, 300)
-    assert [len(each.more) for each in few.hits] == [2, 0]
-    assert few.note == "1 more document: raise `tokens`"
-    assert len(fitted(result, 50).hits) == 1
+    result = found(*(hit(passages=passages, snippet="word " * 30) for _ in range(3)))
+
+    def shown(tokens: int) -> list[int]:
+        """Return the number of passages of each hit."""
+        hits = output_text.search(result, tokens).split("\n\n")[1:]
+        return [each.count("   | ") for each in hits if "score" in each]
+
+    assert shown(10_000) == [3, 3, 3]
+    assert shown(300) == [3, 1]
+    assert output_text.search(result, 300).endswith("\n\nnote: 1 more document: raise `tokens`")
+    assert len(shown(50)) == 1
 
 
 def test_what_was_missed_is_noted() -> None:
     behind = Freshness(current=False, state="syncing: 3 files are not indexed yet", pending=3)
-    answer = o.search_output(structs.replace(found(freshness=behind), lexical_only_reason="no model"))
-    assert answer.note == "syncing: 3 files are not indexed yet; no model"
-    assert render(answer).endswith("note: syncing: 3 files are not indexed yet; no model")
-    assert o.document_output(text_of("a\n", stale=True), 1000).note
-    assert o.search_output(found(hit())).note is None
-    few = structs.replace(found(hit(loose=True)), loose=3)
-    assert o.search_output(few).note == "3 documents are only loosely similar: `loose` returns them"
-    assert "score 1.0, only loosely similar" in render(o.search_output(few))
+    answer = output_text.search(structs.replace(found(freshness=behind), lexical_only_reason="no model"))
+    assert answer == "no results\n\nnote: syncing: 3 files are not indexed yet; no model"
+    assert "\nnote: the file has changed" in pages.document(text_of("a\n", stale=True), 1000)
+    assert "note:" not in output_text.search(found(hit()))
+    few = output_text.search(structs.replace(found(hit(loose=True)), loose=3))
+    assert few.endswith("note: 3 documents are only loosely similar: `loose` returns them")
+    assert "score 1.0, only loosely similar" in few
 
 
 def test_an_agent_reads_how_many_matches_there_are() -> None:
     counted = hit(matches=HitMatches(count=12, exact=True, lines=[1] * 12, pages=1))
-    assert [each.matches for each in o.search_output(found(counted, hit())).hits] == ["12 matches on 1 page", None]
+    assert output_text.search(found(counted, hit())).count("\n   12 matches on 1 page\n") == 1
 
 
 def test_an_answer_shows_the_sources_that_it_cites() -> None:
@@ -123,17 +115,16 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
         freshness=CURRENT,
         quotes=[quote("So it is.", uri="gno://notes/2.md", heading="T2 > Why", line=3, end_line=3)],
     )
-    answer = o.ask_output(result)
-    assert [(each.text, each.line) for each in answer.quotes] == [("So it is.", 3)]
-    assert render(answer).startswith("gno://notes/2.md lines 3-3 (T2 > Why)\n")
-    assert [each.number for each in answer.sources] == [2]
-    assert render(answer).split("\n\n")[1:3] == ["answer:\n   | So [2].", "[2] gno://notes/2.md lines 2-3 — T2"]
-    assert "cut off" in (answer.note or "")
+    assert output_text.ask(result).split("\n\n") == [
+        "gno://notes/2.md lines 3-3 (T2 > Why)\n   | So it is.",
+        "answer:\n   | So [2].",
+        "[2] gno://notes/2.md lines 2-3 — T2",
+        "note: the answer was cut off: ask for less, or read the sources with `read`",
+    ]
     unsure = structs.replace(result.quotes[0], perhaps=True)
-    missed = o.ask_output(structs.replace(result, answered=False, reason="not_found", answer="", quotes=[unsure]))
-    assert missed.quotes[0].perhaps
-    assert "the documents do not say" in (missed.note or "")
-    assert render(missed).startswith("perhaps: gno://notes/2.md lines 3-3")
+    missed = structs.replace(result, answered=False, reason="not_found", answer="", quotes=[unsure])
+    assert output_text.ask(missed).startswith("perhaps: gno://notes/2.md lines 3-3")
+    assert "the documents do not say" in output_text.ask(missed)
 
 
 def test_arguments_are_read_as_clients_send_them() -> None:
@@ -215,12 +206,7 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
         passage(3, "b.md", heading=""),
         left_out=[left_out("over_budget", "c.md", line=9)],
     )
-    output = o.evidence_output(result)
-    assert [(each.uri, len(each.passages)) for each in output.documents] == [
-        ("gno://notes/a.md", 2),
-        ("gno://notes/b.md", 1),
-    ]
-    assert render(output) == (
+    assert output_text.evidence(result) == (
         "3 passages, 80 tokens\n\n"
         "gno://notes/a.md (#a1b2c3d4, content 0123456789ab)\ntitle: Cats\n"
         "[1] lines 5-6 (Cats > Names)\n   | | Port |\n   | words\n"
@@ -231,9 +217,8 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
 
 
 def test_evidence_says_why_there_is_none() -> None:
-    assert "nothing in the documents is about this question" in render(
-        o.evidence_output(evidence(tokens=0, reason="nothing_found"))
-    )
+    none = output_text.evidence(evidence(tokens=0, reason="nothing_found"))
+    assert "nothing in the documents is about this question" in none
 
 
 def test_several_documents_share_their_tokens() -> None:
@@ -242,10 +227,9 @@ def test_several_documents_share_their_tokens() -> None:
         documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
         skipped=[SkippedReference(ref="no.md", kind="document_not_found", reason="there is none")],
     )
-    output = o.several_output(result, 435)
-    assert [each.uri for each in output.documents] == ["gno://notes/a.md", "gno://notes/b.md"]
-    assert output.skipped == [
-        "no.md: there is none",
-        "gno://notes/c.md: no tokens are left: request them in another call, or with more `tokens`",
+    assert pages.several(result, 480).split("\n\n")[:3] == [
+        "2 documents",
+        "left out: no.md: there is none\nleft out: gno://notes/c.md: no tokens are left: request them in another call, "
+        "or with more `tokens`",
+        f"gno://notes/a.md lines 1-1 of 1; modified {WHEN}\ntitle: A",
     ]
-    assert render(output).startswith("2 documents\n\nleft out: no.md: there is none\nleft out: gno://notes/c.md: no")

@@ -15,7 +15,10 @@ from tests.machine import Machine
 Members = dict[str, bytes]
 
 # What a database from before the first release has in the place of its version.
-BEFORE_RELEASE = "UPDATE schema_meta SET key = 'schema_version', value = '22' WHERE key = 'version'"
+BEFORE_RELEASE = (
+    "UPDATE schema_meta SET key = iif(key = 'version', 'schema_version', 'other'), value = '22'"
+    " WHERE key IN ('version', 'fingerprint')"
+)
 
 
 def members(archive: Path) -> Members:

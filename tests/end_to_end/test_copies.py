@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from gnoctl.mcp.output_text import render
-from gnoctl.mcp.outputs import search_output
+from gnoctl.mcp import output_text
 from gnod.client import Client
 from tests.machine import Machine, temporary_machine
 
@@ -79,9 +78,8 @@ def test_quotes_and_evidence_name_them(copied: Machine) -> None:
 
 def test_agents_see_them(copied: Machine) -> None:
     with Client.connect(socket=copied.socket, start=False) as client:
-        output = search_output(client.search("glides"))
-    assert output.hits[0].also == ["gno://notes/a.md", "gno://notes/b/a.md", "gno://notes/old/2024/a.md"]
-    assert "also: gno://notes/a.md, gno://notes/b/a.md" in render(output)
+        shown = output_text.search(client.search("glides"))
+    assert "also: gno://notes/a.md, gno://notes/b/a.md, gno://notes/old/2024/a.md\n" in shown
 
 
 def test_totals_count_files_with_the_same_bytes_once(copied: Machine) -> None:

@@ -15,9 +15,8 @@ import numpy as np
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.memory.database import MemoryDatabase
 from gnod.memory.key.sealing import Sealer
-from gnod.memory.memories import Memories
+from gnod.memory.memories import Memories, open_database
 from gnod.memory.records import Vector
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import EmbeddedTexts
@@ -66,7 +65,7 @@ class Kept:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.words = Words()
-        self.database = MemoryDatabase(path)
+        self.database = open_database(path)
         self.database.submit_maintenance(table.overwrite_deleted).result()
 
     async def opened(self, uri: str | None = URI, key: bytes = KEY) -> Memories:

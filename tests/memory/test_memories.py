@@ -19,6 +19,7 @@ from gnod.errors import (
 )
 from gnod.memory.memories import Memories
 from gnod.memory.transactions import MemoryChange, MemoryDraft
+from gnod.store.memory.memory_schema import SCHEMA
 from tests.memory.memory_bench import URI, Kept, snapshot, vector_of
 
 OTHER = "file:/models/others.gguf"
@@ -418,5 +419,5 @@ async def test_memories_from_before_the_first_release_are_all_there(tmp_path: Pa
     ]
     assert memories.superseded(["mq2xgf5p3pq"]) == {"mq2xgf5p3pq": ["mk6fdwqkqk6"]}
     assert (len(memories.resident), kept.words.asked) == (3, []), "their vectors are there, too"
-    assert kept.rows("SELECT * FROM schema_meta") == [("version", "1")]
+    assert set(kept.rows("SELECT * FROM schema_meta")) == {("version", "1"), ("fingerprint", SCHEMA.fingerprint)}
     assert await stored(memories, "A new one")

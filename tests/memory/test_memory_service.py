@@ -20,7 +20,15 @@ import pytest
 from keyrings.alt.file import PlaintextKeyring
 
 from gnod.daemon import logs
-from gnod.errors import DatabaseCorrupt, GnoError, KeyringFailed, MemoryLocked, NewerDatabase, WrongPassphrase
+from gnod.errors import (
+    DatabaseCorrupt,
+    ForeignDatabase,
+    GnoError,
+    KeyringFailed,
+    MemoryLocked,
+    NewerDatabase,
+    WrongPassphrase,
+)
 from gnod.memory.key import keys
 from gnod.memory.memories import Memories
 from gnod.memory.recalling.ranking import SEARCH
@@ -196,7 +204,9 @@ class TestDamage:
         for harmed in (b"nothing of SQLite's " * 300, whole[:4096] + os.urandom(len(whole) - 4096), whole[:5000]):
             path.write_bytes(harmed)
             async with serving(tmp_path) as served:
-                with pytest.raises(DatabaseCorrupt, match=r"the file is unchanged\. `gnoctl restore --memories`"):
+                with pytest.raises(
+                    (DatabaseCorrupt, ForeignDatabase), match="it is not changed; `gnoctl restore --mem"
+                ):
                     await (await served.service.memories()).store([DRAFT])
             assert [each.name for each in tmp_path.glob("memory*") if each.suffix == ".sqlite"] == ["memory.sqlite"]
         path.write_bytes(whole)

@@ -24,7 +24,6 @@ from gnod.protocol.jsonrpc import encode_call
 from gnod.protocol.methods import Method
 from gnod.rpc.connection import ConnectionLimits
 from gnod.rpc.dispatcher import Call, Dispatcher
-from gnod.rpc.flights import Flights
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 from tests.waiting import until
@@ -237,15 +236,9 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(
-    limits: ConnectionLimits | None = None, allowed_uid: int | None = None, flights: Flights | None = None
-) -> AsyncIterator[Served]:
-    """`flights`: identical requests are answered once."""
+async def serving(limits: ConnectionLimits | None = None, allowed_uid: int | None = None) -> AsyncIterator[Served]:
     methods = SmallMethods()
-    handlers = methods.handlers
-    if flights is not None:
-        handlers = {name: flights.shared(handler) for name, handler in handlers.items()}
-    dispatcher = Dispatcher(handlers, METHODS)
+    dispatcher = Dispatcher(methods.handlers, METHODS)
     with short_folder() as folder, listening_socket(places_in(folder)) as listening:
         transport = Transport(dispatcher, methods.stats, limits, allowed_uid)
         await transport.listen(listening.socket)

@@ -180,7 +180,7 @@ def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_dama
     before = stored(path)
     change(
         path,
-        "UPDATE schema_meta SET key = 'schema_version', value = '20' WHERE key = 'version'",
+        "UPDATE schema_meta SET value = 'other' WHERE key = 'fingerprint'",
         "DROP TABLE endpoints",
     )
     for _ in range(5):
@@ -188,7 +188,7 @@ def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_dama
             Database(path)
         damage.renew(path, "outdated")
         assert stored(path) == before
-        change(path, "UPDATE schema_meta SET key = 'schema_version' WHERE key = 'version'", "DROP TABLE endpoints")
+        change(path, "DELETE FROM schema_meta WHERE key = 'fingerprint'", "DROP TABLE endpoints")
     assert not damage.happens_too_often(path)
     assert [reason for _, reason in damage.quarantined(path)] == ["outdated"] * 3
     damage.renew(path)

@@ -165,24 +165,38 @@ def test_full_text_in_a_format_of_a_newer_sqlite_is_refused(path: Path) -> None:
         Database(path)
 
 
-# As before the first release: another key, and a number of another count, which may be equal, lower or higher.
-BEFORE_RELEASE = "UPDATE schema_meta SET key = 'schema_version', value = '{}' WHERE key = 'version'"
+# Marks of development versions: a number of another count under another key, which may be equal, lower or higher; no
+# fingerprint of the schema, or another one.
+MARKS = [
+    *(
+        f"DELETE FROM schema_meta WHERE key = 'fingerprint';"
+        f"UPDATE schema_meta SET key = 'schema_version', value = '{number}' WHERE key = 'version'"
+        for number in (1, 22, 999)
+    ),
+    "DELETE FROM schema_meta WHERE key = 'fingerprint'",
+    "UPDATE schema_meta SET value = '0123456789abcdef' WHERE key = 'fingerprint'",
+]
 # The layout of a statement says nothing: neither white space nor comments.
 LAYOUT = (
     "UPDATE sqlite_schema SET sql = replace(sql, 'document_id', '  -- of; before, (\n document_id') WHERE name = 'tags'"
 )
 
 
-@pytest.mark.parametrize("number", [1, 22, 999])
-def test_an_index_from_before_the_release_is_used_if_its_schema_is_the_first(path: Path, number: int) -> None:
-    change(path, BEFORE_RELEASE.format(number), LAYOUT)
+@pytest.mark.parametrize("mark", MARKS)
+def test_an_index_from_before_the_release_is_used_if_its_schema_is_the_first(path: Path, mark: str) -> None:
+    change(path, mark, LAYOUT)
     for target in (SCHEMA, NEXT):  # and later upgraded, as any other
         index = Database(path, schema=target)
         assert index.submit_read(lambda c: c.execute("SELECT count(*) FROM documents").get).result() == 2
         index.close()
-        assert rows(path, "SELECT key, value FROM schema_meta WHERE key LIKE '%version' AND key NOT LIKE 'token%'") == [
-            ("version", str(target.newest))
-        ]
+        stamped = rows(path, "SELECT key, value FROM schema_meta WHERE key NOT LIKE 'token%' ORDER BY key")
+        assert stamped == [("fingerprint", SCHEMA.fingerprint), ("version", str(target.newest))]
+
+
+def test_the_fingerprint_changes_with_the_schema_and_not_with_its_layout() -> None:
+    changed = {SCHEMA._replace(first=each).fingerprint for each in (SCHEMA.first, f"-- more\n  {SCHEMA.first}")}
+    assert changed == {SCHEMA.fingerprint}
+    assert SCHEMA._replace(first=SCHEMA.first.replace("tag TEXT", "label TEXT")).fingerprint not in changed
 
 
 def edited(table: str, old: str, new: str) -> str:
@@ -202,19 +216,24 @@ def edited(table: str, old: str, new: str) -> str:
     ],
     ids=["column more", "table missing", "table more", "other order", "in a string", "in a comment", "in a name"],
 )
-def test_another_index_from_before_the_release_is_refused_and_not_touched(path: Path, other: str) -> None:
-    change(path, BEFORE_RELEASE.format(20), other)
+@pytest.mark.parametrize("mark", [MARKS[0], MARKS[-1]])
+def test_another_index_from_before_the_release_is_refused_and_not_touched(path: Path, other: str, mark: str) -> None:
+    change(path, mark, other)
     before = contents(path.parent)
     with pytest.raises(OutdatedDatabase, match=r"before the first release: gnod quarantines it and rebuilds it"):
         Database(path)
     assert contents(path.parent) == before
 
 
-def test_memories_from_before_the_release_with_another_schema_are_refused_and_not_touched(tmp_path: Path) -> None:
+def test_memories_from_before_the_release_are_kept(tmp_path: Path) -> None:
+    """They are the user's data: with the same tables they are used, with others refused and not touched."""
     path = tmp_path / "memory.sqlite"
     opened = partial(Database, path, schema=memory_schema.SCHEMA, use_knn=False)
     opened().close()
-    change(path, BEFORE_RELEASE.format(1), "DROP INDEX memories_superseded_by")
+    for mark in MARKS:
+        change(path, mark)
+        opened().close()
+    change(path, MARKS[-1], "DROP INDEX memories_superseded_by")
     before = contents(tmp_path)
     with pytest.raises(OutdatedDatabase, match="before the first release: it is not changed"):
         opened()

@@ -24,7 +24,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def stored(database: Database, text: str) -> None:
     database.submit_write(
-        lambda c: c.execute("INSERT INTO mirrors (mirror_hash, markdown) VALUES ('m', ?)", (text,))
+        lambda c: c.execute("INSERT INTO mirrors (mirror_hash, markdown, title) VALUES ('m', ?, '')", (text,))
     ).result()
 
 

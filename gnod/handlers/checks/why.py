@@ -110,7 +110,7 @@ def _of_member(
 
 
 def _unread(found: Sequence[DocumentRow]) -> str:
-    """Say what of a file, the first document, and of those in it is not indexed; "" where all is."""
+    """Say which parts of a file, the first of the documents, and of those inside it are not indexed; "" if all are."""
     outer = found[0].path + SEPARATOR
     shown = [
         f"{f'{document.path}{SEPARATOR}{each.name}'.removeprefix(outer)}: {each.message.removesuffix('.')}"
@@ -176,7 +176,7 @@ def _of_scans(pages: scans.ScanProgress) -> str:
 
 
 def _failure(failed: Mapping[str, FailedFile], path: str) -> FailedFile | None:
-    """Return the failure of the path, or of the folder above it that could not be listed."""
+    """Return the failure of the path, or of a folder above it that could not be listed."""
     parts = path.split("/")
     above = ("/".join(parts[:depth]) for depth in range(len(parts), -1, -1))
     return next((failed[path] for path in above if path in failed), None)

@@ -1,4 +1,4 @@
-"""Overwrite what freed memory still holds of decrypted texts. For `gnoctl memory lock`.
+"""Overwrite decrypted texts in freed memory. For `gnoctl memory lock`.
 
 Python and the C library do not erase what is freed. glibc does when it is told to, but leaves out the small blocks that
 each thread keeps, and Python has an allocator of its own for blocks of up to 512 bytes. These are filled with zeros
@@ -29,7 +29,7 @@ _LARGEST_KEPT = 1032
 
 
 def overwrite_what_is_freed() -> None:
-    """Have glibc fill each block that is freed from now on. It costs time, so not before there is something to hide."""
+    """Have glibc overwrite each block that is freed from now on. This takes time: call it when memories are opened."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):  # musl does not have it
             ctypes.CDLL(None).mallopt(_M_PERTURB, _FILL)

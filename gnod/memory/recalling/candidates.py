@@ -136,7 +136,7 @@ def _nearness(days: NDArray[np.int64], periods: Sequence[Period]) -> Floats:
 
 
 def pool(found: MemorySignals, scores: Floats, fingerprint_of: Callable[[int], bytes], limit: int) -> list[int]:
-    """Return the rows of the best memories, the best first; of copies in several namespaces, one."""
+    """Return the rows of the best memories, the best first. Of copies in several namespaces, only one is returned."""
     order = np.argsort(-scores, kind="stable")
     chosen: list[int] = []
     seen: set[bytes] = set()

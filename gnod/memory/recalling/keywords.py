@@ -31,7 +31,7 @@ def keywords(query: str) -> list[str]:
 
 
 def topic_words(topic: str) -> list[str]:
-    """Return the keywords that find a topic: the whole, and each of its words, whatever joins them.
+    """Return the keywords that find a topic: the whole topic, and each of its words.
 
     >>> topic_words("Error handling"), topic_words("auth"), topic_words("real-time")
     (['error handling', 'error', 'handling'], ['auth'], ['real-time', 'real', 'time'])

@@ -109,7 +109,7 @@ def _penalised(found: RankedMemory) -> float:
 
 
 def _raised(found: RankedMemory) -> float:
-    """An exact match counts, whatever score a model gives."""
+    """Raise the score of an exact match that a model scored low."""
     return max(found.score, _KEYWORD_FLOOR * found.matched)
 
 

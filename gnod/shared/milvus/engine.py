@@ -297,7 +297,7 @@ class MilvusEngine:
         }
 
     def _remove_others(self, documents: Sequence[SharedDocument]) -> None:
-        """Remove whatever is left of other versions: a search for it, which is slow."""
+        """Remove the rows of other versions. Milvus has to search for them, which is slow."""
         for some in _batches(documents, _MOST_ROWS):
             owners = any_of("document", [document.key for document in some])
             versions = any_of("version", sorted({document.version for document in some}))

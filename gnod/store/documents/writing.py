@@ -188,8 +188,7 @@ def _put_content(connection: Connection, new: PreparedDocument) -> int:
         " ON CONFLICT DO NOTHING",
         (mirror, *text, new.own_title, rest),
     )
-    is_new = connection.changes() > 0
-    if not is_new and not _take_over(connection, mirror, new.own_title):
+    if not connection.changes():
         return count_chunks(connection, mirror)
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -198,24 +197,7 @@ def _put_content(connection: Connection, new: PreparedDocument) -> int:
             for seq, chunk in enumerate(new.chunks)
         ),
     )
-    if not is_new:
-        connection.execute("DELETE FROM chunks WHERE mirror_hash = ? AND seq < 0", (mirror,))
-        # Keep those of its copies, which share the chunks.
-        connection.execute(
-            "UPDATE documents SET chunks = ?1 WHERE mirror_hash = ?2 AND active AND chunks <> ?1",
-            (len(new.chunks), mirror),
-        )
     return len(new.chunks)
-
-
-def _take_over(connection: Connection, mirror_hash: str, title: str) -> bool:
-    """Make room for the chunks of a text whose chunks are to be made again. Returns whether it did. Old chunks are
-    deleted last, so that chunks in both keep their vectors."""
-    connection.execute("UPDATE mirrors SET title = ? WHERE mirror_hash = ? AND title IS NULL", (title, mirror_hash))
-    if not connection.changes():
-        return False
-    connection.execute("UPDATE chunks SET seq = -1 - seq WHERE mirror_hash = ?", (mirror_hash,))
-    return True
 
 
 def _insert(connection: Connection, row: Mapping[str, object]) -> int:

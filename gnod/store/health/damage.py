@@ -106,7 +106,7 @@ def renew(path: Path, reason: Reason = "damaged") -> None:
     """
     if reason == "damaged" and happens_too_often(path):
         raise DatabaseCorrupt(too_often(path))
-    # Before the database gets its name: by name, one of the same second may seem to be the oldest.
+    # Delete before renaming: files are sorted by name, and a second one of the same second may seem to be the oldest.
     _delete(path, reason, _KEPT - 1)
     aside = quarantine(path, reason)
     _log.error("index.quarantined", extra={"fields": {"reason": reason, "to": str(aside)}})
@@ -206,7 +206,8 @@ def _is_vector(embedding: bytes, dimensions: int) -> bool:
     """Stored vectors have length 1; random bytes do not."""
     if len(embedding) != dimensions * DTYPE.itemsize:
         return False
-    values = np.frombuffer(embedding, DTYPE).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # random bytes may be a signalling NaN
+        values = np.frombuffer(embedding, DTYPE).astype(np.float64)
     return bool(np.isfinite(values).all()) and abs(float(np.linalg.norm(values)) - 1) < _NORM_TOLERANCE
 
 

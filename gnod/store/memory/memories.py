@@ -43,12 +43,6 @@ class NewRow(NamedTuple):
     superseded_by: str | None = None
 
 
-class SealedVector(NamedTuple):
-    id: int
-    memory_id: int
-    sealed: bytes
-
-
 _COLUMNS = (
     "id, name, namespace_id, kind, created_ms, updated_ms, fingerprint,"
     " (SELECT newer.name FROM memories newer WHERE newer.id = memories.superseded_by)"
@@ -214,14 +208,13 @@ def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequen
     return ids
 
 
-def vectors(connection: Connection, uri: str) -> Iterator[SealedVector]:
-    """Yield the vectors of a model by id."""
-    for row in connection.execute(
+def vectors(connection: Connection, uri: str) -> Iterator[tuple[int, int, bytes]]:
+    """Yield (id, memory id, sealed vector) of a model, by id."""
+    yield from connection.execute(
         "SELECT v.id, v.memory_id, v.sealed FROM memory_vectors v JOIN memory_models m ON m.id = v.model_id"
         " WHERE m.uri = ? ORDER BY v.id",
         (uri,),
-    ):
-        yield SealedVector(*row)
+    )
 
 
 def forget_vectors(connection: Connection, uri: str) -> None:

@@ -14,59 +14,61 @@ import apsw
 from gnod.store import schema
 from gnod.store.faults import MEMORIES
 
+_TABLES = """
+    -- One row: the record of the key (gnod.memory.key.keys), as msgpack.
+    CREATE TABLE keys (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        record BLOB NOT NULL
+    ) STRICT;
+
+    CREATE TABLE namespaces (
+        id INTEGER PRIMARY KEY,
+        lookup BLOB NOT NULL UNIQUE,
+        sealed_name BLOB NOT NULL,
+        created_ms INTEGER NOT NULL
+    ) STRICT;
+
+    -- Ids are never used twice: a vector that was left behind must not find another memory. `fingerprint`: a keyed
+    -- hash of the text, the same in each namespace, and there only once. `body`: text and topics, sealed. A memory
+    -- is superseded by at most one other, which may supersede several.
+    CREATE TABLE memories (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        namespace_id INTEGER NOT NULL REFERENCES namespaces (id),
+        kind TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        fingerprint BLOB NOT NULL,
+        body BLOB NOT NULL,
+        superseded_by INTEGER REFERENCES memories (id) ON DELETE SET NULL,
+        UNIQUE (namespace_id, fingerprint)
+    ) STRICT;
+    CREATE INDEX memories_superseded_by ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
+
+    CREATE TABLE memory_topics (
+        lookup BLOB NOT NULL,
+        memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+        PRIMARY KEY (lookup, memory_id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX memory_topics_of ON memory_topics (memory_id);
+
+    CREATE TABLE memory_models (
+        id INTEGER PRIMARY KEY,
+        uri TEXT NOT NULL UNIQUE
+    ) STRICT;
+
+    CREATE TABLE memory_vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
+        model_id INTEGER NOT NULL REFERENCES memory_models (id),
+        sealed BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX memory_vectors_of ON memory_vectors (memory_id, model_id);
+"""
+
 
 def m001_first_release(connection: apsw.Connection) -> None:
-    connection.execute("""
-        -- One row: the record of the key (gnod.memory.key.keys), as msgpack.
-        CREATE TABLE keys (
-            id INTEGER PRIMARY KEY CHECK (id = 1),
-            record BLOB NOT NULL
-        ) STRICT;
-
-        CREATE TABLE namespaces (
-            id INTEGER PRIMARY KEY,
-            lookup BLOB NOT NULL UNIQUE,
-            sealed_name BLOB NOT NULL,
-            created_ms INTEGER NOT NULL
-        ) STRICT;
-
-        -- Ids are never used twice: a vector that was left behind must not find another memory. `fingerprint`: a keyed
-        -- hash of the text, the same in each namespace, and there only once. `body`: text and topics, sealed. A memory
-        -- is superseded by at most one other, which may supersede several.
-        CREATE TABLE memories (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            name TEXT NOT NULL UNIQUE,
-            namespace_id INTEGER NOT NULL REFERENCES namespaces (id),
-            kind TEXT NOT NULL,
-            created_ms INTEGER NOT NULL,
-            updated_ms INTEGER NOT NULL,
-            fingerprint BLOB NOT NULL,
-            body BLOB NOT NULL,
-            superseded_by INTEGER REFERENCES memories (id) ON DELETE SET NULL,
-            UNIQUE (namespace_id, fingerprint)
-        ) STRICT;
-        CREATE INDEX memories_superseded_by ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
-
-        CREATE TABLE memory_topics (
-            lookup BLOB NOT NULL,
-            memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-            PRIMARY KEY (lookup, memory_id)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX memory_topics_of ON memory_topics (memory_id);
-
-        CREATE TABLE memory_models (
-            id INTEGER PRIMARY KEY,
-            uri TEXT NOT NULL UNIQUE
-        ) STRICT;
-
-        CREATE TABLE memory_vectors (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            memory_id INTEGER NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-            model_id INTEGER NOT NULL REFERENCES memory_models (id),
-            sealed BLOB NOT NULL
-        ) STRICT;
-        CREATE INDEX memory_vectors_of ON memory_vectors (memory_id, model_id);
-    """)
+    connection.execute(_TABLES)
 
 
-SCHEMA = schema.Schema(MEMORIES, (m001_first_release,))
+SCHEMA = schema.Schema(MEMORIES, _TABLES, (m001_first_release,))

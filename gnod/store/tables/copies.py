@@ -22,7 +22,7 @@ class CopyGroup(NamedTuple):
 
 
 class CopyPath(NamedTuple):
-    """Where a copy is. `root`: the collection's folder."""
+    """The place of a copy. `root`: the folder of the collection."""
 
     id: int
     collection: str

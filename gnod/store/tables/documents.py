@@ -17,7 +17,7 @@ from gnod.store.connection import Connection, by_id, from_any
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
 from gnod.types import LineMap, format_uri
 
-# Enough letters to determine the script of a text.
+# This many letters are enough to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
 DOCID_DIGITS = 8
 

@@ -87,8 +87,6 @@ _IN_USE = (
     " JOIN documents d ON d.mirror_hash = k.mirror_hash"
     " WHERE k.embed_hash = u.embed_hash AND d.active"
     " AND d.collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))"
-    # Text whose chunks are to be made again is embedded after that.
-    " AND NOT EXISTS (SELECT 1 FROM content c WHERE c.mirror_hash = d.mirror_hash AND c.title IS NULL)"
 )
 
 
