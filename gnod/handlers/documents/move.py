@@ -44,7 +44,7 @@ def handlers(
             if not params.dry_run:
                 await asyncio.to_thread(journal.carry_out, places.move_journal, name, found)
                 await indexed(scheduler, name)
-        return _result(name, found, is_done=not params.dry_run)
+        return await asyncio.to_thread(_result, name, found, is_done=not params.dry_run)
 
     async def document_unmove(_: wire.DocumentUnmoveParams, __: Call) -> wire.DocumentUnmoveResult:
         async with moves:

@@ -25,6 +25,7 @@ from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritab
 from gnod.store.connection import Connection
 from gnod.store.documents import collections
 from gnod.store.links import link_names, links
+from gnod.store.tables.records import Link
 
 
 class PlannedFile(NamedTuple):
@@ -193,16 +194,23 @@ class _Planning:
         return PathNames((self._stored.named(number, path) for number, path in enumerate(paths[:count])), others)
 
     def _affected(self) -> list[int]:
-        """Return the documents that are moved, and those with a link that looks for a name that comes or goes."""
+        """Return the documents that are moved, and those with a link that would lead elsewhere."""
         pairs = [pair for pair in zip(self._old, self._new, strict=True) if pair[0] != pair[1]]
         keys = {name.name for pair in pairs for path in pair for name in link_names.names_of(path, [], [])}
         keys |= {link_names.key(f"{folder}/") for folder in (self._from, self._to)}
-        linking = links.looking_for(self._connection, self._stored.collection_id, keys)
-        return [
-            number
-            for number, document in enumerate(self._stored.documents)
-            if document.id in linking or self._old[number] != self._new[number]
-        ]
+        numbers = {document.id: number for number, document in enumerate(self._stored.documents)}
+        found = {number for number in numbers.values() if self._old[number] != self._new[number]}
+        for stored in links.looking_for(self._connection, self._stored.collection_id, keys):
+            number = numbers[stored.document_id]
+            if number not in found and self._leads_elsewhere(stored.link, self._old[number]):
+                found.add(number)
+        return sorted(found)
+
+    def _leads_elsewhere(self, link: Link, path: str) -> bool:
+        """Tell whether a link in a document that stays at `path` would lead to another file, or to any of several."""
+        target = LinkTarget(link.key, link.reach, link.fragment)
+        before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
+        return before != after or self._paths.is_name_lost(target)
 
     def _rewritten(self, document: _Document, number: int) -> _RewrittenFile:
         path = Path(self._root, document.path)
