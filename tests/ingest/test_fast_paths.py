@@ -126,18 +126,6 @@ def test_the_canonical_text(text: str) -> None:
 
 
 @given(_TEXTS)
-@example("# a\n\nb # c\n   ## d ##\n    # e\n#f\n# \n")
-@example("a\n===\nb\n==\n\n```\n# c\n```\n# d\n")
-def test_headings(text: str) -> None:
-    text = canonicalise(text)
-    found = outline.outline(text)
-    atx = [(m.start(), len(m["mark"])) for m in outline._ATX.finditer(text, 0, found.end)]
-    underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
-    outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
-    assert [(each.start, each.level) for each in found.headings] == outside
-
-
-@given(_TEXTS)
 def test_a_short_text_is_one_passage(text: str) -> None:
     text = canonicalise(text)
     boundaries = chunking.Boundaries(text, [[], []], [], chunking.PROSE)

@@ -10,7 +10,6 @@ import os
 import stat as stat_module
 import sys
 from collections.abc import Collection, Iterator, Set
-from heapq import merge
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,7 +22,6 @@ from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
 _MAX_LINKS = 500
-_SORTED_AT_ONCE = 5000
 _IS_MAC = sys.platform == "darwin"
 # A million files at once would take 300 MB.
 _PART_FILES = 5000
@@ -231,7 +229,7 @@ class Walk:
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
-        for entry in _in_order(entries):
+        for entry in sorted(entries, key=_place):
             path = base + entry.name
             if not is_text(path):
                 self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path
@@ -272,23 +270,6 @@ class Walk:
         else:
             stat = file.stat(follow_symlinks=is_link)
         return stat if stat_module.S_ISREG(stat.st_mode) else None
-
-
-def _in_order(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries in the order of the paths in them, emptying the list. Sorting a hundred thousand at once would
-    block all threads for a fifth of a second, and keep 80 MB."""
-    runs = []
-    while entries:
-        run = entries[-_SORTED_AT_ONCE:]
-        del entries[-_SORTED_AT_ONCE:]
-        run.sort(key=_place, reverse=True)
-        runs.append(_drained(run))
-    return merge(*runs, key=_place)
-
-
-def _drained(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    while entries:
-        yield entries.pop()
 
 
 def _place(entry: os.DirEntry[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gnod.ingest.links import html, urls, wikilinks
-from gnod.ingest.links.masking import masked
+from gnod.ingest.links.masking import in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.outline import Outline
 
@@ -49,11 +49,8 @@ def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True
     if not any(sign in text for sign in _SIGNS):
         return
     text = without_code(text, hidden, only=_MARKUP)
-    found: list[WrittenLink] = []
-    for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
-        text = masked(text, ((each.start, each.end) for each in found))
-        found = list(syntax(text))
-        yield from found
+    syntaxes = (_autolinks, _bracketed, html.find, urls.find)
+    yield from in_turn(text, *((wikilinks.find, *syntaxes) if wiki else syntaxes))
 
 
 def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
@@ -67,10 +64,6 @@ def without_code(text: str, hidden: Iterable[tuple[int, int]], only: re.Pattern[
     text = masked(text, [*hidden, *_indented(text)])
     text = masked(text, _spans_of_code(text, only))
     return masked(text, _comments(text))
-
-
-def _none(_: str) -> Iterator[WrittenLink]:
-    return iter(())
 
 
 def _bracketed(text: str) -> Iterator[WrittenLink]:
