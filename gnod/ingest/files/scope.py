@@ -28,7 +28,6 @@ class Scope(NamedTuple):
         return 1 if self.paths is None else len(self.paths)
 
     def repeats(self, earlier: Scope) -> bool:
-        """Tell whether an earlier scope covers this one."""
         if self.paths is None or earlier.paths is None:
             return self.paths == earlier.paths or self == NOTHING
         return self.paths <= earlier.paths

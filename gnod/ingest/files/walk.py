@@ -74,7 +74,6 @@ def walk(
 
 
 def root_problem(root: str) -> str | None:
-    """Return why a folder cannot be walked, or None."""
     try:
         with os.scandir(root):
             return None
@@ -315,7 +314,6 @@ class _Parents:
 
 
 def identity(root: str) -> tuple[int, int] | None:
-    """Return device and inode of a folder; None where it does not exist."""
     try:
         found = os.stat(root)  # noqa: PTH116
     except OSError:

@@ -66,7 +66,6 @@ class _Storage:
             return ""
 
     def line(self, *property_ids: str) -> str:
-        """Return the first of these properties that the message has, in one line."""
         return next((line for each in property_ids if (line := " ".join(self.text(each).split()))), "")
 
     def below(self, prefix: str) -> list[_Storage]:

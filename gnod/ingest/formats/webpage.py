@@ -53,7 +53,6 @@ def _structured(text: str) -> Converted:
 
 
 def _address(text: str) -> str:
-    """Return the address that a saved page states, or nothing."""
     for tag in _TAG.finditer(text, 0, _HEAD):
         if _NAMES_ADDRESS.search(tag[0]) and (found := _ADDRESS.search(tag[0])):
             return html.unescape(found[1])

@@ -67,7 +67,6 @@ def without_code(text: str, hidden: Iterable[tuple[int, int]], only: re.Pattern[
 
 
 def _bracketed(text: str) -> Iterator[WrittenLink]:
-    """Yield inline links and references, in one pass over the brackets."""
     addresses, text = _definitions(text)
     if "](" not in text and not addresses:
         return

@@ -67,7 +67,6 @@ class MovePlan(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a hash of all that the move does."""
         parts = (self.root, self.old, self.new, *(f"{each.path}\0{_hash(each.after)}" for each in self.files))
         return _hash("\0".join(parts).encode())
 

@@ -110,7 +110,6 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return frozenset(name.decode("utf-16-le").lower() for name in found) | {""}
 
     def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
-        """Return a file that this one contains."""
         return msgspec.structs.replace(
             self,
             data=data,
@@ -172,7 +171,6 @@ def starts_with(*prefixes: bytes) -> Test:
 
 
 def riff_with(*kinds: bytes) -> Test:
-    """Recognise a RIFF file by its kind."""
     return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
 
 

@@ -55,8 +55,6 @@ class _Root(NamedTuple):
 
 
 class Confinement:
-    """The limits of this process."""
-
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._scratch = None if limits.scratch is None else os.fsdecode(limits.scratch)
@@ -98,7 +96,6 @@ class Confinement:
             resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
 
     def end_job(self) -> None:
-        """Remove the files of a job."""
         if self._scratch:
             with contextlib.suppress(OSError):
                 scratch.empty(self._scratch)

@@ -24,7 +24,6 @@ from msgspec.structs import replace
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest.files.placeholders import not_downloaded
-from gnod.ingest.reading.layers import LayerRead
 from gnod.ingest.workers import messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
@@ -34,16 +33,13 @@ from gnod.ingest.workers.jobs import (
     FilesDone,
     FilesJob,
     ImageJob,
-    ImageRead,
     Job,
     LayersJob,
-    LayersRead,
     OcrJob,
     Outcome,
     PageJob,
     PageRead,
     PictureJob,
-    PictureRead,
     SourceJob,
     TextJob,
     Unchanged,
@@ -122,7 +118,6 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
 
 
 def _paths(job: Job) -> list[str]:
-    """Return the files that a job reads."""
     if isinstance(job, FilesJob):
         return [each.path for each in job.jobs]
     return [job.path] if isinstance(job, SourceJob) else []
@@ -234,29 +229,19 @@ def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
 def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import draw_page
 
-    drawn = draw_page(data, job.number, job.width)
-    return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
+    return draw_page(data, job.number, job.width)
 
 
 def _perform_picture(job: PictureJob, data: bytes, _: FileStat) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import shown_picture
 
-    shown = shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
-    return PictureRead(mime=shown.mime, data=shown.data)
+    return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 
 
 def _perform_layers(job: LayersJob, data: bytes, _: FileStat) -> Outcome:
-    from gnod.ingest.reading import pictures
-
-    source_hash = hashlib.sha256(data).hexdigest()
-    if not pictures.is_pdf(data):
-        layer = LayerRead(job.number, *pictures.size(data, job.number), [], [])
-        return LayersRead(
-            source_hash=source_hash, pages=max(1, pictures.header(data).frames), layers=[layer], outline=[]
-        )
     from gnod.ingest.formats.pdf.page_layer import read_layers
 
-    return LayersRead(source_hash=source_hash, **read_layers(data, job.number, job.count)._asdict())
+    return read_layers(data, job.number, job.count)
 
 
 def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:

@@ -37,8 +37,6 @@ _INLINE = re.compile(
 
 
 class _OrgReader:
-    """One pass over the lines."""
-
     def __init__(self, translation: Translation) -> None:
         self._to = translation
         self._source = translation.source

@@ -75,7 +75,6 @@ def _described(package: Package, root: str) -> tuple[str, list[str]]:
 
 
 def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each chapter that has any."""
     content = package.content
     left = content.max_characters
     for number, member in enumerate(chapters, start=1):

@@ -120,7 +120,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _nothing_found(count: int, pages: _Pages, refusal: str | None) -> ConversionFailed:
-    """Return why there is no text."""
     if not count:
         return ConversionFailed("corrupt", "The PDF is damaged: it has no pages.")
     if len(pages.lost) == len(pages.texts):

@@ -92,7 +92,6 @@ class Package:
             return b""
 
     def leave_out(self, part: str) -> None:
-        """Note a part that cannot be read."""
         self._unread.append(part)
 
     def relations(self, part: str) -> dict[str, Relation]:
@@ -117,7 +116,6 @@ class Package:
 
     @cached_property
     def _authors(self) -> dict[str, str]:
-        """Return the names of those who wrote comments, by their ids."""
         people = [
             found
             for part in self.related(self.start, "commentAuthors", "authors", "person")

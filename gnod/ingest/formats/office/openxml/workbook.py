@@ -90,7 +90,6 @@ class _Strings(XmlEvents):
 
 
 def _codes(package: Package) -> Iterator[str]:
-    """Yield the code of the format of each style of cells."""
     from xlrd.formatting import std_format_strings  # type: ignore[import-untyped]
 
     formats = {str(number): code for number, code in {**std_format_strings, **LOCAL_DATES}.items()}
