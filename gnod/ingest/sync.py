@@ -170,7 +170,7 @@ class Sync:
 
     def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
         """Return the plan, and whether something was mounted at the root before."""
-        plan = found.plan(walked)
+        plan = found.plan(walked.unreadable, walked.undecodable)
         self._counts["unchanged"] = found.unchanged
         for kind, files in found.failing.items():
             self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files

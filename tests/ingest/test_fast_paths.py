@@ -17,51 +17,13 @@ from gnod.ingest.text import canonical, chunking, outline
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.chunking import ChunkText, cut
 
-_PIECES = st.sampled_from(
-    [
-        *("word", "The", "it's", "a_b", "_a", "a_", "__", "x.y", "a@b", "a/b", "1a", "12", "a1_b", "C++", "C#", "C#x"),
-        *(
-            "http://x.y",
-            "<b>",
-            "<",
-            ">",
-            "`",
-            "```",
-            "~~~",
-            "# ",
-            "## a #",
-            "###",
-            "#",
-            "===",
-            "====",
-            " ",
-            "\n",
-            "\n\n",
-        ),
-        *(
-            "\t",
-            "é",
-            "ﬁ",
-            "—",
-            "’",
-            "„",
-            "ё",
-            "漢字",
-            "\u0301",
-            "ǆ",
-            "İ",
-            "::",
-            "://",
-            ".",
-            "-",
-            "...",
-            "=",
-            "a::b",
-            "\xa0",
-        ),
-        *("𝐚", "\u2028", "\x1c", "\x85", "\u200b", "a" * 210, "|", "(x)", "&", "\\", "   # b", "    # c"),
-    ]
-)
+_WORDS = """
+    word The it's a_b _a a_ __ x.y a@b a/b 1a 12 a1_b C++ C# C#x http://x.y <b> < > ` ``` ~~~ === ==== é ﬁ — ’ „ ё 漢字
+    ǆ İ :: :// . - ... = a::b 𝐚 | (x) & \\
+"""
+_SPACED = ["# ", "## a #", "###", "#", " ", "\n", "\n\n", "\t", "\u0301", "\xa0", "   # b", "    # c"]
+_ODD = ["\u2028", "\x1c", "\x85", "\u200b", "a" * 210]
+_PIECES = st.sampled_from([*_WORDS.split(), *_SPACED, *_ODD])
 _TEXTS = st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=60))
 
 # The rules.

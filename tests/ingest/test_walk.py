@@ -12,7 +12,7 @@ import pytest
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.walk import Listing, walk, why_not_listed
+from gnod.ingest.files.walk import Walk, walk, why_not_listed
 
 
 def write(root: Path, *paths: str, text: str = "x") -> None:
@@ -25,7 +25,7 @@ def collection(root: Path, **options: object) -> CollectionConfig:
     return CollectionConfig(name="c", path=str(root), **options)  # type: ignore[arg-type]
 
 
-def listed(root: Path, **options: object) -> Listing:
+def listed(root: Path, **options: object) -> Walk:
     return walk(collection(root, **options), IgnoreFiles())
 
 

@@ -50,27 +50,13 @@ class WalkedPart(NamedTuple):
     under: Collection[str] | Between
 
 
-class Listing(NamedTuple):
-    """The result of a walk at once. `files`: path to stat; the others as in Walk."""
-
-    files: dict[str, FileStat]
-    excluded: int
-    unreadable: dict[str, str]
-    undecodable: dict[str, str]
-    folders: Set[str] = frozenset()
-    links: Set[str] = frozenset()
-    hidden: int = 0
-
-
 def walk(
     collection: CollectionConfig, ignore_files: IgnoreFiles, scope: Scope = WHOLE, enter: Enter = enter_nothing
-) -> Listing:
-    """Return what should be indexed, in `scope`. Raises RootUnavailable when the root cannot be listed."""
+) -> Walk:
+    """Return a complete walk, with its `files`. Raises RootUnavailable when the root cannot be listed."""
     found = Walk(collection, ignore_files, scope, enter)
-    files: dict[str, FileStat] = {}
-    for part in found.parts():
-        files |= part.files
-    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links, found.hidden)
+    found.files = {path: stat for part in found.parts() for path, stat in part.files.items()}
+    return found
 
 
 def root_problem(root: str) -> str | None:
@@ -119,8 +105,9 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 class Walk:
     """One walk. `excluded` counts excluded files, `hidden` the files and folders among them that are hidden.
     `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
-    text, in a printable form: what they contain is unknown. `folders` were entered. `links`: files with other names,
-    symbolic or hard, under which they may change, and symbolic links whose target does not exist yet."""
+    text, in a printable form: what they contain is unknown. `folders` were entered. `files`: those of `walk`.
+    `links`: files with other names, symbolic or hard, under which they may change, and symbolic links whose target does
+    not exist yet."""
 
     def __init__(
         self,
@@ -139,6 +126,7 @@ class Walk:
         self._enter = enter
         self._files: dict[str, FileStat] = {}
         self._most = _PART_FILES
+        self.files: dict[str, FileStat] = {}
         self.excluded = 0
         self.hidden = 0
         self.unreadable: dict[str, str] = {}

@@ -13,7 +13,8 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 
 from gnod.ingest.formats.signed_mail import signed_content
-from gnod.ingest.formats.webpage import CHARSET, page_text
+from gnod.ingest.formats.visible_html import page_text
+from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.mail import fuller, rendered
-from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long

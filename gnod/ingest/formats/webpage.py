@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import html
 import re
-from html.parser import HTMLParser
 
-from gnod.ingest.formats.visible_html import BLOCK, visible
+from gnod.ingest.formats.visible_html import page_text, visible
 from gnod.ingest.reading.converter import Converter, FileContent
-from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
-_LIMIT_S = 15.0
 _HEAD = 64 * 1024
 # Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
 CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
-_ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
 _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
 _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
 _SEARCH_PAGE = "https://www.bing.com/search?q="
-_HIDDEN = frozenset({"script", "style", "template", "noscript"})
 
 
 def _read(content: FileContent) -> Converted:
@@ -63,45 +58,6 @@ def _plain(text: str) -> Converted:
     found = _TITLE.search(text, 0, _HEAD)
     title = " ".join(html.unescape(found[1]).split()) if found else None
     return Converted(markdown=page_text(text), converter="html-text/2", title=title or None)
-
-
-def page_text(text: str) -> str:
-    """Return the visible text of a page, a line for each block. Depth and size do not make it slow; unclosed tags can:
-    then everything between tags is the text."""
-    collector = _TextCollector()
-    try:
-        with limit_cpu_time(_LIMIT_S):
-            collector.feed(visible(text))
-            collector.close()
-        found = "".join(collector.parts)
-    except CpuTimeExceeded:
-        found = html.unescape(_ANY_TAG.sub(" ", text))
-    lines = (" ".join(line.split()) for line in found.split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-class _TextCollector(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if self._hidden is None and tag in _HIDDEN:
-            self._hidden = tag
-        elif BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._hidden:
-            self._hidden = None
-        elif BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if self._hidden is None:
-            self.parts.append(data)
 
 
 HTML = Converter(

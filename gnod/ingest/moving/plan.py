@@ -178,13 +178,13 @@ class _Planning:
         for number in self._affected():
             document = self._stored.documents[number]
             try:
-                found = self._rewritten(document, number)
+                file, unchanged = self._rewritten(document, number)
             except NotRewritable as error:
                 left += [LeftInFile(document.path, each) for each in self._unwritable(document, number, str(error))]
                 continue
-            left += [LeftInFile(document.path, each) for each in found.left]
-            if found.file.edits:
-                files.append(found.file)
+            left += [LeftInFile(document.path, each) for each in unchanged]
+            if file.edits:
+                files.append(file)
         return MovePlan(self._root, self._from, self._to, files, left)
 
     def _names(self, paths: list[str]) -> PathNames:
@@ -211,7 +211,7 @@ class _Planning:
         before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
         return before != after or self._paths.is_name_lost(target)
 
-    def _rewritten(self, document: _Document, number: int) -> _RewrittenFile:
+    def _rewritten(self, document: _Document, number: int) -> tuple[PlannedFile, list[LeftLink]]:
         path = Path(self._root, document.path)
         if SEPARATOR in document.path:
             raise NotRewritable("the file is in an archive")
@@ -226,7 +226,7 @@ class _Planning:
             raise NotRewritable("the file is a symbolic link")
         if edits and _is_read_only(path):
             raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
-        return _RewrittenFile(PlannedFile(document.path, data, edits), left)
+        return PlannedFile(document.path, data, edits), left
 
     def _unwritable(self, document: _Document, number: int, why: str) -> Iterator[LeftLink]:
         """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
@@ -238,11 +238,6 @@ class _Planning:
             is_relative = link.reach == link_names.PATH and posixpath.dirname(old) != posixpath.dirname(new)
             if before and (is_relative or before != self._paths.after.meant(target, link.target, new)):
                 yield LeftLink(link.line, link.target, why)
-
-
-class _RewrittenFile(NamedTuple):
-    file: PlannedFile
-    left: list[LeftLink]
 
 
 def _on_disk(root: str) -> Iterator[str]:

@@ -33,22 +33,17 @@ _ON_ITS_SIDE = range(5, 9)
 
 
 class PictureHeader(NamedTuple):
-    """`frames`: how many pages a picture has; 0: it is too small for text."""
+    """`frames`: how many pages a picture has; 0: it is too small for text. `pixels`: of one page."""
 
     frames: int
     mime: str
+    pixels: int
 
 
 def header(data: bytes) -> PictureHeader:
     """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
-        return PictureHeader(_frames(image), _mime(image.format or ""))
-
-
-def kind(data: bytes) -> tuple[str, int]:
-    """Return the MIME type and the number of pixels of a picture, without decoding it. Raises ConversionFailed."""
-    with _opened(data) as image:
-        return _mime(image.format or ""), image.width * image.height
+        return PictureHeader(_frames(image), _mime(image.format or ""), image.width * image.height)
 
 
 def _mime(kind: str) -> str:

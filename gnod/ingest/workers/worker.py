@@ -105,12 +105,10 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
     protections = confinement.begin()
     channel.sendall(frames.encode(messages.ReaderReady(protections=protections)))
     silence(confinement.errors)
-    while (request := frames.receive(channel, messages.REQUESTS)) is not None:
-        job = messages.job_of(request)
+    while (job := frames.receive(channel, messages.REQUESTS)) is not None:
         if confinement.is_outdated(_paths(job)):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
-        del request  # the job of a text may be large
         confinement.begin_job()
         answer = _answer(perform(job))
         confinement.end_job()
@@ -127,7 +125,7 @@ def _glance(job: Job) -> FileStat | None:
     if not isinstance(job, SourceJob):
         return None
     try:
-        return _require_regular(os.stat(job.path))  # noqa: PTH116 - the path may hold surrogates
+        return _require_regular(os.stat(job.path))  # noqa: PTH116
     except (OSError, ValueError, ReadFailed):
         return None
 

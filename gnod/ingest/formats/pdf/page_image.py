@@ -50,7 +50,7 @@ def shown_picture(data: bytes, *, is_svg: bool) -> PictureRead:
     """Return a picture for a browser. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     if is_svg:
         return PictureRead(mime="image/svg+xml", data=_checked_svg(data))
-    mime, pixels = pictures.kind(data)
+    _, mime, pixels = pictures.header(data)
     if mime in _OF_BROWSERS and pixels <= _SHOWN_PIXELS and len(data) <= _SHOWN_BYTES:
         return PictureRead(mime=mime, data=data)
     drawn = draw_page(data, 1, _WIDTH)
