@@ -220,7 +220,8 @@ def _compare(
     failed = failures.of_collection(connection, collection_id)
     found = FolderComparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
-    return _Compared(walked, len(found.read) - found.again + len(found.plan(walked.unreadable, walked.undecodable).remove))
+    removed = found.plan(walked.unreadable, walked.undecodable).remove
+    return _Compared(walked, len(found.read) - found.again + len(removed))
 
 
 def _collection_status(

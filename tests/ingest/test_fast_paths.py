@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.ingest.formats import convert
-from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.text import canonical, chunking, outline
-from gnod.ingest.text.canonical import canonicalise
-from gnod.ingest.text.chunking import ChunkText, cut
+from gnod.ingest.text import canonical
 
 _WORDS = """
     word The it's a_b _a a_ __ x.y a@b a/b 1a 12 a1_b C++ C# C#x http://x.y <b> < > ` ``` ~~~ === ==== é ﬁ — ’ „ ё 漢字
@@ -85,24 +80,3 @@ def test_the_canonical_text(text: str) -> None:
     letters = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in encodable)
     composed = unicodedata.normalize("NFC", letters)
     assert canonical._cleaned(text) == "\n".join(line.rstrip() for line in composed.split("\n"))
-
-
-@given(_TEXTS)
-def test_a_short_text_is_one_passage(text: str) -> None:
-    text = canonicalise(text)
-    boundaries = chunking.Boundaries(text, [[], []], [], chunking.PROSE)
-    placed = chunking.placed(text, [(*span, "") for span in chunking.spans(text, 0, len(text), boundaries)])
-    plain: list[ChunkText] = cut(text, outline.outline(text, "plain"))
-    assert plain == placed
-
-
-@given(_TEXTS.filter(lambda text: "\0" not in text))
-@example("a/b.MD")
-@example("a/.md")
-@example("a.b/c.")
-@example("a.md/.")
-@example("a.md//")
-@example("..")
-def test_extension(name: str) -> None:
-    content = FileContent(data=b"", name=name, max_characters=1, convert=lambda _: convert(b"a", "a", max_characters=9))
-    assert content.extension == PurePosixPath(name).suffix.lower().removeprefix(".")

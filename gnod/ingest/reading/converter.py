@@ -67,11 +67,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def extension(self) -> str:
         """Return the last suffix in lower case without its dot; "" if there is none."""
-        name = self.name.rpartition("/")[2]
-        if name in ("", "."):  # a file on disk cannot have such a name, but a member of an archive can
-            name = PurePosixPath(self.name).name
-        stem, _, suffix = name.rpartition(".")
-        return suffix.lower() if stem else ""
+        return PurePosixPath(self.name).suffix.lower().removeprefix(".")
 
     @property
     def label(self) -> str:

@@ -54,9 +54,6 @@ class ChunkText(NamedTuple):
 def cut(text: str, outline: Outline) -> list[ChunkText]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences, _ = outline
-    if len(text) <= MAX_CHARACTERS:  # this is true of most texts
-        whole = _trim(text, 0, len(text))
-        return _with_headings(placed(text, [(*whole, "")]), headings) if whole else []
     edges = sorted(edge for fence in fences for edge in fence)
     boundaries = Boundaries(text, [[heading.start for heading in headings], edges], fences, PROSE)
     passages = placed(text, [(*span, "") for span in spans(text, 0, len(text), boundaries)])

@@ -209,7 +209,7 @@ def _with_scans(outcome: PreparedDocument | Container, scans: ScanReport | None)
     return replace(outcome, scans=scans)
 
 
-def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_page(job: PageJob, data: bytes) -> Outcome:
     from gnod.ingest.reading import pictures
 
     source_hash = hashlib.sha256(data).hexdigest()
@@ -224,42 +224,42 @@ def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
     )
 
 
-def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_image(job: ImageJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import draw_page
 
     return draw_page(data, job.number, job.width)
 
 
-def _perform_picture(job: PictureJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_picture(job: PictureJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import shown_picture
 
     return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 
 
-def _perform_layers(job: LayersJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_layers(job: LayersJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_layer import read_layers
 
     return read_layers(data, job.number, job.count)
 
 
-def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:
+def _perform_ocr(job: OcrJob, data: bytes) -> Outcome:
     if hashlib.sha256(data).hexdigest() != job.source_hash:
-        return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
+        raise ReadFailed("unstable", "The file has changed.")
     from gnod.ingest.ocr.page import recognise
     from gnod.ingest.ocr.readers import named
 
     return recognise(data, job.page, named(job.reader))
 
 
-def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes, FileStat], Outcome]) -> Outcome:
+def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes], Outcome]) -> Outcome:
     """Read the file of a job for `perform_with`; its errors become data."""
     found: FileStat | None = None
     try:
         source = read_source(job.path, job.max_bytes)
         found = source.stat
-        return perform_with(job, source.data, source.stat)
+        return perform_with(job, source.data)
     except ReadFailed as failure:
-        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat or found)
     except Exception as error:
         return _failure("convert", error, found)
 

@@ -32,20 +32,11 @@ _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", 
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
 # Deleted text, text generated from headings, numbers of notes, who commented and when, forms, pictures.
-_HIDDEN = frozenset(
-    [
-        "text:tracked-changes",
-        "text:table-of-content",
-        "text:alphabetical-index",
-        "text:note-citation",
-        "elements:creator",
-        "elements:date",
-        "meta:date-string",
-        "meta:creator-initials",
-        "office:forms",
-        "office:binary-data",
-    ]
-)
+_HIDDEN_ELEMENTS = """
+    text:tracked-changes text:table-of-content text:alphabetical-index text:note-citation elements:creator elements:date
+    meta:date-string meta:creator-initials office:forms office:binary-data
+"""
+_HIDDEN = frozenset(_HIDDEN_ELEMENTS.split())
 
 
 class _Table:
