@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import time
 
 import pytest
 
 from gnod.ingest.formats import ConversionFailed
 from tests.ingest.unpacked import converted
-from tests.office_files import package
+from tests.office_files import package, presentation
 from tests.pdf_files import pdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -47,15 +46,7 @@ def test_docx_under_another_name_is_found_by_its_content() -> None:
 
 
 def test_pptx() -> None:
-    from pptx import Presentation
-
-    deck = Presentation()
-    slide = deck.slides.add_slide(deck.slide_layouts[1])
-    slide.shapes.title.text = "Slide zqx"
-    slide.placeholders[1].text = "point"
-    buffer = io.BytesIO()
-    deck.save(buffer)
-    result = converted(buffer.getvalue(), "a.pptx")
+    result = converted(presentation(("Slide zqx", "point")), "a.pptx")
     assert "# Slide zqx" in result.markdown
     assert "point" in result.markdown
     assert result.title is None  # "PowerPoint Presentation" is nobody's title

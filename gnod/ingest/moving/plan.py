@@ -33,11 +33,8 @@ class PlannedFile(NamedTuple):
 
     path: str
     before: bytes
+    after: bytes
     edits: list[Edit]
-
-    @property
-    def after(self) -> bytes:
-        return apply(self.before, self.edits)
 
 
 class LeftInFile(NamedTuple):
@@ -60,10 +57,8 @@ class MovePlan(NamedTuple):
         """Yield the lines of a unified diff, with the names that the files have before and after."""
         for file in self.files:
             before, after = _lines(file.before), _lines(file.after)
-            yield from difflib.unified_diff(before, after, file.path, self.moved(file.path), n=1, lineterm="")
-
-    def moved(self, path: str) -> str:
-        return moved(path, self.old, self.new)
+            path = moved(file.path, self.old, self.new)
+            yield from difflib.unified_diff(before, after, file.path, path, n=1, lineterm="")
 
     @property
     def digest(self) -> str:
@@ -226,7 +221,7 @@ class _Planning:
             raise NotRewritable("the file is a symbolic link")
         if edits and _is_read_only(path):
             raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
-        return PlannedFile(document.path, data, edits), left
+        return PlannedFile(document.path, data, apply(data, edits), edits), left
 
     def _unwritable(self, document: _Document, number: int, why: str) -> Iterator[LeftLink]:
         """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
