@@ -164,7 +164,7 @@ def test_notebook() -> None:
     assert result.markdown == ("# Head\ntext\n\n````python\nprint('```')\n````\n\n```\nshown\n42\nValueError: no\n```")
 
 
-def test_json_that_is_no_notebook_stays_as_it_is() -> None:
+def test_json_that_is_not_a_notebook_stays_unchanged() -> None:
     assert converted('{"cells": 3}', "a.ipynb").markdown == '{"cells": 3}'
     assert converted("not json", "a.ipynb").markdown == "not json"
 

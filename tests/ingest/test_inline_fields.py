@@ -43,7 +43,7 @@ C# and F#
 
 
 @pytest.mark.parametrize("text", NOT_TAGS.strip().split("\n"))
-def test_what_is_no_tag(text: str) -> None:
+def test_what_is_not_a_tag(text: str) -> None:
     assert prepared(f"Text\n\n{text}\n", "a.md").tags == []
 
 

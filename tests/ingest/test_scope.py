@@ -32,7 +32,7 @@ def test_an_ignore_file_concerns_its_folder() -> None:
     assert of_paths([".gnoignore"]) == WHOLE
 
 
-def test_a_name_that_is_no_text_concerns_its_folder() -> None:
+def test_a_name_that_is_not_text_concerns_its_folder() -> None:
     assert of_paths(["a/\udcff.md"]) == Scope(frozenset({"a"}))
     assert of_paths(["\udcff/b/c.md"]) == WHOLE
 
@@ -118,7 +118,7 @@ def test_each_folder_is_entered_before_it_is_listed(tmp_path: Path) -> None:
     assert found.folders == {"", "a", "a/b"}
 
 
-def test_a_root_that_goes_while_it_is_walked_is_no_empty_one(tmp_path: Path) -> None:
+def test_a_root_that_disappears_during_a_walk_is_not_empty(tmp_path: Path) -> None:
     root = tmp_path / "notes"
     (root / "a").mkdir(parents=True)
     (root / "a/x.md").write_text("x")

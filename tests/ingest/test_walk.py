@@ -103,7 +103,7 @@ def test_links_pipes_and_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "out.md" not in found.links
 
 
-def test_a_name_that_is_no_text_is_reported(tmp_path: Path) -> None:
+def test_a_name_that_is_not_text_is_reported(tmp_path: Path) -> None:
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("x")
     except OSError:

@@ -24,7 +24,7 @@ class Scope(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many paths may differ, as far as known: at least one for a whole collection."""
+        """Return the least number of paths that may differ. For a whole collection it is 1."""
         return 1 if self.paths is None else len(self.paths)
 
     def repeats(self, earlier: Scope) -> bool:

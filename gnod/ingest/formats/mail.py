@@ -85,7 +85,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _parsed(data: bytes) -> Message:
-    """Return a message. Of a signed one that hides its content in the signature, that is in its place."""
+    """Return a message. Where a signature encloses the content, the content takes the place of the signature."""
     message = email.message_from_bytes(data)
     if message.get_content_type() not in _SIGNED:
         return message

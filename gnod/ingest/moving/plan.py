@@ -134,7 +134,7 @@ class _Document(NamedTuple):
 
 
 class _Stored:
-    """The documents of a collection, by their place in the list, and the names that others find them by."""
+    """The documents of a collection in order of their ids, and the names that links find them by."""
 
     def __init__(self, connection: Connection, collection_id: int) -> None:
         self.collection_id = collection_id

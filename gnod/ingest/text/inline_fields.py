@@ -44,7 +44,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 class Stated(NamedTuple):
-    """A value as it is written. `is_of_block`: it is of a part of the document: an item of a list, a heading."""
+    """A value as it is written. `is_of_block`: it belongs to a part of the document, such as an item of a list."""
 
     name: str
     value: str

@@ -46,7 +46,7 @@ class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
 
 
 class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
-    """Read the characters of a page of a PDF file, with their boxes. Of a picture, only its size."""
+    """Read the characters of a page of a PDF file, with their boxes. For a picture, read only its size."""
 
     number: int
 

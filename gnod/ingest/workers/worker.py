@@ -65,7 +65,7 @@ _PART_BYTES = 16_000_000  # takes some ten seconds, or more on a busy machine
 
 
 class FileRead(NamedTuple):
-    """`data`: of a mailbox over the limit, the first messages."""
+    """`data`: for a mailbox over the limit, only its first messages."""
 
     data: bytes
     stat: FileStat

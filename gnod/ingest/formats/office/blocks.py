@@ -78,7 +78,7 @@ class Blocks:
 
 
 def _without_blanks(row: list[str]) -> list[str]:
-    """Return a row without its last cells, as far as they are empty."""
+    """Return a row without the empty cells at its end."""
     while row and not row[-1]:
         row.pop()
     return row
