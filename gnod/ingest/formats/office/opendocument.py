@@ -15,7 +15,7 @@ from xml.parsers import expat
 import msgspec
 
 from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.blocks import Blocks, trimmed, without_blanks
 from gnod.ingest.formats.office.openxml.package import Package, remark, with_properties
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
 from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
@@ -59,8 +59,7 @@ class _Table:
         self.cell = []
 
     def end_row(self) -> None:
-        while self.row and not self.row[-1]:
-            self.row.pop()
+        self.row = without_blanks(self.row)
         repeat = min(self.repeat_row, _MOST_ROWS - len(self.rows) - self._pending)
         if self.row:
             self.rows += [[]] * self._pending + [self.row] * repeat
@@ -156,8 +155,7 @@ class _OpenDocument(XmlEvents):
         self._paragraphs.append([])
 
     def _end_paragraph(self) -> None:
-        lines = (" ".join(line.split()) for line in "".join(self._paragraphs.pop()).split("\n"))
-        text = "\n".join(line for line in lines if line)
+        text = trimmed("".join(self._paragraphs.pop()))
         if self.inside["office:annotation"]:
             self._remarks += [remark("", text)] if text else []
             return
