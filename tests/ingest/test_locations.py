@@ -17,7 +17,7 @@ from gnod.ingest.reading.parts import Parts
 from gnod.locations import Locations, SourceLocation, decoded, encoded
 from gnod.store.tables.records import PreparedDocument
 from tests.office_files import epub, presentation, workbook
-from tests.pdf_files import page_of_text, pdf
+from tests.pdf_files import pdf
 
 # Each is alone on its page, slide, sheet, …
 WORDS = [f"zqx{number:03}" for number in range(1, 8)]
@@ -67,22 +67,6 @@ def test_each_word_is_where_it_was_written(name: str, kind: str, made: Callable[
         if word in document.markdown:
             assert location(document, word) == SourceLocation(kind, number), word  # type: ignore[arg-type]
     assert sum(word in document.markdown for word in WORDS) >= 6
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("matrix", ["0 1 -1 0 400 100", "0 -1 1 0 100 700", "0.966 0.259 -0.259 0.966 100 100"])
-def test_text_that_runs_upwards_downwards_or_at_a_slant(matrix: str) -> None:
-    drawn = f"BT /F1 12 Tf {matrix} Tm (one {WORDS[0]} and) Tj 0 -14 Td ({WORDS[1]} it) Tj ET"
-    document = indexed(page_of_text(drawn.encode()), "a.pdf")
-    assert sorted(document.markdown.splitlines()) == [f"one {WORDS[0]} and", f"{WORDS[1]} it"]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_words_with_narrow_gaps_are_not_run_together() -> None:
-    gaps = " -200 ".join(f"({word})" for word in ("for", "the", "task", WORDS[0], "we", "used", "nine", "labels"))
-    cells = "".join(f" BT /F1 10 Tf {x} {y} Td (cell) Tj ET" for x in (72, 250, 430) for y in range(500, 600, 20))
-    document = indexed(page_of_text(f"BT /F1 10 Tf 72 700 Td [{gaps}] TJ ET{cells}".encode()), "a.pdf")
-    assert f"the task {WORDS[0]} we" in document.markdown
 
 
 def test_rows_of_a_sheet() -> None:
