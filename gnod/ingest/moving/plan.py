@@ -195,8 +195,8 @@ class _Planning:
         numbers = {document.id: number for number, document in enumerate(self._stored.documents)}
         found = {number for number in numbers.values() if self._old[number] != self._new[number]}
         for stored in links.looking_for(self._connection, self._stored.collection_id, keys):
-            number = numbers[stored.document_id]
-            if number not in found and self._leads_elsewhere(stored.link, self._old[number]):
+            number = numbers.get(stored.document_id)
+            if number is not None and number not in found and self._leads_elsewhere(stored.link, self._old[number]):
                 found.add(number)
         return sorted(found)
 
