@@ -28,9 +28,9 @@ NOTE = TextJob(text="# Note\n\nbody\n", relative_path="note.md")
 
 @asynccontextmanager
 async def pool_of(
-    size: int, *, timeout_s: float = 30, memory_mb: int = 2048, idle_s: float = 30
+    size: int, *, timeout_s: float = 30, memory_mb: int = 2048, idle_s: float = 30, starts_waited: float = 0
 ) -> AsyncIterator[WorkerPool]:
-    pool = WorkerPool(size=size, timeout_s=timeout_s, memory_mb=memory_mb, idle_s=idle_s)
+    pool = WorkerPool(size=size, timeout_s=timeout_s, memory_mb=memory_mb, idle_s=idle_s, starts_waited=starts_waited)
     try:
         async with asyncio.timeout(60):
             yield pool
@@ -75,6 +75,22 @@ async def test_jobs_share_warm_workers() -> None:
         assert sum(worker.jobs for worker in workers) == 20
         assert {worker.state for worker in workers} == {"idle"}
         assert all(worker.resident_bytes > 1_000_000 for worker in workers)
+
+
+async def test_small_files_wait_for_the_first_worker() -> None:
+    async with pool_of(2, starts_waited=1000) as pool:
+        await asyncio.gather(*(pool.run(NOTE) for _ in range(5)))
+        assert len(pool.statuses()) == 1
+
+
+async def test_a_small_file_does_not_wait_long_for_a_slow_one(tmp_path: Path) -> None:
+    async with pool_of(2, starts_waited=1) as pool:
+        slow = asyncio.create_task(pool.run(file_job(slow_file(tmp_path))))
+        await reading(pool)
+        assert isinstance(await pool.run(NOTE), PreparedDocument)
+        assert not slow.done()
+        slow.cancel()
+        await asyncio.wait([slow])
 
 
 async def test_jobs_are_done_in_order() -> None:

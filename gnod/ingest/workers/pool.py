@@ -7,6 +7,7 @@ idle ones that will be ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -43,7 +44,8 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerPool:
-    """Up to `size` workers, started when jobs need them. `timeout_s` and `memory_mb` limit a job. Idle workers
+    """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
+    times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
     end after `idle_s`, except for one without large libraries. `roots` returns the folders below which files may be
     read; without it all may. For `scratch_folder` see `Scratch`; a worker runs `module`."""
 
@@ -54,6 +56,7 @@ class WorkerPool:
         timeout_s: float,
         memory_mb: int,
         idle_s: float = 30.0,
+        starts_waited: float = 2.0,  # the first job of a worker also loads libraries
         roots: Callable[[], Sequence[str]] | None = None,
         scratch_folder: Path | None = None,
         module: str = MODULE,
@@ -63,6 +66,7 @@ class WorkerPool:
         self._timeout_s = timeout_s
         self._memory_mb = memory_mb
         self._idle_s = idle_s
+        self._starts_waited = starts_waited
         self._roots = roots
         self._scratch = scratch.Scratch(scratch_folder)
         self._module = module
@@ -70,6 +74,8 @@ class WorkerPool:
         self._urgent_slot = asyncio.Semaphore(1)
         self._workers: list[IngestProcess] = []
         self._idle: list[IngestProcess] = []
+        self._freed = asyncio.Event()  # it is replaced each time
+        self._wait_s = self._left_s = 0.0
         self._starting: set[asyncio.Task[IngestProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
         self._closed = False
@@ -88,6 +94,8 @@ class WorkerPool:
             has_failed = False
             while True:
                 self._require_open()
+                if not urgent:
+                    await self._wait_for_others()
                 self._discard_outdated()
                 warm = bool(self._idle)
                 try:
@@ -159,6 +167,18 @@ class WorkerPool:
             return "memory", too_much
         return "crashed", f"The converter crashed ({how})."
 
+    async def _wait_for_others(self) -> None:
+        """Wait until a worker is idle, or until another one is worth its start."""
+        while self._starting:
+            await asyncio.wait(self._starting)
+        clock = asyncio.get_running_loop().time
+        while self._workers and not self._idle and self._left_s > 0:
+            began = clock()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._left_s):
+                    await self._freed.wait()
+            self._left_s -= clock() - began
+
     async def _start(self) -> IngestProcess:
         """Start a worker. If the job is cancelled meanwhile, the next job gets the worker."""
         starting = asyncio.get_running_loop().create_task(self._launch())
@@ -178,12 +198,15 @@ class WorkerPool:
             scratch=None if folder is None else os.fsencode(folder),
             roots=self._current_roots(),
         )
+        clock = asyncio.get_running_loop().time
+        began = clock()
         worker = await launch(limits, self._module)
         self._workers.append(worker)
         try:
             self._require_open()
             await worker.ready()
             self.protections = worker.protections
+            self._wait_s = self._left_s = self._starts_waited * (clock() - began)
         except BaseException:
             self._discard(worker)
             self._require_open()
@@ -216,10 +239,14 @@ class WorkerPool:
 
     def _give_back(self, worker: IngestProcess) -> None:
         worker.stop_timer()
+        self._freed.set()
+        self._freed = asyncio.Event()
         if worker.state != "idle" or worker.jobs >= JOBS_PER_WORKER or self._closed:
             self._discard(worker)
             return
         self._idle.append(worker)
+        if len(self._idle) == len(self._workers):
+            self._left_s = self._wait_s
         worker.timer = asyncio.get_running_loop().call_later(self._idle_s, self._end_idle, worker)
 
     def _end_idle(self, worker: IngestProcess) -> None:
