@@ -237,3 +237,56 @@ def vsdx(pages: Mapping[str, Sequence[str]]) -> bytes:
     contents = [("page", f"visio/pages/page{number}.xml") for number in range(1, len(pages) + 1)]
     start = "visio/document.xml"
     return package(start, parts, {start: [("pages", "visio/pages/pages.xml")], "visio/pages/pages.xml": contents})
+
+
+def epub(*chapters: str, spine: str = "") -> bytes:
+    """Return an EPUB. Chapters are in reverse order in the file."""
+    buffer = io.BytesIO()
+    numbers = range(1, len(chapters) + 1)
+    items = "".join(f'<item id="c{number}" href="a%20b/{number}.xhtml"/>' for number in reversed(numbers))
+    order = spine or "".join(f'<itemref idref="c{number}"/>' for number in numbers)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+        archive.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OPS/book.opf"/></rootfiles></container>',
+        )
+        archive.writestr(
+            "OPS/book.opf",
+            '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+            f"<dc:title>A book</dc:title></metadata><manifest>{items}</manifest><spine>{order}</spine></package>",
+        )
+        for number, text in enumerate(chapters, start=1):
+            archive.writestr(
+                f"OPS/a b/{number}.xhtml", f"<html><head><title>t</title></head><body>{text}</body></html>"
+            )
+    return buffer.getvalue()
+
+
+def presentation(*slides: tuple[str, str]) -> bytes:
+    """Return a newer presentation; each slide has a title and a text."""
+    from pptx import Presentation
+
+    deck = Presentation()
+    for title, text in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, text
+    buffer = io.BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def workbook(sheets: Mapping[str, Mapping[str, str]]) -> bytes:
+    """Return a newer workbook, from the texts of the cells of its sheets."""
+    from openpyxl import Workbook  # type: ignore[import-untyped]
+
+    made = Workbook()
+    made.remove(made.active)
+    for name, cells in sheets.items():
+        sheet = made.create_sheet(name)
+        for place, text in cells.items():
+            sheet[place] = text
+    buffer = io.BytesIO()
+    made.save(buffer)
+    return buffer.getvalue()

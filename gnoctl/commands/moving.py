@@ -46,13 +46,14 @@ def mv(options: MoveOptions) -> None:
     if options.old is None or options.new is None:
         raise UsageError("name the file and its new path: gnoctl mv OLD NEW")
     old = absolute(options.old)
-    params = wire.DocumentMoveParams(old=old, new=_destination(old, options.new), dry_run=True)
+    is_shown_first = options.dry_run or not options.yes
+    params = wire.DocumentMoveParams(old=old, new=_destination(old, options.new), dry_run=is_shown_first)
     found = options.call("document.move", params, wire.DocumentMoveResult)
     if not options.json:
         for line in _changes(found, options.terminal):
             print(line)
-    if not options.dry_run:
-        if not options.yes and not confirmed(f"Move {found.source} to {found.destination}?"):
+    if not options.dry_run and not options.yes:
+        if not confirmed(f"Move {found.source} to {found.destination}?"):
             return
         params = wire.DocumentMoveParams(old=params.old, new=params.new, digest=found.digest)
         found = options.call("document.move", params, wire.DocumentMoveResult)

@@ -24,7 +24,7 @@ from gnod.freshness.scheduler import SyncScheduler
 from gnod.handlers.embedding import embedding_status, inference_status
 from gnod.handlers.wire_types import freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
-from gnod.ingest.files.walk import Listing, walk
+from gnod.ingest.files.walk import Walk, walk
 from gnod.models.run.inference import Inference
 from gnod.paths import IndexPaths
 from gnod.protocol import index as wire
@@ -72,7 +72,7 @@ class IndexServices(NamedTuple):
 class _Compared(NamedTuple):
     """A folder, compared with the index. `walk`: None if it was not walked; `pending`: files that differ."""
 
-    walk: Listing | RootUnavailable | None
+    walk: Walk | RootUnavailable | None
     pending: int
 
 
@@ -155,7 +155,7 @@ def _postings_status(postings: Postings | None) -> wire.PostingsStatus | None:
     return wire.PostingsStatus(documents=sum(part.size for part in version.parts), bytes=postings.bytes_on_disk())
 
 
-async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Listing | RootUnavailable]:
+async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Walk | RootUnavailable]:
     """Walk the folders, all or the small ones; return what was found, by collection."""
     every = services.configuration.current.collections
     chosen = every if verify else await services.database.read(lambda connection: _small(connection, every, services))
@@ -183,7 +183,7 @@ def _small(
     return chosen
 
 
-def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Listing | RootUnavailable:
+def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk | RootUnavailable:
     try:
         listing = walk(collection, scheduler.ignore_files)
     except RootUnavailable as error:
@@ -195,7 +195,7 @@ def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Listing | R
 
 
 def _compare(
-    connection: Connection, known: SyncedCollection | None, name: str, walked: Listing | RootUnavailable | None
+    connection: Connection, known: SyncedCollection | None, name: str, walked: Walk | RootUnavailable | None
 ) -> _Compared:
     if walked is None:
         reason = known.unavailable if known else None
@@ -209,7 +209,8 @@ def _compare(
     failed = failures.of_collection(connection, collection_id)
     found = FolderComparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
-    return _Compared(walked, len(found.read) - found.again + len(found.plan(walked).remove))
+    removed = found.plan(walked.unreadable, walked.undecodable).remove
+    return _Compared(walked, len(found.read) - found.again + len(removed))
 
 
 def _collection_status(
@@ -233,15 +234,15 @@ def _collection_status(
         available=not is_gone,
         reason=found.message if isinstance(found, RootUnavailable) else None,
         verified=found is not None,
-        on_disk=len(found.files) if isinstance(found, Listing) else 0 if is_gone else None,
+        on_disk=len(found.files) if isinstance(found, Walk) else 0 if is_gone else None,
         indexed=counted.files,
         pending=compared.pending,
         failed=sum(faults.values()),
         failed_by_kind=faults,
         skipped=sum(skips.values()),
         skipped_by_kind=skips,
-        excluded=found.excluded if isinstance(found, Listing) else 0 if is_gone else None,
-        hidden=found.hidden if isinstance(found, Listing) else 0 if is_gone else None,
+        excluded=found.excluded if isinstance(found, Walk) else 0 if is_gone else None,
+        hidden=found.hidden if isinstance(found, Walk) else 0 if is_gone else None,
         watch=watch.mode,
         watch_reason=watch.reason,
         last_event=_iso(watch.last_event),

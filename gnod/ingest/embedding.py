@@ -52,7 +52,6 @@ class EmbeddingRun:
         return self._embedder.uri
 
     async def count(self) -> int:
-        """Return how many chunks are pending."""
         return await self._database.read(lambda c: vectors.count_pending(c, self.uri, self.collections))
 
     async def step(self, *, oldest_first: bool = False) -> Step | None:

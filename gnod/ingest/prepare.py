@@ -111,7 +111,7 @@ def _chunks(title: str, markdown: str, passages: Sequence[ChunkText]) -> list[Ch
 
 
 def _inline_fields(converted: Converted, markdown: str, head: Frontmatter, structure: Outline) -> InlineFields:
-    if converted.mime != _NOTES or not inline_fields.may_be_in(markdown):
+    if converted.mime != _NOTES:
         return inline_fields.NONE
     hidden = [(0, head.body_start), *links_of_markdown.fenced(markdown, structure)]
     return inline_fields.find(links_of_markdown.without_code(markdown, hidden))

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -46,12 +45,6 @@ BATCH_DOCUMENTS = 400
 _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
-# While at least this many files must still be read, a transaction takes more: the full-text table merges less, and
-# fewer pages are written twice, which saves a fifth of the writer's time.
-_VERY_MANY = 10_000
-LARGE_BATCH_DOCUMENTS = 1600
-LARGE_BATCH_SECONDS = 1.0
-BATCH_EMPTY = 500
 # Remove this many documents in one transaction.
 BATCH_REMOVED = 500
 # Passing a job takes as long as converting a small text, so up to this many of these are passed together. The last ones
@@ -177,7 +170,7 @@ class Sync:
 
     def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
         """Return the plan, and whether something was mounted at the root before."""
-        plan = found.plan(walked)
+        plan = found.plan(walked.unreadable, walked.undecodable)
         self._counts["unchanged"] = found.unchanged
         for kind, files in found.failing.items():
             self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files
@@ -195,13 +188,14 @@ class Sync:
             await self._remove(plan, walked)
         total = len(plan.read)
         self.progress("index", 0, total, self.collection.name)
-        done = await self._take_empty(plan)
-        outcomes: Outcomes = asyncio.Queue(LARGE_BATCH_DOCUMENTS if total > _VERY_MANY else 2 * BATCH_DOCUMENTS)
+        outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         async with asyncio.TaskGroup() as group:
             # Two jobs per worker, so that the next one is ready.
-            groups = together(plan.read[done:], plan.files)
-            for _ in range(min(2 * self.pool.size, total - done)):
+            group.create_task(_put_empty(plan, outcomes))
+            groups = together([path for path in plan.read if plan.files[path].size], plan.files)
+            for _ in range(min(2 * self.pool.size, total)):
                 group.create_task(self._convert(groups, outcomes))
+            done = 0
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self.database.write(partial(self._store, batch))
@@ -237,15 +231,6 @@ class Sync:
                 message = names[path] if kind == "unreadable" else "the file's name is not valid UTF-8"
                 failures.note(connection, self._id, path, stage="walk", kind=kind, message=message, stat=None, now=now)
         collections.note_sync(connection, self._id, now, mounted=self._is_mounted)
-
-    async def _take_empty(self, plan: ReadingPlan) -> int:
-        """Record the empty files, which come first, without a worker. Returns how many there are."""
-        empty = list(takewhile(lambda path: not plan.files[path].size, plan.read))
-        for start in range(0, len(empty), BATCH_EMPTY):
-            batch: Batch = [(path, _empty(plan.files[path])) for path in empty[start : start + BATCH_EMPTY]]
-            await self.database.write(partial(self._store, batch))
-            self.progress("index", start + len(batch), len(plan.read), self.collection.name)
-        return len(empty)
 
     async def _convert(self, groups: Iterator[list[str]], outcomes: Outcomes) -> None:
         for paths in groups:
@@ -348,6 +333,13 @@ class Sync:
         self._counts["skipped" if failure.kind in SKIP_KINDS else "failed"] += 1
 
 
+async def _put_empty(plan: ReadingPlan, outcomes: Outcomes) -> None:
+    """Record the empty files without a worker."""
+    for path in (path for path in plan.read if not plan.files[path].size):
+        stat = plan.files[path]
+        await outcomes.put((path, Failure(stage="read", kind="empty", message="The file is empty.", stat=stat)))
+
+
 def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[list[str]]:
     """Yield the files in order, small texts beside each other several at a time."""
     several: list[str] = []
@@ -368,12 +360,10 @@ def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[li
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
     """Return outcomes until a batch is full, or some time after its first one."""
-    is_large = left > _VERY_MANY
-    most, seconds = (LARGE_BATCH_DOCUMENTS, LARGE_BATCH_SECONDS) if is_large else (BATCH_DOCUMENTS, BATCH_SECONDS)
     batch = [await outcomes.get()]
     characters = _size(batch[0])
-    deadline = asyncio.get_running_loop().time() + seconds
-    while len(batch) < min(left, most) and characters < BATCH_CHARACTERS:
+    deadline = asyncio.get_running_loop().time() + BATCH_SECONDS
+    while len(batch) < min(left, BATCH_DOCUMENTS) and characters < BATCH_CHARACTERS:
         try:
             if not outcomes.empty():  # a timer for each one takes as long as half of its transaction
                 item = outcomes.get_nowait()
@@ -385,10 +375,6 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
         batch.append(item)
         characters += _size(item)
     return batch
-
-
-def _empty(stat: FileStat) -> Failure:
-    return Failure(stage="read", kind="empty", message="The file is empty.", stat=stat)
 
 
 def _size(item: tuple[str, Outcome]) -> int:

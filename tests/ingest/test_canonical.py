@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.text.canonical import canonicalise, digest, with_line_map
+from gnod.ingest.text.canonical import canonicalise, with_line_map
 from gnod.types import canonical_line, source_line
 
 
@@ -48,8 +48,3 @@ def test_every_canonical_line_is_found_in_the_file(lines: list[str], line_end: s
         assert [*lines, ""][where - 1].rstrip() == line
         assert canonical_line(places, where) == number
     assert all(canonical_line(places, n) <= n for n in range(1, len(lines) + 1))
-
-
-def test_digest_is_the_documented_one() -> None:
-    assert digest("hello\n").startswith("5891b5b5")
-    assert digest("hello\n").endswith("be03")

@@ -49,11 +49,8 @@ def test_passages_cover_the_text_within_the_limit(text: str) -> None:
     assert not text[covered:].strip()
 
 
-def test_a_short_document_is_one_passage() -> None:
+def test_a_short_document_is_one_passage_and_an_empty_one_has_none() -> None:
     assert passages("# A\n\ntext\n") == [ChunkText(0, 9, 1, 3, "A")]
-
-
-def test_an_empty_document_has_none() -> None:
     assert passages("\n") == []
 
 

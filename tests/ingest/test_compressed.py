@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 import pytest
 
-from gnod.ingest.formats import ConversionFailed, Converted, convert
+from gnod.ingest.formats import ConversionFailed
 from gnod.ingest.prepare import prepare
 from gnod.types import source_line
-from tests.ingest.unpacked import unpacked
+from tests.ingest.unpacked import converted, failure, unpacked
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,16 +30,6 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "zst": zstd.compress,
 }
 packed_with = pytest.mark.parametrize("suffix", PACKERS)
-
-
-def converted(data: bytes, name: str) -> Converted:
-    return convert(data, name, max_characters=1_000_000)
-
-
-def failure(data: bytes, name: str) -> ConversionFailed:
-    with pytest.raises(ConversionFailed) as caught:
-        converted(data, name)
-    return caught.value
 
 
 @packed_with

@@ -5,63 +5,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.ingest.formats import convert
-from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.text import canonical, chunking, outline
-from gnod.ingest.text.canonical import canonicalise
-from gnod.ingest.text.chunking import ChunkText, cut
+from gnod.ingest.text import canonical
 
-_PIECES = st.sampled_from(
-    [
-        *("word", "The", "it's", "a_b", "_a", "a_", "__", "x.y", "a@b", "a/b", "1a", "12", "a1_b", "C++", "C#", "C#x"),
-        *(
-            "http://x.y",
-            "<b>",
-            "<",
-            ">",
-            "`",
-            "```",
-            "~~~",
-            "# ",
-            "## a #",
-            "###",
-            "#",
-            "===",
-            "====",
-            " ",
-            "\n",
-            "\n\n",
-        ),
-        *(
-            "\t",
-            "é",
-            "ﬁ",
-            "—",
-            "’",
-            "„",
-            "ё",
-            "漢字",
-            "\u0301",
-            "ǆ",
-            "İ",
-            "::",
-            "://",
-            ".",
-            "-",
-            "...",
-            "=",
-            "a::b",
-            "\xa0",
-        ),
-        *("𝐚", "\u2028", "\x1c", "\x85", "\u200b", "a" * 210, "|", "(x)", "&", "\\", "   # b", "    # c"),
-    ]
-)
+_WORDS = """
+    word The it's a_b _a a_ __ x.y a@b a/b 1a 12 a1_b C++ C# C#x http://x.y <b> < > ` ``` ~~~ === ==== é ﬁ — ’ „ ё 漢字
+    ǆ İ :: :// . - ... = a::b 𝐚 | (x) & \\
+"""
+_SPACED = ["# ", "## a #", "###", "#", " ", "\n", "\n\n", "\t", "\u0301", "\xa0", "   # b", "    # c"]
+_ODD = ["\u2028", "\x1c", "\x85", "\u200b", "a" * 210]
+_PIECES = st.sampled_from([*_WORDS.split(), *_SPACED, *_ODD])
 _TEXTS = st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=60))
 
 # The rules.
@@ -123,36 +80,3 @@ def test_the_canonical_text(text: str) -> None:
     letters = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in encodable)
     composed = unicodedata.normalize("NFC", letters)
     assert canonical._cleaned(text) == "\n".join(line.rstrip() for line in composed.split("\n"))
-
-
-@given(_TEXTS)
-@example("# a\n\nb # c\n   ## d ##\n    # e\n#f\n# \n")
-@example("a\n===\nb\n==\n\n```\n# c\n```\n# d\n")
-def test_headings(text: str) -> None:
-    text = canonicalise(text)
-    found = outline.outline(text)
-    atx = [(m.start(), len(m["mark"])) for m in outline._ATX.finditer(text, 0, found.end)]
-    underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
-    outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
-    assert [(each.start, each.level) for each in found.headings] == outside
-
-
-@given(_TEXTS)
-def test_a_short_text_is_one_passage(text: str) -> None:
-    text = canonicalise(text)
-    boundaries = chunking.Boundaries(text, [[], []], [], chunking.PROSE)
-    placed = chunking.placed(text, [(*span, "") for span in chunking.spans(text, 0, len(text), boundaries)])
-    plain: list[ChunkText] = cut(text, outline.outline(text, "plain"))
-    assert plain == placed
-
-
-@given(_TEXTS.filter(lambda text: "\0" not in text))
-@example("a/b.MD")
-@example("a/.md")
-@example("a.b/c.")
-@example("a.md/.")
-@example("a.md//")
-@example("..")
-def test_extension(name: str) -> None:
-    content = FileContent(data=b"", name=name, max_characters=1, convert=lambda _: convert(b"a", "a", max_characters=9))
-    assert content.extension == PurePosixPath(name).suffix.lower().removeprefix(".")

@@ -35,38 +35,6 @@ READ = [
 ]
 
 
-def presentation() -> bytes:
-    from pptx import Presentation
-
-    deck = Presentation()
-    deck.slides.add_slide(deck.slide_layouts[0]).shapes.title.text = "zqx45"
-    buffer = io.BytesIO()
-    deck.save(buffer)
-    return buffer.getvalue()
-
-
-def workbook() -> bytes:
-    from openpyxl import Workbook  # type: ignore[import-untyped]
-
-    book = Workbook()
-    book.active.title = "Costs"
-    book.active.append(["zqx45"])
-    buffer = io.BytesIO()
-    book.save(buffer)
-    return buffer.getvalue()
-
-
-def epub() -> bytes:
-    container = '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>'
-    package = (
-        '<package xmlns:dc="d"><metadata><dc:title>T</dc:title></metadata>'
-        '<manifest><item id="i" href="a.xhtml"/></manifest><spine><itemref idref="i"/></spine></package>'
-    )
-    page = "<html><body><h1>Head</h1><p>zqx45</p></body></html>"
-    book = {"mimetype": "application/epub+zip", "META-INF/container.xml": container, "a.opf": package, "a.xhtml": page}
-    return zipped(book)
-
-
 def flat_opendocument() -> str:
     xml = zipfile.ZipFile(io.BytesIO(opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>')))
     flat = xml.read("content.xml").decode().replace("document-content", "document")
@@ -113,9 +81,9 @@ TABLE = (
 HEADING = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Head</w:t></w:r></w:p>'
 SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "docx": lambda: docx(HEADING + "<w:p><w:r><w:t>zqx45</w:t></w:r></w:p>"),
-    "pptx": presentation,
-    "xlsx": workbook,
-    "epub": epub,
+    "pptx": lambda: office_files.presentation(("zqx45", "point")),
+    "xlsx": lambda: office_files.workbook({"Costs": {"A1": "zqx45"}}),
+    "epub": lambda: office_files.epub("<h1>Head</h1><p>zqx45</p>"),
     "odt": lambda: opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>'),
     "fodt": flat_opendocument,
     "ods": lambda: opendocument("spreadsheet", TABLE),

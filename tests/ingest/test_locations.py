@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import mailbox
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +16,8 @@ from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.parts import Parts
 from gnod.locations import Locations, SourceLocation, decoded, encoded
 from gnod.store.tables.records import PreparedDocument
-from tests.pdf_files import page_of_text, pdf
+from tests.office_files import epub, presentation, workbook
+from tests.pdf_files import pdf
 
 # Each is alone on its page, slide, sheet, …
 WORDS = [f"zqx{number:03}" for number in range(1, 8)]
@@ -34,19 +33,6 @@ def location(document: PreparedDocument, word: str) -> SourceLocation | None:
     line = document.markdown[: document.markdown.index(word)].count("\n") + 1
     stored = decoded(encoded(document.locations))
     return stored.at(line) if stored else None
-
-
-def presentation() -> bytes:
-    from pptx import Presentation
-
-    deck = Presentation()
-    for word in WORDS:
-        slide = deck.slides.add_slide(deck.slide_layouts[1])
-        slide.shapes.title.text = "A slide"
-        slide.placeholders[1].text = f"one point\nand {word}"
-    buffer = io.BytesIO()
-    deck.save(buffer)
-    return buffer.getvalue()
 
 
 def notebook() -> bytes:
@@ -69,7 +55,7 @@ def messages(folder: Path) -> bytes:
     [
         ("a.pdf", "page", lambda _: pdf([*WORDS[:3], "", *WORDS[4:]])),
         ("long.pdf", "page", lambda _: pdf([*WORDS, *["more"] * 60])),
-        ("a.pptx", "slide", lambda _: presentation()),
+        ("a.pptx", "slide", lambda _: presentation(*(("A slide", f"one point\nand {word}") for word in WORDS))),
         ("a.ipynb", "cell", lambda _: notebook()),
         ("a.mbox", "message", messages),
     ],
@@ -83,33 +69,9 @@ def test_each_word_is_where_it_was_written(name: str, kind: str, made: Callable[
     assert sum(word in document.markdown for word in WORDS) >= 6
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("matrix", ["0 1 -1 0 400 100", "0 -1 1 0 100 700", "0.966 0.259 -0.259 0.966 100 100"])
-def test_text_that_runs_upwards_downwards_or_at_a_slant(matrix: str) -> None:
-    drawn = f"BT /F1 12 Tf {matrix} Tm (one {WORDS[0]} and) Tj 0 -14 Td ({WORDS[1]} it) Tj ET"
-    document = indexed(page_of_text(drawn.encode()), "a.pdf")
-    assert sorted(document.markdown.splitlines()) == [f"one {WORDS[0]} and", f"{WORDS[1]} it"]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_words_with_narrow_gaps_are_not_run_together() -> None:
-    gaps = " -200 ".join(f"({word})" for word in ("for", "the", "task", WORDS[0], "we", "used", "nine", "labels"))
-    cells = "".join(f" BT /F1 10 Tf {x} {y} Td (cell) Tj ET" for x in (72, 250, 430) for y in range(500, 600, 20))
-    document = indexed(page_of_text(f"BT /F1 10 Tf 72 700 Td [{gaps}] TJ ET{cells}".encode()), "a.pdf")
-    assert f"the task {WORDS[0]} we" in document.markdown
-
-
 def test_rows_of_a_sheet() -> None:
-    from openpyxl import Workbook  # type: ignore[import-untyped]
-
-    book = Workbook()
-    costs, other = book.active, book.create_sheet("Other | sheet")
-    for row, word in ((2, WORDS[0]), (3, WORDS[1]), (9, WORDS[2]), (10, WORDS[3])):
-        costs.cell(row, 2).value = word
-    other.cell(4, 1).value = WORDS[4]
-    buffer = io.BytesIO()
-    book.save(buffer)
-    document = indexed(buffer.getvalue(), "a.xlsx")
+    costs = dict(zip(("B2", "B3", "B9", "B10"), WORDS, strict=False))
+    document = indexed(workbook({"Sheet": costs, "Other | sheet": {"A4": WORDS[4]}}), "a.xlsx")
     rows = [(location(document, word) or SourceLocation("sheet", "")).row for word in WORDS[:5]]
     assert rows == [2, 3, 9, 10, 4]
     assert document.locations is not None
@@ -132,34 +94,9 @@ def test_rows_of_a_table() -> None:
     assert (SourceLocation("row", 4).label, SourceLocation("row", 4).fragment) == ("row 4", "row=4")
 
 
-def book(*chapters: str, spine: str = "") -> bytes:
-    """Return an EPUB. Chapters are in reverse order in the file."""
-    buffer = io.BytesIO()
-    numbers = range(1, len(chapters) + 1)
-    items = "".join(f'<item id="c{number}" href="a%20b/{number}.xhtml"/>' for number in reversed(numbers))
-    order = spine or "".join(f'<itemref idref="c{number}"/>' for number in numbers)
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("mimetype", "application/epub+zip")
-        archive.writestr(
-            "META-INF/container.xml",
-            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-            '<rootfile full-path="OPS/book.opf"/></rootfiles></container>',
-        )
-        archive.writestr(
-            "OPS/book.opf",
-            '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
-            f"<dc:title>A book</dc:title></metadata><manifest>{items}</manifest><spine>{order}</spine></package>",
-        )
-        for number, text in enumerate(chapters, start=1):
-            archive.writestr(
-                f"OPS/a b/{number}.xhtml", f"<html><head><title>t</title></head><body>{text}</body></html>"
-            )
-    return buffer.getvalue()
-
-
 @pytest.mark.filterwarnings("ignore")
 def test_chapters_of_a_book() -> None:
-    data = book(
+    data = epub(
         f"<h1>Begin &amp; end</h1><p>{WORDS[0]}</p>",
         f"<p>{WORDS[1]}</p>",
         "<img src='x.png'/>",
@@ -175,7 +112,7 @@ def test_chapters_of_a_book() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("spine", ["<itemref/>", '<itemref idref="none"/>', "<unclosed>"])
 def test_a_book_without_a_usable_order_is_read_as_it_is_stored(spine: str) -> None:
-    document = indexed(book(f"<p>{WORDS[0]}</p>", f"<p>{WORDS[1]}</p>", spine=spine), "a.epub")
+    document = indexed(epub(f"<p>{WORDS[0]}</p>", f"<p>{WORDS[1]}</p>", spine=spine), "a.epub")
     assert [location(document, word) for word in WORDS[:2]] == [
         SourceLocation("chapter", "1"),
         SourceLocation("chapter", "2"),
@@ -185,7 +122,7 @@ def test_a_book_without_a_usable_order_is_read_as_it_is_stored(spine: str) -> No
 @pytest.mark.slow
 def test_a_book_that_lists_a_chapter_many_times_is_refused() -> None:
     with pytest.raises(ConversionFailed) as failed:
-        indexed(book("<img/>", spine='<itemref idref="c1"/>' * 3000), "a.epub")
+        indexed(epub("<img/>", spine='<itemref idref="c1"/>' * 3000), "a.epub")
     assert failed.value.kind == "too_large"
 
 

@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.formats import Converted, convert, outlook
+from gnod.ingest.formats import outlook
 from gnod.ingest.formats.signed_mail import signed_content
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed
-from tests.ingest.unpacked import unpacked
-
-
-def converted(data: bytes | str, name: str) -> Converted:
-    return convert(data.encode() if isinstance(data, str) else data, name, max_characters=1_000_000)
-
+from tests.ingest.unpacked import converted, unpacked
 
 MESSAGE = (
     b"From: =?utf-8?q?J=C3=BCrgen?= <j@example.com>\r\nTo: a@example.com\r\nSubject: =?iso-8859-1?Q?Gr=FC=DFe?=\r\n"

@@ -212,6 +212,13 @@ def test_a_file_into_a_folder_and_a_change_of_case(tmp_path: Path) -> None:
     assert "d/B.md" in vault.files()
 
 
+def test_a_note_whose_links_stay_right_is_not_read(tmp_path: Path) -> None:
+    """Its content does not matter: names of pictures stay the same when their folder is moved."""
+    vault = Vault(tmp_path, {"a.md": "![[i.png]]\n", "b.md": "![](x/i.png)\n", "x/i.png": b"1"})
+    (vault.root / "a.md").write_text("![[i.png]] edited\n")
+    assert [file.path for file in vault.plan("x", "y").files] == ["b.md"]
+
+
 def test_undo(tmp_path: Path) -> None:
     vault = Vault(tmp_path, {"a.md": "[b](b.md) [[b]]\n", "b.md": "[a](a.md)\n"})
     before = vault.files()

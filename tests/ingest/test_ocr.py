@@ -220,14 +220,9 @@ def test_a_huge_picture_is_refused_by_its_header(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff\xd8\xff\xe0" + bytes(50), b"II*\0"])
 def test_a_damaged_picture(data: bytes) -> None:
-    with pytest.raises(ConversionFailed) as failed:
-        scans_of(data, "a.png")
-    assert failed.value.kind == "corrupt"
-
-
-def test_a_picture_that_ends_early_is_damage() -> None:
-    with pytest.raises(ConversionFailed, match="damaged"):
-        pictures.frame(encoded(drawn("zqx"))[:-400], 1)
+    for broken in (data, encoded(drawn("zqx"))[:-400]):
+        with pytest.raises(ConversionFailed, match="damaged"):
+            pictures.frame(broken, 1)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "I;16", "I", "F", "YCbCr"])

@@ -10,18 +10,15 @@ from collections.abc import Callable
 
 import pytest
 
-from gnod.ingest.formats import ConversionFailed, Converted, convert
+from gnod.ingest.formats import ConversionFailed
 from tests.ingest.test_office_slides import START as DECK
 from tests.ingest.test_office_slides import part as slide
 from tests.ingest.test_office_slides import shape
 from tests.ingest.test_office_word import START, paragraph, part, run
 from tests.ingest.test_office_workbook import MAIN
 from tests.ingest.test_opendocument import opendocument
+from tests.ingest.unpacked import converted
 from tests.office_files import Slide, doc, package, ppt, record, xls
-
-
-def converted(data: bytes, name: str) -> Converted:
-    return convert(data, name, max_characters=1_000_000)
 
 
 def word(xml: str) -> bytes:

@@ -156,7 +156,7 @@ def test_numbers_of_headings_and_lists_are_text() -> None:
     ]  # fmt: skip
 
 
-def test_a_line_that_begins_with_a_hash_is_no_heading() -> None:
+def test_a_line_that_begins_with_a_hash_is_not_a_heading() -> None:
     assert word(paragraph(run("# of servers"))).markdown == "\\# of servers"
 
 

@@ -180,7 +180,7 @@ def test_strict_files_have_dates_and_shared_texts() -> None:
     )
 
 
-def test_names_that_programs_give_are_no_headings() -> None:
+def test_names_that_programs_give_are_not_headings() -> None:
     sheets = '<sheet name="{}" sheetId="1" r:id="r1"/>'
     row = '<row><c t="str"><v>x</v></c></row>'
     for name in ("Sheet1", "Sheet", "Worksheet 2", "Sheet1 (2)", "Tabelle2", "Лист1", "工作表3"):

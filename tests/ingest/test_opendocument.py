@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from benchmarks.hostile_samples import zipped
-from gnod.ingest.formats import ConversionFailed, Converted, convert
 from gnod.locations import SourceLocation
+from tests.ingest.unpacked import converted, failure
 
 _NAMES = "office text table style presentation meta"
 _OPEN = "".join(
@@ -29,16 +29,6 @@ def opendocument(
     xml = f"{before}{_OPEN}{body}</office:document-content>"
     main = {"mimetype": f"application/vnd.oasis.opendocument.{kind}", "content.xml": xml}
     return zipped({**main, **(files or {}), **{name.replace("_", "."): text for name, text in members.items()}})
-
-
-def converted(data: bytes, name: str) -> Converted:
-    return convert(data, name, max_characters=1_000_000)
-
-
-def failure(data: bytes, name: str) -> ConversionFailed:
-    with pytest.raises(ConversionFailed) as caught:
-        converted(data, name)
-    return caught.value
 
 
 def test_text() -> None:

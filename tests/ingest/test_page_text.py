@@ -52,7 +52,7 @@ def test_what_pdfium_changes_is_undone() -> None:
     assert list(page.boxes[4 * 8 : 4 * 9]) == [0, 0, 0, 0]
 
 
-def test_other_pages_and_what_is_none() -> None:
+def test_other_pages_and_pages_that_do_not_exist() -> None:
     assert read_page(pdf(["one", "two"]), 2).text == "two"
     assert read_page(b"junk " + pdf(["one", ""]), 2).text == ""
     for data, number, message in (

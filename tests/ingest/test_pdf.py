@@ -320,5 +320,5 @@ def test_a_title_in_the_properties_counts_where_the_page_has_it() -> None:
     assert converted(other).title == "Larger Words Than"
 
 
-def test_dates_that_are_none_are_left_out() -> None:
+def test_invalid_dates_are_left_out() -> None:
     assert converted(pdf().replace(b"20200102030405", b"19102072610572")).metadata == {"author": "Ada"}

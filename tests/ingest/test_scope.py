@@ -23,22 +23,19 @@ _BESIDE = st.lists(
 _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 
 
-def test_what_lies_below_another_path_is_not_named_twice() -> None:
-    assert of_paths(["a/b/c.md", "a/b", "a/bc.md", "d"]) == Scope(frozenset({"a/b", "a/bc.md", "d"}))
-
-
-def test_an_ignore_file_concerns_its_folder() -> None:
-    assert of_paths(["a/.gitignore", "a/x.md"]) == Scope(frozenset({"a"}))
-    assert of_paths([".gnoignore"]) == WHOLE
-
-
-def test_a_name_that_is_no_text_concerns_its_folder() -> None:
-    assert of_paths(["a/\udcff.md"]) == Scope(frozenset({"a"}))
-    assert of_paths(["\udcff/b/c.md"]) == WHOLE
-
-
-def test_very_many_paths_are_everything() -> None:
-    assert of_paths(f"{n}.md" for n in range(5000)) == WHOLE
+@pytest.mark.parametrize(
+    ("paths", "scope"),
+    [
+        (["a/b/c.md", "a/b", "a/bc.md", "d"], {"a/b", "a/bc.md", "d"}),  # each path once, without those below another
+        (["a/.gitignore", "a/x.md"], {"a"}),  # an ignore file concerns its folder
+        ([".gnoignore"], None),
+        (["a/\udcff.md"], {"a"}),  # so does a name that is not text
+        (["\udcff/b/c.md"], None),
+        ([f"{number}.md" for number in range(5000)], None),  # for so many paths, a whole walk is as fast
+    ],
+)
+def test_the_scope_of_paths(paths: list[str], scope: set[str] | None) -> None:
+    assert of_paths(paths) == (WHOLE if scope is None else Scope(frozenset(scope)))
 
 
 def test_scopes_join() -> None:
@@ -118,7 +115,7 @@ def test_each_folder_is_entered_before_it_is_listed(tmp_path: Path) -> None:
     assert found.folders == {"", "a", "a/b"}
 
 
-def test_a_root_that_goes_while_it_is_walked_is_no_empty_one(tmp_path: Path) -> None:
+def test_a_root_that_disappears_during_a_walk_is_not_empty(tmp_path: Path) -> None:
     root = tmp_path / "notes"
     (root / "a").mkdir(parents=True)
     (root / "a/x.md").write_text("x")

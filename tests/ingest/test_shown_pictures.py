@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from gnod.ingest.formats.pdf.page_image import shown_picture
+from gnod.ingest.reading.layers import PictureRead
 from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import pdf
 from tests.pictures import encoded
@@ -16,12 +17,13 @@ SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>x</s
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_what_browsers_show_stays_as_it_is(kind: str) -> None:
     data = encoded(Image.new("RGB", (30, 20), "red"), kind=kind)
-    assert shown_picture(data, is_svg=False) == (f"image/{kind.lower()}", data)
+    assert shown_picture(data, is_svg=False) == PictureRead(mime=f"image/{kind.lower()}", data=data)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_an_svg_stays_as_it_is(encoding: str) -> None:
-    assert shown_picture(SVG.encode(encoding), is_svg=True) == ("image/svg+xml", SVG.encode(encoding))
+    data = SVG.encode(encoding)
+    assert shown_picture(data, is_svg=True) == PictureRead(mime="image/svg+xml", data=data)
 
 
 @pytest.mark.parametrize(("size", "kind"), [((5000, 4000), "PNG"), ((30, 20), "BMP"), ((30, 20), "TIFF")])

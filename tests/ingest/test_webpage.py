@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.markup import without_marks
 from gnod.ingest.formats import convert
-from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 
@@ -40,6 +40,7 @@ def text_of(body: str) -> str:
         ("<dialog open>asked</dialog>", "asked"),
         ("<input hidden>shown<br hidden>too", "shown\ntoo"),
         ("<ul><li hidden>gone<li>kept</ul>", "kept"),
+        ("<nav>Home<script>gone</script></nav><style>gone</style>text", "text\nHome"),
         ("<p>The word hidden is <i>not</i> an attribute.</p>", "The word hidden is not an attribute."),
     ],
 )

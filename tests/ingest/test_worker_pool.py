@@ -275,19 +275,6 @@ async def test_a_text_that_cannot_be_passed_on_is_a_failure() -> None:
         assert outcome.kind == "failed"
 
 
-async def test_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
-    path = os.fsencode(tmp_path) + b"/bad-\xff\xfe.md"
-    try:
-        with open(path, "wb") as file:  # noqa: PTH123
-            file.write(b"# zqx90")
-    except OSError:
-        pytest.skip("this file system takes only UTF-8 names")
-    async with pool_of(1) as pool:
-        outcome = await pool.run(file_job(Path(os.fsdecode(path))))
-        assert isinstance(outcome, PreparedDocument)
-        assert outcome.title == "zqx90"
-
-
 async def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
     async with pool_of(1) as pool:
         path = tmp_path / "table.html"

@@ -1,17 +1,29 @@
-"""What a worker makes of a file with other files in it."""
+"""What a converter makes of a file, and a worker of one with other files in it."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import NamedTuple
 
-from gnod.ingest.formats import convert
+import pytest
+
+from gnod.ingest.formats import ConversionFailed, Converted, convert
 from gnod.ingest.workers.jobs import Container, FileJob
 from gnod.ingest.workers.members import prepared
 from gnod.ingest.workers.worker import _failure
 from gnod.store.tables.records import FileStat, PreparedDocument
 
 _LIMIT = 50_000_000
+
+
+def converted(data: bytes | str, name: str, limit: int = _LIMIT) -> Converted:
+    return convert(data.encode() if isinstance(data, str) else data, name, max_characters=limit)
+
+
+def failure(data: bytes | str, name: str, limit: int = _LIMIT) -> ConversionFailed:
+    with pytest.raises(ConversionFailed) as caught:
+        converted(data, name, limit)
+    return caught.value
 
 
 class Unpacked(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidReference, Unavailable
 from gnod.handlers.documents.document import require_source
-from gnod.ingest.reading.layers import LayerRead, runs_of
-from gnod.ingest.workers.jobs import Failure, ImageJob, ImageRead, LayersJob, LayersRead, PageJob, PageRead
+from gnod.ingest.reading.layers import ImageRead, LayerRead, LayersRead, runs_of
+from gnod.ingest.workers.jobs import Failure, ImageJob, LayersJob, PageJob, PageRead
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied

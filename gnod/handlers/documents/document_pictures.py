@@ -17,7 +17,8 @@ from gnod.errors import NotFound, Unavailable
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.walk import why_not_listed
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
-from gnod.ingest.workers.jobs import Failure, PictureJob, PictureRead
+from gnod.ingest.reading.layers import PictureRead
+from gnod.ingest.workers.jobs import Failure, PictureJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler, named

@@ -39,12 +39,12 @@ def handlers(
             if not await indexed(scheduler, name):
                 raise Busy("files of the collection are being read: try again in a moment")
             found = await database.read(lambda c: plan(c, collection, old, new, scheduler.ignore_files))
-            if params.digest not in (None, found.digest):
+            if params.digest and params.digest != found.digest:
                 raise MoveConflict("files have changed since the changes were shown: look at them again")
             if not params.dry_run:
                 await asyncio.to_thread(journal.carry_out, places.move_journal, name, found)
                 await indexed(scheduler, name)
-        return _result(name, found, is_done=not params.dry_run)
+        return await asyncio.to_thread(_result, name, found, is_done=not params.dry_run)
 
     async def document_unmove(_: wire.DocumentUnmoveParams, __: Call) -> wire.DocumentUnmoveResult:
         async with moves:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gnod.ingest.code.finding import (
-    Find,
-    assigned,
-    by_type,
-    declared,
-    implementation,
-    method_of_receiver,
-    named,
-)
+from gnod.ingest.code.finding import Find, assigned, by_type, declared, implementation, method_of_receiver, named
 
 
 class Language(NamedTuple):

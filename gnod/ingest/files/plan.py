@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.records import FileStat
@@ -15,15 +15,6 @@ RETRY_AFTER_S = 3600.0
 MAX_TIMED_RETRIES = 5
 _RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
 _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
-
-
-class UnknownFiles(Protocol):
-    """The paths that a walk could not look into: folders, and names that are not text."""
-
-    @property
-    def unreadable(self) -> Mapping[str, str]: ...
-    @property
-    def undecodable(self) -> Mapping[str, str]: ...
 
 
 class ReadingPlan(NamedTuple):
@@ -90,18 +81,19 @@ class FolderComparison:
     def _is_unchanged(self, known: FileStat, found: FileStat) -> bool:
         return known == found if self.is_steady else known.looks_like(found)
 
-    def plan(self, unknown: UnknownFiles) -> ReadingPlan:
-        """Return what to do. The content of folders that could not be listed stays."""
+    def plan(self, unreadable: Collection[str], undecodable: Collection[str]) -> ReadingPlan:
+        """Return what to do. What is in `unreadable` folders is not known, so it stays; as do `undecodable` names."""
         # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
         # most pages of a large index.
         read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
-        there = (unknown.unreadable, unknown.undecodable)
-        recovered = [p for p in self._recovered if not any(p in each for each in there) and not _is_below(p, unknown)]
-        return ReadingPlan(read, self.read, [path for path in self._gone if not _is_below(path, unknown)], recovered)
+        remove = [path for path in self._gone if not _is_below(path, unreadable)]
+        is_there = {*unreadable, *undecodable}.__contains__
+        recovered = [path for path in self._recovered if not is_there(path) and not _is_below(path, unreadable)]
+        return ReadingPlan(read, self.read, remove, recovered)
 
 
-def _is_below(path: str, unknown: UnknownFiles) -> bool:
-    return any(not folder or path.startswith(f"{folder}/") for folder in unknown.unreadable)
+def _is_below(path: str, folders: Collection[str]) -> bool:
+    return any(not folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _is_retried(failed: FailedFile, now: float) -> bool:

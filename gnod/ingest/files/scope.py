@@ -24,11 +24,10 @@ class Scope(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how many paths may differ, as far as known: at least one for a whole collection."""
+        """Return the least number of paths that may differ. For a whole collection it is 1."""
         return 1 if self.paths is None else len(self.paths)
 
     def repeats(self, earlier: Scope) -> bool:
-        """Tell whether an earlier scope covers this one."""
         if self.paths is None or earlier.paths is None:
             return self.paths == earlier.paths or self == NOTHING
         return self.paths <= earlier.paths

@@ -10,7 +10,6 @@ import os
 import stat as stat_module
 import sys
 from collections.abc import Collection, Iterator, Set
-from heapq import merge
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -23,7 +22,6 @@ from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
 _MAX_LINKS = 500
-_SORTED_AT_ONCE = 5000
 _IS_MAC = sys.platform == "darwin"
 # A million files at once would take 300 MB.
 _PART_FILES = 5000
@@ -52,31 +50,16 @@ class WalkedPart(NamedTuple):
     under: Collection[str] | Between
 
 
-class Listing(NamedTuple):
-    """The result of a walk at once. `files`: path to stat; the others as in Walk."""
-
-    files: dict[str, FileStat]
-    excluded: int
-    unreadable: dict[str, str]
-    undecodable: dict[str, str]
-    folders: Set[str] = frozenset()
-    links: Set[str] = frozenset()
-    hidden: int = 0
-
-
 def walk(
     collection: CollectionConfig, ignore_files: IgnoreFiles, scope: Scope = WHOLE, enter: Enter = enter_nothing
-) -> Listing:
-    """Return what should be indexed, in `scope`. Raises RootUnavailable when the root cannot be listed."""
+) -> Walk:
+    """Return a complete walk, with its `files`. Raises RootUnavailable when the root cannot be listed."""
     found = Walk(collection, ignore_files, scope, enter)
-    files: dict[str, FileStat] = {}
-    for part in found.parts():
-        files |= part.files
-    return Listing(files, found.excluded, found.unreadable, found.undecodable, found.folders, found.links, found.hidden)
+    found.files = {path: stat for part in found.parts() for path, stat in part.files.items()}
+    return found
 
 
 def root_problem(root: str) -> str | None:
-    """Return why a folder cannot be walked, or None."""
     try:
         with os.scandir(root):
             return None
@@ -122,8 +105,9 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 class Walk:
     """One walk. `excluded` counts excluded files, `hidden` the files and folders among them that are hidden.
     `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
-    text, in a printable form: what they contain is unknown. `folders` were entered. `links`: files with other names,
-    symbolic or hard, under which they may change, and symbolic links whose target does not exist yet."""
+    text, in a printable form: what they contain is unknown. `folders` were entered. `files`: those of `walk`.
+    `links`: files with other names, symbolic or hard, under which they may change, and symbolic links whose target does
+    not exist yet."""
 
     def __init__(
         self,
@@ -142,6 +126,7 @@ class Walk:
         self._enter = enter
         self._files: dict[str, FileStat] = {}
         self._most = _PART_FILES
+        self.files: dict[str, FileStat] = {}
         self.excluded = 0
         self.hidden = 0
         self.unreadable: dict[str, str] = {}
@@ -231,7 +216,7 @@ class Walk:
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
-        for entry in _in_order(entries):
+        for entry in sorted(entries, key=_place):
             path = base + entry.name
             if not is_text(path):
                 self.undecodable[path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")] = path
@@ -272,23 +257,6 @@ class Walk:
         else:
             stat = file.stat(follow_symlinks=is_link)
         return stat if stat_module.S_ISREG(stat.st_mode) else None
-
-
-def _in_order(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    """Yield the entries in the order of the paths in them, emptying the list. Sorting a hundred thousand at once would
-    block all threads for a fifth of a second, and keep 80 MB."""
-    runs = []
-    while entries:
-        run = entries[-_SORTED_AT_ONCE:]
-        del entries[-_SORTED_AT_ONCE:]
-        run.sort(key=_place, reverse=True)
-        runs.append(_drained(run))
-    return merge(*runs, key=_place)
-
-
-def _drained(entries: list[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
-    while entries:
-        yield entries.pop()
 
 
 def _place(entry: os.DirEntry[str]) -> str:
@@ -334,7 +302,6 @@ class _Parents:
 
 
 def identity(root: str) -> tuple[int, int] | None:
-    """Return device and inode of a folder; None where it does not exist."""
     try:
         found = os.stat(root)  # noqa: PTH116
     except OSError:

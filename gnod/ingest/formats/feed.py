@@ -19,7 +19,7 @@ _CHARSET = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 
 
 def _read(content: FileContent) -> Converted:
-    """A feed that declares entities is not parsed either."""
+    """Read XML. A feed is parsed only if it declares no entities."""
     text = content.text(_CHARSET)
     if _FEED.search(text, 0, _HEAD) and not _ENTITY.search(text, 0, _HEAD):
         try:

@@ -13,7 +13,7 @@ _HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")
 def _read(content: FileContent) -> Converted:
     if not content.scans.wanted:
         raise ConversionFailed("needs_ocr", f"This {content.label} has no text: {content.scans.refusal}.")
-    frames, mime = pictures.header(content.data)
+    frames, mime, _ = pictures.header(content.data)
     parts = Parts("page", content.max_characters)
     for number in range(1, frames + 1):
         parts.add(content.scans.text(number), number)

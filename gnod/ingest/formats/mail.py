@@ -13,7 +13,8 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 
 from gnod.ingest.formats.signed_mail import signed_content
-from gnod.ingest.formats.webpage import CHARSET, page_text
+from gnod.ingest.formats.visible_html import page_text
+from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts
@@ -84,7 +85,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _parsed(data: bytes) -> Message:
-    """Return a message. Of a signed one that hides its content in the signature, that is in its place."""
+    """Return a message. Where a signature encloses the content, the content takes the place of the signature."""
     message = email.message_from_bytes(data)
     if message.get_content_type() not in _SIGNED:
         return message

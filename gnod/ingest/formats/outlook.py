@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.mail import fuller, rendered
-from gnod.ingest.formats.webpage import page_text
+from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long
@@ -66,7 +66,6 @@ class _Storage:
             return ""
 
     def line(self, *property_ids: str) -> str:
-        """Return the first of these properties that the message has, in one line."""
         return next((line for each in property_ids if (line := " ".join(self.text(each).split()))), "")
 
     def below(self, prefix: str) -> list[_Storage]:

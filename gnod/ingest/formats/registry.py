@@ -25,7 +25,7 @@ from gnod.ingest.formats.office.before2007.word import DOC
 from gnod.ingest.formats.office.before2007.workbook import XLS
 from gnod.ingest.formats.office.openxml import slides, visio, word, workbook
 from gnod.ingest.formats.pdf import pdf
-from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.converter import Converter, FileContent
 
 
 class Registry:
@@ -35,9 +35,6 @@ class Registry:
         self._converters: list[Converter] = []
         self._by_extension: dict[str, Converter] = {}
         self._by_file_name: dict[str, Converter] = {}
-        self._shared: set[str] = set()
-        self._signatures: list[tuple[Test, Converter]] = []
-        self._signatures_of_texts: list[Test] = []
         for converter in converters:
             self.add(converter)
 
@@ -48,28 +45,20 @@ class Registry:
             if taken := known.keys() & keys:
                 raise ValueError(f"two converters for {', '.join(sorted(taken))}")
             known.update(dict.fromkeys(keys, converter))
-        self._shared.update(converter.shared_extensions.split())
         self._converters.append(converter)
-        if converter.signature:
-            self._signatures.append((converter.signature, converter))
-            if converter.is_text:
-                self._signatures_of_texts.append(converter.signature)
 
     def __iter__(self) -> Iterator[Converter]:
         return iter(self._converters)
 
     def by_signature(self, content: FileContent) -> Converter | None:
-        for is_of_format, converter in self._signatures:
-            if is_of_format(content):
-                return converter
-        return None
+        return next((each for each in self if each.signature and each.signature(content)), None)
 
     def is_signed_text(self, content: FileContent) -> bool:
         """Tell whether the content has the signature of a text format. Few have one."""
-        return any(is_of_format(content) for is_of_format in self._signatures_of_texts)
+        return any(each.is_text and each.signature and each.signature(content) for each in self)
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
-        return next((c for c in self._converters if c.resembles and c.resembles(content)), None)
+        return next((each for each in self if each.resembles and each.resembles(content)), None)
 
     def by_extension(self, extension: str) -> Converter | None:
         return self._by_extension.get(extension)
@@ -79,7 +68,8 @@ class Registry:
 
     def is_shared(self, extension: str) -> bool:
         """Tell whether files of several formats have this extension."""
-        return extension in self._shared
+        converter = self.by_extension(extension)
+        return converter is not None and extension in converter.shared_extensions.split()
 
 
 REGISTRY = Registry(

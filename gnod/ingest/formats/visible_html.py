@@ -1,17 +1,16 @@
-"""What of a web page's source is not shown where it stands: hidden elements are left out, navigation comes after the
-text, and the readings of ruby come after the paragraph, so that they do not divide words.
-
-It changes the source only, and does not know what is made of it.
-"""
+"""What a web page shows, as source and as plain text: hidden elements are left out, navigation comes after the text,
+and the readings of ruby come after the paragraph, so that they do not divide words."""
 
 from __future__ import annotations
 
+import html
 import re
 from html.parser import HTMLParser
 
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 
-_LIMIT_S = 10.0
+_LIMIT_S = 15.0
+_ANY_TAG = re.compile(r"<[^<>]*>?")
 _CONCERNED = re.compile(r"<(?:ruby|nav|template|noscript|dialog)\b|\bhidden\b|display\s*:\s*none", re.I)
 _HIDDEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
 _HIDDEN = frozenset({"template", "noscript", "rp"})
@@ -22,7 +21,7 @@ _ENDS = frozenset({"ruby", "ul", "ol", "dl", "table", "select", "div", "section"
 _VOID = frozenset(
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
 )
-BLOCK = re.compile(
+_BLOCK = re.compile(
     r"address|article|aside|blockquote|br|d[dlt]|div|figcaption|footer|form|h[1-6r]|header|li|main|nav|[ou]l|option"
     r"|p|pre|section|table|t[dhr]|title|body"
 )
@@ -32,13 +31,25 @@ def visible(source: str) -> str:
     """Return the source of what is shown, in the order in which it is read."""
     if not _CONCERNED.search(source):
         return source
-    parser = _VisibleSource()
+    return _parsed(_VisibleSource(), source) or source
+
+
+def page_text(source: str) -> str:
+    """Return the visible text of a page, a line for each block. Depth and size do not make it slow; unclosed tags can:
+    then everything between tags is the text."""
+    text = _parsed(_VisibleText(), source)
+    lines = html.unescape(_ANY_TAG.sub(" ", source) if text is None else text).split("\n")
+    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
+
+
+def _parsed(parser: _VisibleSource, source: str) -> str | None:
+    """Return what a parser collects; None if that takes too long."""
     try:
         with limit_cpu_time(_LIMIT_S):
             parser.feed(source)
             parser.close()
     except CpuTimeExceeded:
-        return source
+        return None
     return parser.result()
 
 
@@ -66,7 +77,7 @@ class _VisibleSource(HTMLParser):
         if self._inside:
             self._start_inside(tag)
         elif tag not in _VOID and (tag in _HIDDEN or _is_hidden(tag, dict(attrs))):
-            self._put(" " if BLOCK.fullmatch(tag) else "", tag)
+            self._put(" " if _BLOCK.fullmatch(tag) else "", tag)
             self._begin(tag, None)
             return
         elif tag in _READINGS:
@@ -122,15 +133,29 @@ class _VisibleSource(HTMLParser):
         self._inside, self._open, self._into = "", 0, self._text
 
     def _put(self, markup: str, tag: str) -> None:
-        if self._into is self._text and BLOCK.fullmatch(tag):
+        if self._into is self._text and _BLOCK.fullmatch(tag):
             self._put_readings()
-        self.handle_data(markup)
+        self.handle_data(self.written(markup, tag))
+
+    def written(self, markup: str, tag: str) -> str:
+        """Return what a tag leaves in the result."""
+        del tag
+        return markup
 
     def _put_readings(self) -> None:
         readings = "".join(self._readings).split()
         if readings:
             self._text.append(f"（{' '.join(readings)}）")
         self._readings.clear()
+
+
+class _VisibleText(_VisibleSource):
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem not in ("script", "style"):
+            super().handle_data(data)
+
+    def written(self, markup: str, tag: str) -> str:
+        return "\n" if markup and _BLOCK.fullmatch(tag) else ""
 
 
 def _is_hidden(tag: str, attributes: dict[str, str | None]) -> bool:

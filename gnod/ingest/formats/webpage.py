@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import html
 import re
-from html.parser import HTMLParser
 
-from gnod.ingest.formats.visible_html import BLOCK, visible
+from gnod.ingest.formats.visible_html import page_text, visible
 from gnod.ingest.reading.converter import Converter, FileContent
-from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
-_LIMIT_S = 15.0
 _HEAD = 64 * 1024
 # Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
 CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
-_ANY_TAG = re.compile(r"<[^<>]*>?")
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
 _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
 _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
-_SEARCH_PAGE = "https://www.bing.com/search?q="
-_HIDDEN = frozenset({"script", "style", "template", "noscript"})
 
 
 def _read(content: FileContent) -> Converted:
@@ -42,18 +36,15 @@ def _read(content: FileContent) -> Converted:
 
 
 def _structured(text: str) -> Converted:
-    """Some sites surround the article with much else; for these, markitdown has converters of their own."""
+    """Read a page with its structure. Wikipedia surrounds an article with much else."""
     url = _address(text)
     data = text.encode("utf-8", "replace")
     if 'id="mw-content-text"' in text and _WIKIPEDIA.match(url):
         return through_markitdown("WikipediaConverter", data, extension="html", url=url)
-    if 'class="b_algo"' in text and url.startswith(_SEARCH_PAGE):
-        return through_markitdown("BingSerpConverter", data, extension="html", url=url)
     return through_markitdown("HtmlConverter", data, extension="html")
 
 
 def _address(text: str) -> str:
-    """Return the address that a saved page states, or nothing."""
     for tag in _TAG.finditer(text, 0, _HEAD):
         if _NAMES_ADDRESS.search(tag[0]) and (found := _ADDRESS.search(tag[0])):
             return html.unescape(found[1])
@@ -64,45 +55,6 @@ def _plain(text: str) -> Converted:
     found = _TITLE.search(text, 0, _HEAD)
     title = " ".join(html.unescape(found[1]).split()) if found else None
     return Converted(markdown=page_text(text), converter="html-text/2", title=title or None)
-
-
-def page_text(text: str) -> str:
-    """Return the visible text of a page, a line for each block. Depth and size do not make it slow; unclosed tags can:
-    then everything between tags is the text."""
-    collector = _TextCollector()
-    try:
-        with limit_cpu_time(_LIMIT_S):
-            collector.feed(visible(text))
-            collector.close()
-        found = "".join(collector.parts)
-    except CpuTimeExceeded:
-        found = html.unescape(_ANY_TAG.sub(" ", text))
-    lines = (" ".join(line.split()) for line in found.split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-class _TextCollector(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden: str | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if self._hidden is None and tag in _HIDDEN:
-            self._hidden = tag
-        elif BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._hidden:
-            self._hidden = None
-        elif BLOCK.fullmatch(tag):
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if self._hidden is None:
-            self.parts.append(data)
 
 
 HTML = Converter(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gnod.ingest.links import urls
-from gnod.ingest.links.masking import masked
+from gnod.ingest.links.masking import in_turn, masked
 from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _LINE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,}|```\w*)[ \t]*$|^//(?!/)[^\n]*$", re.M)
@@ -24,10 +24,7 @@ def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _not_text(text))
     if "`+" in text or "+++" in text:
         text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
-    for syntax in (_macros, _cross_references, _addresses):
-        found = list(syntax(text))
-        yield from found
-        text = masked(text, ((each.start, each.end) for each in found))
+    yield from in_turn(text, _macros, _cross_references, _addresses)
 
 
 def _not_text(text: str) -> Iterator[tuple[int, int]]:

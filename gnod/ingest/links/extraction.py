@@ -47,7 +47,6 @@ def extract(
 
 
 def found_in_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]]:
-    """Return the links and the labels."""
     if mime == "text/org":
         from gnod.ingest.links import org
 

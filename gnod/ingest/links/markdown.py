@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gnod.ingest.links import html, urls, wikilinks
-from gnod.ingest.links.masking import masked
+from gnod.ingest.links.masking import in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.outline import Outline
 
@@ -32,9 +32,6 @@ _DEFINITION = re.compile(
 )
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
 _BEFORE_DESTINATION = ("](", "]: ")  # text in angle brackets is the destination
-_ANYTHING = re.compile("")
-# Code without any of these cannot be read as a link, or as a part of one.
-_MARKUP = re.compile(r"[\[\]<>:]")
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
 _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
@@ -48,12 +45,9 @@ def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True
     """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
     if not any(sign in text for sign in _SIGNS):
         return
-    text = without_code(text, hidden, only=_MARKUP)
-    found: list[WrittenLink] = []
-    for syntax in (wikilinks.find if wiki else _none, _autolinks, _bracketed, html.find, urls.find):
-        text = masked(text, ((each.start, each.end) for each in found))
-        found = list(syntax(text))
-        yield from found
+    text = without_code(text, hidden)
+    syntaxes = (_autolinks, _bracketed, html.find, urls.find)
+    yield from in_turn(text, *((wikilinks.find, *syntaxes) if wiki else syntaxes))
 
 
 def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
@@ -61,20 +55,14 @@ def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
     return [*structure.fences, (structure.end, len(text))]
 
 
-def without_code(text: str, hidden: Iterable[tuple[int, int]], only: re.Pattern[str] = _ANYTHING) -> str:
-    """Return the text with other characters in code and comments. `hidden`: as in `find`. `only`: a short piece of code
-    in which this is not found may stay."""
+def without_code(text: str, hidden: Iterable[tuple[int, int]]) -> str:
+    """Return the text with other characters in code and comments. `hidden`: as in `find`."""
     text = masked(text, [*hidden, *_indented(text)])
-    text = masked(text, _spans_of_code(text, only))
+    text = masked(text, _spans_of_code(text))
     return masked(text, _comments(text))
 
 
-def _none(_: str) -> Iterator[WrittenLink]:
-    return iter(())
-
-
 def _bracketed(text: str) -> Iterator[WrittenLink]:
-    """Yield inline links and references, in one pass over the brackets."""
     addresses, text = _definitions(text)
     if "](" not in text and not addresses:
         return
@@ -165,15 +153,14 @@ def _indented(text: str) -> Iterator[tuple[int, int]]:
             yield match.span(1)
 
 
-def _spans_of_code(text: str, only: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between runs of backticks with equal lengths, within a paragraph; short ones only if they have
-    `only`."""
+def _spans_of_code(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges between runs of backticks with equal lengths, within a paragraph."""
     runs = []
     for match in _TICKS.finditer(text):
         start, end = match.span()
         if text[start + 1 : start + 2] in "`" or end - start == 1:
             runs.append((start, end))
-        elif text[max(start - 1, 0)] != "\\" and only.search(text, start, end):
+        elif text[max(start - 1, 0)] != "\\":
             yield start, end
     following: dict[int, int] = {}
     next_equal = [0] * len(runs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+
+from gnod.ingest.links.targets import WrittenLink
 
 HIDDEN = "\0"  # canonical text never contains it
 
@@ -22,3 +24,11 @@ def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
         parts += [text[at:start], HIDDEN * (end - start - 1), "\n" if text[end - 1] == "\n" else HIDDEN]
         at = end
     return "".join([*parts, text[at:]]) if parts else text
+
+
+def in_turn(text: str, *syntaxes: Callable[[str], Iterator[WrittenLink]]) -> Iterator[WrittenLink]:
+    """Yield the links of each syntax in what the ones before it leave of the text."""
+    for syntax in syntaxes:
+        found = list(syntax(text))
+        yield from found
+        text = masked(text, ((each.start, each.end) for each in found))

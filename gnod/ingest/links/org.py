@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from gnod.ingest.links import urls
-from gnod.ingest.links.masking import masked
+from gnod.ingest.links.masking import in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 
 _EDGE = re.compile(r"^[ \t]*#\+(begin|end)_(src|example|export|comment)\b[^\n]*$", re.I | re.M)
@@ -26,10 +27,7 @@ _ID = re.compile(r"^[ \t]*:ID:[ \t]+(\S{1,200})[ \t]*$", re.I | re.M)
 def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _blocks(text))
     text = masked(text, (match.span() for match in _HIDDEN.finditer(text)))
-    for syntax in (_links, _angles, _includes, urls.find):
-        found = list(syntax(text))
-        yield from found
-        text = masked(text, ((each.start, each.end) for each in found))
+    yield from in_turn(text, partial(_matches, _LINK), partial(_matches, _ANGLE), _includes, urls.find)
 
 
 def ids(text: str) -> list[str]:
@@ -48,13 +46,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             opened = None
 
 
-def _links(text: str) -> Iterator[WrittenLink]:
-    for match in _LINK.finditer(text):
-        yield _found(match.span(), match[1], match.start(1))
-
-
-def _angles(text: str) -> Iterator[WrittenLink]:
-    for match in _ANGLE.finditer(text):
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[WrittenLink]:
+    for match in pattern.finditer(text):
         yield _found(match.span(), match[1], match.start(1))
 
 

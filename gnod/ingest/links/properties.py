@@ -36,9 +36,6 @@ def names(metadata: Metadata) -> list[str]:
 
 
 def _targets(value: object, *, is_link: bool) -> Iterator[WrittenLink]:
-    # YAML reads `up: [[Note]]` without quotation marks as a list in a list.
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) and len(value[0]) == 1:
-        value = f"[[{value[0][0]}]]"
     for each in _flat(value):
         if not isinstance(each, str):
             continue
@@ -52,11 +49,10 @@ def _targets(value: object, *, is_link: bool) -> Iterator[WrittenLink]:
 
 
 def _flat(value: object) -> Iterator[object]:
-    if isinstance(value, list):
+    if target := values.bare_link(value):
+        yield f"[[{target}]]"
+    elif isinstance(value, list):
         for each in value[:_MOST]:
-            if isinstance(each, list) and len(each) == 1 and isinstance(each[0], list) and len(each[0]) == 1:
-                yield f"[[{each[0][0]}]]"
-            else:
-                yield from _flat(each)
+            yield from _flat(each)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value

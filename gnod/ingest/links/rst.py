@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from gnod.ingest.links import urls
-from gnod.ingest.links.masking import masked
+from gnod.ingest.links.masking import in_turn, masked
 from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
@@ -50,10 +50,8 @@ def find(text: str) -> Iterator[WrittenLink]:
     targets = list(_TARGET.finditer(text))
     addresses = {_name(match): _address(match) for match in targets}
     text = masked(text, (match.span() for match in targets))
-    for syntax in (_directives, _toctrees, _roles, partial(_references, addresses=addresses), urls.find):
-        found = list(syntax(text))
-        yield from found
-        text = masked(text, ((each.start, each.end) for each in found))
+    references = partial(_references, addresses=addresses)
+    yield from in_turn(text, _directives, _toctrees, _roles, references, urls.find)
 
 
 def labels(text: str) -> list[str]:

@@ -48,7 +48,7 @@ def carry_out(journal: Path, collection: str, plan: MovePlan) -> None:
     files = [JournalFile(each.path, _hash(each.before), _hash(each.after), each.edits) for each in plan.files]
     move = MoveJournal(collection, plan.root, plan.old, plan.new, files, list(_missing(plan.root, plan.new)))
     previous = journal.read_bytes() if last else None
-    _write(journal, move)
+    _write(journal, msgspec.json.encode(move))
     try:
         for file in files:
             _change(Path(plan.root, file.path), file.before, file.edits)
@@ -56,11 +56,14 @@ def carry_out(journal: Path, collection: str, plan: MovePlan) -> None:
         _rename(Path(plan.root, plan.old), Path(plan.root, plan.new))
     except BaseException as error:
         _restore(move)
-        _put_back(journal, previous)
+        if previous is None:
+            journal.unlink()
+        else:
+            _write(journal, previous)
         if isinstance(error, OSError):
             raise StorageFailed(f"cannot move {plan.old}: {error.strerror}; nothing was changed") from error
         raise
-    _write(journal, msgspec.structs.replace(move, is_done=True))
+    _write(journal, msgspec.json.encode(msgspec.structs.replace(move, is_done=True)))
 
 
 def undo(journal: Path) -> MoveJournal:
@@ -143,17 +146,9 @@ def _read(journal: Path) -> MoveJournal | None:
         raise StorageFailed(f"{journal} is damaged: no move can be undone; remove the file") from error
 
 
-def _write(journal: Path, move: MoveJournal) -> None:
+def _write(journal: Path, content: bytes) -> None:
     with replacing(journal) as file:
-        file.write(msgspec.json.encode(move))
-
-
-def _put_back(journal: Path, previous: bytes | None) -> None:
-    if previous is None:
-        journal.unlink(missing_ok=True)
-    else:
-        with replacing(journal) as file:
-            file.write(previous)
+        file.write(content)
 
 
 def _hash_of(path: Path) -> str:

@@ -25,6 +25,7 @@ from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritab
 from gnod.store.connection import Connection
 from gnod.store.documents import collections
 from gnod.store.links import link_names, links
+from gnod.store.tables.records import Link
 
 
 class PlannedFile(NamedTuple):
@@ -32,11 +33,8 @@ class PlannedFile(NamedTuple):
 
     path: str
     before: bytes
+    after: bytes
     edits: list[Edit]
-
-    @property
-    def after(self) -> bytes:
-        return apply(self.before, self.edits)
 
 
 class LeftInFile(NamedTuple):
@@ -59,14 +57,11 @@ class MovePlan(NamedTuple):
         """Yield the lines of a unified diff, with the names that the files have before and after."""
         for file in self.files:
             before, after = _lines(file.before), _lines(file.after)
-            yield from difflib.unified_diff(before, after, file.path, self.moved(file.path), n=1, lineterm="")
-
-    def moved(self, path: str) -> str:
-        return moved(path, self.old, self.new)
+            path = moved(file.path, self.old, self.new)
+            yield from difflib.unified_diff(before, after, file.path, path, n=1, lineterm="")
 
     @property
     def digest(self) -> str:
-        """Return a hash of all that the move does."""
         parts = (self.root, self.old, self.new, *(f"{each.path}\0{_hash(each.after)}" for each in self.files))
         return _hash("\0".join(parts).encode())
 
@@ -139,7 +134,7 @@ class _Document(NamedTuple):
 
 
 class _Stored:
-    """The documents of a collection, by their place in the list, and the names that others find them by."""
+    """The documents of a collection in order of their ids, and the names that links find them by."""
 
     def __init__(self, connection: Connection, collection_id: int) -> None:
         self.collection_id = collection_id
@@ -178,13 +173,13 @@ class _Planning:
         for number in self._affected():
             document = self._stored.documents[number]
             try:
-                found = self._rewritten(document, number)
+                file, unchanged = self._rewritten(document, number)
             except NotRewritable as error:
                 left += [LeftInFile(document.path, each) for each in self._unwritable(document, number, str(error))]
                 continue
-            left += [LeftInFile(document.path, each) for each in found.left]
-            if found.file.edits:
-                files.append(found.file)
+            left += [LeftInFile(document.path, each) for each in unchanged]
+            if file.edits:
+                files.append(file)
         return MovePlan(self._root, self._from, self._to, files, left)
 
     def _names(self, paths: list[str]) -> PathNames:
@@ -193,18 +188,25 @@ class _Planning:
         return PathNames((self._stored.named(number, path) for number, path in enumerate(paths[:count])), others)
 
     def _affected(self) -> list[int]:
-        """Return the documents that are moved, and those with a link that looks for a name that comes or goes."""
+        """Return the documents that are moved, and those with a link that would lead elsewhere."""
         pairs = [pair for pair in zip(self._old, self._new, strict=True) if pair[0] != pair[1]]
         keys = {name.name for pair in pairs for path in pair for name in link_names.names_of(path, [], [])}
         keys |= {link_names.key(f"{folder}/") for folder in (self._from, self._to)}
-        linking = links.looking_for(self._connection, self._stored.collection_id, keys)
-        return [
-            number
-            for number, document in enumerate(self._stored.documents)
-            if document.id in linking or self._old[number] != self._new[number]
-        ]
+        numbers = {document.id: number for number, document in enumerate(self._stored.documents)}
+        found = {number for number in numbers.values() if self._old[number] != self._new[number]}
+        for stored in links.looking_for(self._connection, self._stored.collection_id, keys):
+            number = numbers.get(stored.document_id)
+            if number is not None and number not in found and self._leads_elsewhere(stored.link, self._old[number]):
+                found.add(number)
+        return sorted(found)
 
-    def _rewritten(self, document: _Document, number: int) -> _RewrittenFile:
+    def _leads_elsewhere(self, link: Link, path: str) -> bool:
+        """Tell whether a link in a document that stays at `path` would lead to another file, or to any of several."""
+        target = LinkTarget(link.key, link.reach, link.fragment)
+        before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
+        return before != after or self._paths.is_name_lost(target)
+
+    def _rewritten(self, document: _Document, number: int) -> tuple[PlannedFile, list[LeftLink]]:
         path = Path(self._root, document.path)
         if SEPARATOR in document.path:
             raise NotRewritable("the file is in an archive")
@@ -219,7 +221,7 @@ class _Planning:
             raise NotRewritable("the file is a symbolic link")
         if edits and _is_read_only(path):
             raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
-        return _RewrittenFile(PlannedFile(document.path, data, edits), left)
+        return PlannedFile(document.path, data, apply(data, edits), edits), left
 
     def _unwritable(self, document: _Document, number: int, why: str) -> Iterator[LeftLink]:
         """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
@@ -231,11 +233,6 @@ class _Planning:
             is_relative = link.reach == link_names.PATH and posixpath.dirname(old) != posixpath.dirname(new)
             if before and (is_relative or before != self._paths.after.meant(target, link.target, new)):
                 yield LeftLink(link.line, link.target, why)
-
-
-class _RewrittenFile(NamedTuple):
-    file: PlannedFile
-    left: list[LeftLink]
 
 
 def _on_disk(root: str) -> Iterator[str]:

@@ -42,6 +42,11 @@ class MovedPaths(NamedTuple):
     old: Sequence[str]
     new: Sequence[str]
 
+    def is_name_lost(self, target: LinkTarget) -> bool:
+        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
+        is_name = target.reach == ALIAS
+        return is_name and self.before.is_unique(target.key) and not self.after.is_unique(target.key)
+
 
 class LeftLink(NamedTuple):
     """A link that has to be changed by hand. `line`: from 1; 0 if it is not known."""
@@ -148,7 +153,7 @@ class _LinkChanges:
                     changes[number] = change
         wrong = self._wrong(changes, wanted)
         kept = {number: change for number, change in changes.items() if number not in wrong}
-        if self._wrong(kept, wanted):
+        if wrong and self._wrong(kept, wanted):
             wrong, kept = list(changes), {}
         failed |= dict.fromkeys(wrong, "its new name cannot be written in this syntax")
         return _in_order(kept), [self._left(*each) for each in sorted(failed.items())]
@@ -159,25 +164,19 @@ class _LinkChanges:
         if target is None:
             return None
         before = self._paths.before.meant(target, link.target, self._old)
-        after = self._meant_after(link)
+        after = self._meant_after(link, target if self._old == self._new else target_of(link, self._new))
         if len(before) == 1:
-            return before[0] if after != before or self._is_name_lost(link, target) else None
+            return before[0] if after != before or self._paths.is_name_lost(target) else None
         if target.reach == OUTSIDE and not link.target.startswith("/") and self._has_other_folder():
             failed[number] = "it leads out of the collection"
         elif len(before) > 1 and sorted(before) != sorted(after):
             failed[number] = "it may lead to several files"
         return None
 
-    def _is_name_lost(self, link: WrittenLink, target: LinkTarget) -> bool:
-        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
-        is_name = link.addressing == "name" and target.reach == ALIAS
-        return is_name and self._paths.before.is_unique(target.key) and not self._paths.after.is_unique(target.key)
-
     def _has_other_folder(self) -> bool:
         return self._old.rpartition("/")[0] != self._new.rpartition("/")[0]
 
-    def _meant_after(self, link: WrittenLink) -> list[int]:
-        target = target_of(link, self._new)
+    def _meant_after(self, link: WrittenLink, target: LinkTarget | None) -> list[int]:
         return self._paths.after.meant(target, link.target, self._new) if target else []
 
     def _change(self, link: WrittenLink, wanted: int) -> _Change:
@@ -206,7 +205,11 @@ class _LinkChanges:
         links = _FoundLinks(_changed(self._text, changes), self._mime).links
         if [link.kind for link in links] != [link.kind for link in self._found.links]:
             return list(changes)
-        return [number for number in changes if self._meant_after(links[number]) != [wanted[number]]]
+        return [
+            number
+            for number in changes
+            if self._meant_after(links[number], target_of(links[number], self._new)) != [wanted[number]]
+        ]
 
     def _left(self, number: int, problem: str) -> LeftLink:
         link = self._found.links[number]

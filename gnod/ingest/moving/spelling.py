@@ -10,6 +10,7 @@ import html
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -107,10 +108,7 @@ def _relative(written: str, source: str, path: str) -> str:
 
 
 def _encoded(path: str, written: str, *, in_angles: bool) -> str:
-    kept = _KEPT_IN_ANGLES if in_angles and "%20" not in written else _KEPT
-    are_letters_kept = not _ENCODED_LETTER.search(written)
-
-    def is_kept(char: str) -> bool:
-        return char in kept or (char.isalnum() if char.isascii() else are_letters_kept and char.isprintable())
-
-    return "".join(char if is_kept(char) else quote(char, safe="") for char in path)
+    encode = partial(quote, safe=_KEPT_IN_ANGLES if in_angles and "%20" not in written else _KEPT)
+    if path.isascii() or _ENCODED_LETTER.search(written):
+        return encode(path)
+    return "".join(char if not char.isascii() and char.isprintable() else encode(char) for char in path)

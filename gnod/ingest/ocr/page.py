@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.office.embedded import picture as embedded_picture
+from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.ocr import layout, rapid, tesseract
 from gnod.ingest.ocr.layout import RecognisedBox, RecognisedLine
 from gnod.ingest.ocr.readers import Reader
@@ -16,6 +17,7 @@ from gnod.store.tables.records import RecognisedPage
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+_DPI = 150  # of pages of PDF files
 _ZIP = b"PK\x03\x04"
 # Boxes are stored as shares of the page's sides.
 _WHOLE = 10_000
@@ -37,7 +39,13 @@ def recognise(data: bytes, number: int, reader: Reader) -> RecognisedPage:
 def _picture(data: bytes, number: int) -> Image:
     if data.startswith(_ZIP):
         return pictures.frame(embedded_picture(data, number), 1)
-    return pictures.pdf_page(data, number) if pictures.is_pdf(data) else pictures.frame(data, number)
+    if not pictures.is_pdf(data):
+        return pictures.frame(data, number)
+    with opened(data, number) as document:
+        page = document[number - 1]
+        scale = min(_DPI / 72, pictures.LONGEST / max(*page.get_size(), 1))
+        image: Image = page.render(scale=scale, draw_annots=True).to_pil()
+        return image.convert("RGB")
 
 
 def _confidence(lines: Sequence[RecognisedLine]) -> float:

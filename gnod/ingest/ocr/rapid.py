@@ -112,7 +112,6 @@ def _recogniser() -> Any:
 
 
 def _width_read(line: Any) -> int:
-    """Return the width to scale the picture of a line to, at its height."""
     height, width = int(line.shape[0]), int(line.shape[1])
     factor = min(max(_OF_OWN_WIDTH * height / _HEIGHT, _NARROWEST), 1.0)
     return max(8, round(width * factor))

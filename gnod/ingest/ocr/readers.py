@@ -51,7 +51,6 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def named(name: str) -> Reader:
-    """Return the reader of that name."""
     parts = name.split("+")
     codes = tuple(part.partition(":")[2] for part in parts if part.startswith("tesseract:"))
     return Reader(rapid="rapidocr" in parts, tesseract=codes)
@@ -63,7 +62,6 @@ def choose(setting: str) -> Reader | str:
 
 
 def _choose(setting: str, *, has_rapid: bool, installed: Collection[str]) -> Reader | str:
-    """Choose among the installed programs."""
     if setting == "off":
         return OFF
     if setting == "on":
@@ -82,7 +80,6 @@ def _choose(setting: str, *, has_rapid: bool, installed: Collection[str]) -> Rea
 
 
 def tesseract_languages() -> set[str]:
-    """Return the languages that an installed tesseract has."""
     return {path.stem for folder in tessdata_folders() for path in folder.glob("*.traineddata")} - {"osd"}
 
 

@@ -67,11 +67,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def extension(self) -> str:
         """Return the last suffix in lower case without its dot; "" if there is none."""
-        name = self.name.rpartition("/")[2]
-        if name in ("", "."):  # a file on disk cannot have such a name, but a member of an archive can
-            name = PurePosixPath(self.name).name
-        stem, _, suffix = name.rpartition(".")
-        return suffix.lower() if stem else ""
+        return PurePosixPath(self.name).suffix.lower().removeprefix(".")
 
     @property
     def label(self) -> str:
@@ -110,7 +106,6 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return frozenset(name.decode("utf-16-le").lower() for name in found) | {""}
 
     def inner(self, data: bytes, name: str, max_characters: int) -> FileContent:
-        """Return a file that this one contains."""
         return msgspec.structs.replace(
             self,
             data=data,
@@ -172,7 +167,6 @@ def starts_with(*prefixes: bytes) -> Test:
 
 
 def riff_with(*kinds: bytes) -> Test:
-    """Recognise a RIFF file by its kind."""
     return lambda content: content.data.startswith(b"RIFF") and content.data[8:12] in kinds
 
 

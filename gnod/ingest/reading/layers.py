@@ -1,4 +1,4 @@
-"""What can be selected and followed on a page: plain data, and how characters become runs.
+"""What is shown of a page, and what can be selected and followed on it: plain data, and how characters become runs.
 
 Must not depend on formats.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 
 class TextRun(NamedTuple):
@@ -46,6 +48,31 @@ class OutlineMark(NamedTuple):
     level: int
     title: str
     page: int
+
+
+class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
+    """A page as a picture that this process has encoded itself. `pages`: of the file."""
+
+    source_hash: str
+    mime: str
+    width: int
+    height: int
+    pages: int
+    data: bytes
+
+
+class PictureRead(msgspec.Struct, frozen=True, kw_only=True, tag="picture_read"):
+    mime: str
+    data: bytes
+
+
+class LayersRead(msgspec.Struct, frozen=True, kw_only=True, tag="layers_read"):
+    """`pages`: how many the file has. `outline`: read with the first page. A picture has one layer without text."""
+
+    source_hash: str
+    pages: int
+    layers: list[LayerRead]
+    outline: list[OutlineMark]
 
 
 def runs_of(text: str, edges: Sequence[float]) -> Iterator[TextRun]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf
 
 WESTERN = "cp1252"
@@ -131,21 +132,15 @@ def _korean(text: str, wide: list[str]) -> float:
     return sum(1.0 if char in _COMMON_KOREAN else 0.4 for char in hangul if char.encode("euc_kr", "ignore"))
 
 
-def _chinese(text: str, wide: list[str]) -> float:
-    del text
-    return 1.6 * sum(char in _COMMON_CHINESE or char in "，。、：；？！" for char in wide)
-
-
-def _traditional(text: str, wide: list[str]) -> float:
-    del text
-    return 1.6 * sum(char in _COMMON_TRADITIONAL or char in "，。、：；？！" for char in wide)
+def _chinese(common: frozenset[str], _: str, wide: list[str]) -> float:
+    return 1.6 * sum(char in common or char in "，。、：；？！" for char in wide)
 
 
 _EAST_ASIAN: tuple[tuple[str, Callable[[str, list[str]], float]], ...] = (
     ("cp932", _japanese),
     ("euc_jp", _japanese),
-    ("gb18030", _chinese),
-    ("cp950", _traditional),
+    ("gb18030", partial(_chinese, _COMMON_CHINESE)),
+    ("cp950", partial(_chinese, _COMMON_TRADITIONAL)),
     ("cp949", _korean),
 )
 

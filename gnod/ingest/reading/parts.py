@@ -38,7 +38,6 @@ class Parts:
 
     @property
     def left(self) -> int:
-        """The characters that may follow."""
         return self._left
 
     @property

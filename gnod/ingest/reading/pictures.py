@@ -21,8 +21,7 @@ MAX_FRAMES = MAX_PAGES + 1
 # Smaller pictures are symbols.
 _MIN_WIDTH, _MIN_HEIGHT = 40, 16
 # The maximum length of the longer side: A4 at 200 dpi. More takes longer, and does not make text more readable.
-_LONGEST = 2_400
-_DPI = 150
+LONGEST = 2_400
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF", "GIF", "AVIF")
 _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError)
 
@@ -34,22 +33,17 @@ _ON_ITS_SIDE = range(5, 9)
 
 
 class PictureHeader(NamedTuple):
-    """`frames`: how many pages a picture has; 0: it is too small for text."""
+    """`frames`: how many pages a picture has; 0: it is too small for text. `pixels`: of one page."""
 
     frames: int
     mime: str
+    pixels: int
 
 
 def header(data: bytes) -> PictureHeader:
     """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
-        return PictureHeader(_frames(image), _mime(image.format or ""))
-
-
-def kind(data: bytes) -> tuple[str, int]:
-    """Return the MIME type and the number of pixels of a picture, without decoding it. Raises ConversionFailed."""
-    with _opened(data) as image:
-        return _mime(image.format or ""), image.width * image.height
+        return PictureHeader(_frames(image), _mime(image.format or ""), image.width * image.height)
 
 
 def _mime(kind: str) -> str:
@@ -75,7 +69,7 @@ def frame(data: bytes, number: int) -> Image:
 
     with _opened(data) as image:
         _turn_to(image, number)
-        image.draft("RGB", (_LONGEST, _LONGEST))  # a JPEG is decoded at a fraction of its size
+        image.draft("RGB", (LONGEST, LONGEST))  # a JPEG is decoded at a fraction of its size
         try:
             return ImageOps.exif_transpose(_plain(image))
         except _NOT_READABLE as error:
@@ -93,23 +87,6 @@ def size(data: bytes, number: int) -> tuple[int, int]:
 def is_pdf(data: bytes) -> bool:
     """Tell a PDF from a picture. Some PDFs do not begin with their signature."""
     return _PDF in data[:8192] and not data.startswith(_SIGNATURES)
-
-
-def pdf_page(data: bytes, number: int) -> Image:
-    """Return the picture of a PDF's page. Raises ConversionFailed."""
-    import pypdfium2  # type: ignore[import-untyped]
-
-    try:
-        document = pypdfium2.PdfDocument(data[data.index(_PDF) :])
-        try:
-            page = document[number - 1]
-            scale = min(_DPI / 72, _LONGEST / max(*page.get_size(), 1))
-            image: Image = page.render(scale=scale, draw_annots=True).to_pil()
-            return image.convert("RGB")
-        finally:
-            document.close()
-    except (pypdfium2.PdfiumError, IndexError) as error:
-        raise ConversionFailed("corrupt", f"Page {number} of the PDF is damaged.") from error
 
 
 @contextmanager
@@ -167,7 +144,7 @@ def _seek(image: Image, number: int) -> bool:
 
 
 def _plain(image: Image) -> Image:
-    """Return a picture in RGB on white, at most _LONGEST pixels long. The metadata stays."""
+    """Return a picture in RGB on white, at most LONGEST pixels long. The metadata stays."""
     from PIL import Image
 
     image.load()
@@ -175,7 +152,7 @@ def _plain(image: Image) -> Image:
         image = image.convert("L")  # otherwise it would be scaled without greys, and letters would break
     elif image.mode in ("P", "PA"):
         image = image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")
-    image.thumbnail((_LONGEST, _LONGEST))
+    image.thumbnail((LONGEST, LONGEST))
     if image.mode.startswith("I") or image.mode == "F":  # it has 16 bits
         low, high = image.getextrema()
         scale = 255 / max(float(high) - float(low), 1.0)  # type: ignore[arg-type]

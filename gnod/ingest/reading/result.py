@@ -61,7 +61,6 @@ class ConversionFailed(Exception):
 
 
 def unchanged(text: str, mime: str = "", *, converter: str = "text/1", markup: Markup = "plain") -> Converted:
-    """Return a text that is stored unchanged."""
     return Converted(markdown=text, mime=mime, converter=converter, markup=markup, keeps_lines=True)
 
 

@@ -54,9 +54,6 @@ class ChunkText(NamedTuple):
 def cut(text: str, outline: Outline) -> list[ChunkText]:
     """Return the passages of a canonical text in order; they cover everything except white space."""
     headings, fences, _ = outline
-    if len(text) <= MAX_CHARACTERS:  # this is true of most texts
-        whole = _trim(text, 0, len(text))
-        return _with_headings(_placed_alone(text, *whole), headings) if whole else []
     edges = sorted(edge for fence in fences for edge in fence)
     boundaries = Boundaries(text, [[heading.start for heading in headings], edges], fences, PROSE)
     passages = placed(text, [(*span, "") for span in spans(text, 0, len(text), boundaries)])
@@ -70,11 +67,6 @@ def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[ChunkText]:
         ChunkText(start, end, bisect_right(line_starts, start), bisect_right(line_starts, end - 1), heading)
         for start, end, heading in spans
     ]
-
-
-def _placed_alone(text: str, start: int, end: int) -> list[ChunkText]:
-    first = text.count("\n", 0, start) + 1
-    return [ChunkText(start, end, first, first + text.count("\n", start, end - 1), "")]
 
 
 class Boundaries:

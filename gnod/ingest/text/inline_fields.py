@@ -27,7 +27,6 @@ _TAG = re.compile(
     rf"|(?<!\S)#(?:\[\[(?P<phrase>[^\[\]\n]{{1,200}})\]\]|(?P<tag>[^{_PUNCTUATION}]{{1,200}}))",
     re.IGNORECASE | re.MULTILINE,
 )
-_HASH = re.compile(r"(?<!\S)#[^\s#]")
 _KEY = r"(?P<mark>[*_~]{0,3})(?P<key>[^\W\d_](?:[^\s\0!-,.:-@\[-^`{-~]|[ ](?=[^ ])){0,48})(?P=mark)::"
 _LINE = re.compile(rf"(?:> ?)*(?P<block>[ \t]*(?:[-*+] +|\d{{1,9}}[.)] +)?(?:\[[ xX]\] +)?){_KEY}[ \t]+(?P<value>\S.*)")
 _BRACKETED = tuple(
@@ -45,7 +44,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 class Stated(NamedTuple):
-    """A value as it is written. `is_of_block`: it is of a part of the document: an item of a list, a heading."""
+    """A value as it is written. `is_of_block`: it belongs to a part of the document, such as an item of a list."""
 
     name: str
     value: str
@@ -60,11 +59,6 @@ class InlineFields(NamedTuple):
 
 
 NONE = InlineFields([], {})
-
-
-def may_be_in(text: str) -> bool:
-    """Tell quickly whether a text may have any."""
-    return ":: " in text or ("#" in text and _HASH.search(text) is not None)
 
 
 def find(text: str) -> InlineFields:

@@ -29,7 +29,8 @@ def without_links(value: object) -> object:
     if isinstance(value, dict):
         return {name: without_links(each) for name, each in value.items()}
     if isinstance(value, list):
-        return _name(str(value[0][0])) if _is_bare_link(value) else [without_links(each) for each in value]
+        target = bare_link(value)
+        return [without_links(each) for each in value] if target is None else _name(target)
     if not isinstance(value, str) or "[[" not in value:
         return value
     names = [_name(link[1]) for link in _LINK.finditer(value)]
@@ -74,10 +75,11 @@ def text(metadata: Mapping[str, object], *names: str) -> str | None:
     return None
 
 
-def _is_bare_link(value: list[object]) -> bool:
-    """Tell whether YAML has read `[[Note]]` without quotation marks, as a list in a list."""
-    inner = value[0] if len(value) == 1 else None
-    return isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str | int | float)
+def bare_link(value: object) -> str | None:
+    """Return the target of `[[Note]]` without quotation marks, which YAML reads as a list in a list."""
+    inner = value[0] if isinstance(value, list) and len(value) == 1 else None
+    is_link = isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str | int | float)
+    return str(inner[0]) if is_link and inner else None
 
 
 def _name(target: str) -> str:

@@ -10,8 +10,8 @@ import unicodedata
 
 from gnod.caches import Computed
 
-# Of the characters that are not white space. Code has .15 at least, tables of identifiers and names .22; numbers, hex
-# and base64 hardly any.
+# The least share of words among the characters that are not white space. Code has at least .15, tables of identifiers
+# and names .22; numbers, hex and base64 hardly any.
 _LEAST = 0.1
 # Stands for the letters that are not ASCII, and for the marks of their vowels.
 _LETTER = "ä"

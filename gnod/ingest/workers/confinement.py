@@ -19,30 +19,12 @@ from gnod.ingest.workers.messages import WorkerLimits
 
 RECURSION_LIMIT = 3000  # markitdown recurses for each level of HTML; 20,000 levels must fail, 500 must not
 _MAX_OPEN_FILES = 256
-_LIBRARIES = (
-    "markitdown",
-    "striprtf",
-    "olefile",
-    "xlrd",
-    "pypdfium2",
-    "lingua",
-    "charset_normalizer",
-)
-_REFUSED = frozenset(
-    [
-        "socket.connect",
-        "socket.bind",
-        "socket.getaddrinfo",
-        "subprocess.Popen",
-        "os.system",
-        "os.exec",
-        "os.posix_spawn",
-        "os.fork",
-        "os.forkpty",
-        "os.kill",
-        "os.killpg",
-    ]
-)
+_LIBRARIES = ("markitdown", "striprtf", "olefile", "xlrd", "pypdfium2", "lingua", "charset_normalizer")
+_REFUSED_EVENTS = """
+    socket.connect socket.bind socket.getaddrinfo subprocess.Popen os.system os.exec os.posix_spawn os.fork os.forkpty
+    os.kill os.killpg
+"""
+_REFUSED = frozenset(_REFUSED_EVENTS.split())
 
 
 class _Root(NamedTuple):
@@ -55,8 +37,6 @@ class _Root(NamedTuple):
 
 
 class Confinement:
-    """The limits of this process."""
-
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._scratch = None if limits.scratch is None else os.fsdecode(limits.scratch)
@@ -98,7 +78,6 @@ class Confinement:
             resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
 
     def end_job(self) -> None:
-        """Remove the files of a job."""
         if self._scratch:
             with contextlib.suppress(OSError):
                 scratch.empty(self._scratch)

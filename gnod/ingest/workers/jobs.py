@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gnod.ingest.reading.layers import LayerRead, OutlineMark
+from gnod.ingest.reading.layers import ImageRead, LayersRead, PictureRead
 from gnod.store.tables.records import FileStat, PreparedDocument, RecognisedPage
 
 
@@ -46,7 +46,7 @@ class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
 
 
 class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
-    """Read the characters of a page of a PDF file, with their boxes. Of a picture, only its size."""
+    """Read the characters of a page of a PDF file, with their boxes. For a picture, read only its size."""
 
     number: int
 
@@ -100,31 +100,6 @@ class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
     height: float
     text: str
     boxes: bytes
-
-
-class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
-    """A page as a picture that this process has encoded itself. `pages`: of the file."""
-
-    source_hash: str
-    mime: str
-    width: int
-    height: int
-    pages: int
-    data: bytes
-
-
-class PictureRead(msgspec.Struct, frozen=True, kw_only=True, tag="picture_read"):
-    mime: str
-    data: bytes
-
-
-class LayersRead(msgspec.Struct, frozen=True, kw_only=True, tag="layers_read"):
-    """As in `gnod.ingest.formats.pdf.page_layer.ReadLayers`. A picture has one layer without text."""
-
-    source_hash: str
-    pages: int
-    layers: list[LayerRead]
-    outline: list[OutlineMark]
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):

@@ -103,7 +103,7 @@ class _MemberReader:
 
 
 def _listed(unread: list[Unread]) -> list[Unread]:
-    """Return as many as are stored; the last one says how many there are besides."""
+    """Return the entries that are stored; if there are more, the last entry counts them."""
     if len(unread) <= _MAX_LISTED:
         return unread
     more = len(unread) - _MAX_LISTED

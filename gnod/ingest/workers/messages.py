@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import msgspec
 
-from gnod.ingest.workers.jobs import Job, Outcome, SourceJob
+from gnod.ingest.workers.jobs import Job, Outcome
 from gnod.store.tables.records import FileStat
-
-
-class ReadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A job. `path` replaces the job's own if that is not valid Unicode: file names are bytes, and msgpack does not
-    accept lone surrogates."""
-
-    job: Job
-    path: bytes | None = None
 
 
 class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Sent before all jobs. `time_limit_s`: CPU time for each job. `scratch`: the only folder in which files may be
-    created. `roots`: files below these may be read; None: all files. Paths are bytes, as in a request."""
+    created. `roots`: files below these may be read; None: all files. Paths are bytes, because not all are Unicode."""
 
     memory_mb: int
     time_limit_s: float
@@ -50,29 +40,5 @@ class ReadDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
 
 Reply = ReaderReady | Taken | ReadDone
 LIMITS = msgspec.msgpack.Decoder(WorkerLimits)
-REQUESTS = msgspec.msgpack.Decoder(ReadRequest)
+REQUESTS: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-
-
-def request(job: Job) -> ReadRequest:
-    """Wrap a job so that it can be encoded, whatever the file's name is."""
-    if not isinstance(job, SourceJob) or _is_unicode(job.path + job.relative_path):
-        return ReadRequest(job=job)
-    shown = job.relative_path.encode("utf-8", "replace").decode()
-    sent = msgspec.structs.replace(job, path="", relative_path=shown)
-    return ReadRequest(job=sent, path=os.fsencode(job.path))
-
-
-def job_of(received: ReadRequest) -> Job:
-    """Undo `request`; the relative path keeps its replacement characters."""
-    if received.path is None or not isinstance(received.job, SourceJob):
-        return received.job
-    return msgspec.structs.replace(received.job, path=os.fsdecode(received.path))
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

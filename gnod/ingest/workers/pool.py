@@ -87,7 +87,7 @@ class WorkerPool:
         Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker.
         """
         try:
-            request = frames.encode(messages.request(job))
+            request = frames.encode(job)
         except (UnicodeEncodeError, frames.FrameError):
             return _failure(job, "failed", "The text cannot be passed to a converter.")
         async with self._urgent_slot if urgent else self._slots:

@@ -73,7 +73,6 @@ def empty(folder: str) -> None:
 
 
 def is_overfull(folder: Path) -> bool:
-    """Tell whether a folder exceeds the limits."""
     count = size = 0
     try:
         with os.scandir(folder) as entries:

@@ -24,7 +24,6 @@ from msgspec.structs import replace
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.ingest.files.placeholders import not_downloaded
-from gnod.ingest.reading.layers import LayerRead
 from gnod.ingest.workers import messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
@@ -34,16 +33,13 @@ from gnod.ingest.workers.jobs import (
     FilesDone,
     FilesJob,
     ImageJob,
-    ImageRead,
     Job,
     LayersJob,
-    LayersRead,
     OcrJob,
     Outcome,
     PageJob,
     PageRead,
     PictureJob,
-    PictureRead,
     SourceJob,
     TextJob,
     Unchanged,
@@ -69,7 +65,7 @@ _PART_BYTES = 16_000_000  # takes some ten seconds, or more on a busy machine
 
 
 class FileRead(NamedTuple):
-    """`data`: of a mailbox over the limit, the first messages."""
+    """`data`: for a mailbox over the limit, only its first messages."""
 
     data: bytes
     stat: FileStat
@@ -109,12 +105,10 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
     protections = confinement.begin()
     channel.sendall(frames.encode(messages.ReaderReady(protections=protections)))
     silence(confinement.errors)
-    while (request := frames.receive(channel, messages.REQUESTS)) is not None:
-        job = messages.job_of(request)
+    while (job := frames.receive(channel, messages.REQUESTS)) is not None:
         if confinement.is_outdated(_paths(job)):
             return
         channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
-        del request  # the job of a text may be large
         confinement.begin_job()
         answer = _answer(perform(job))
         confinement.end_job()
@@ -122,7 +116,6 @@ def serve(channel: socket.socket, confinement: Confinement) -> None:
 
 
 def _paths(job: Job) -> list[str]:
-    """Return the files that a job reads."""
     if isinstance(job, FilesJob):
         return [each.path for each in job.jobs]
     return [job.path] if isinstance(job, SourceJob) else []
@@ -132,7 +125,7 @@ def _glance(job: Job) -> FileStat | None:
     if not isinstance(job, SourceJob):
         return None
     try:
-        return _require_regular(os.stat(job.path))  # noqa: PTH116 - the path may hold surrogates
+        return _require_regular(os.stat(job.path))  # noqa: PTH116
     except (OSError, ValueError, ReadFailed):
         return None
 
@@ -216,7 +209,7 @@ def _with_scans(outcome: PreparedDocument | Container, scans: ScanReport | None)
     return replace(outcome, scans=scans)
 
 
-def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_page(job: PageJob, data: bytes) -> Outcome:
     from gnod.ingest.reading import pictures
 
     source_hash = hashlib.sha256(data).hexdigest()
@@ -231,52 +224,42 @@ def _perform_page(job: PageJob, data: bytes, _: FileStat) -> Outcome:
     )
 
 
-def _perform_image(job: ImageJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_image(job: ImageJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import draw_page
 
-    drawn = draw_page(data, job.number, job.width)
-    return ImageRead(source_hash=hashlib.sha256(data).hexdigest(), **drawn._asdict())
+    return draw_page(data, job.number, job.width)
 
 
-def _perform_picture(job: PictureJob, data: bytes, _: FileStat) -> Outcome:
+def _perform_picture(job: PictureJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_image import shown_picture
 
-    shown = shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
-    return PictureRead(mime=shown.mime, data=shown.data)
+    return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 
 
-def _perform_layers(job: LayersJob, data: bytes, _: FileStat) -> Outcome:
-    from gnod.ingest.reading import pictures
-
-    source_hash = hashlib.sha256(data).hexdigest()
-    if not pictures.is_pdf(data):
-        layer = LayerRead(job.number, *pictures.size(data, job.number), [], [])
-        return LayersRead(
-            source_hash=source_hash, pages=max(1, pictures.header(data).frames), layers=[layer], outline=[]
-        )
+def _perform_layers(job: LayersJob, data: bytes) -> Outcome:
     from gnod.ingest.formats.pdf.page_layer import read_layers
 
-    return LayersRead(source_hash=source_hash, **read_layers(data, job.number, job.count)._asdict())
+    return read_layers(data, job.number, job.count)
 
 
-def _perform_ocr(job: OcrJob, data: bytes, found: FileStat) -> Outcome:
+def _perform_ocr(job: OcrJob, data: bytes) -> Outcome:
     if hashlib.sha256(data).hexdigest() != job.source_hash:
-        return Failure(stage="read", kind="unstable", message="The file has changed.", stat=found)
+        raise ReadFailed("unstable", "The file has changed.")
     from gnod.ingest.ocr.page import recognise
     from gnod.ingest.ocr.readers import named
 
     return recognise(data, job.page, named(job.reader))
 
 
-def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes, FileStat], Outcome]) -> Outcome:
+def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes], Outcome]) -> Outcome:
     """Read the file of a job for `perform_with`; its errors become data."""
     found: FileStat | None = None
     try:
         source = read_source(job.path, job.max_bytes)
         found = source.stat
-        return perform_with(job, source.data, source.stat)
+        return perform_with(job, source.data)
     except ReadFailed as failure:
-        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
+        return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat or found)
     except Exception as error:
         return _failure("convert", error, found)
 

@@ -41,8 +41,6 @@ class Ended(Exception):
 
 
 class IngestProcess:
-    """One child process, with the state that the pool needs."""
-
     def __init__(self, child: process.ChildProcess, limits: messages.WorkerLimits) -> None:
         self.pid = child.pid
         self.limits = limits

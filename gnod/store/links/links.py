@@ -166,14 +166,11 @@ def linking(connection: Connection, document_id: int) -> set[int]:
     return {link.document_id for link in incoming(connection, document_id).links}
 
 
-def looking_for(connection: Connection, collection_id: int, keys: Collection[str]) -> set[int]:
-    """Return the documents with a link that looks for one of these names."""
-    rows = connection.execute(
-        "SELECT DISTINCT l.document_id FROM json_each(?) w"
-        " CROSS JOIN links l ON l.collection_id = ? AND l.key = w.value",
-        (msgspec.json.encode(list(keys)).decode(), collection_id),
-    )
-    return {id_ for (id_,) in rows}
+def looking_for(connection: Connection, collection_id: int, keys: Collection[str]) -> Iterator[StoredLink]:
+    """Yield the links that look for one of these names."""
+    source = "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = ? AND l.key = w.value"
+    values = (msgspec.json.encode(list(keys)).decode(), collection_id)
+    return _rows(connection, f"SELECT {_FIELDS} {source}", values)
 
 
 def linked(connection: Connection, document_id: int) -> set[int]:

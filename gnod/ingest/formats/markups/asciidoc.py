@@ -37,8 +37,6 @@ _LONGEST_VALUE = 200  # a longer value could make a small file large
 
 
 class _AsciidocReader:
-    """One pass over the lines."""
-
     def __init__(self, translation: Translation) -> None:
         self._to = translation
         self._source = translation.source

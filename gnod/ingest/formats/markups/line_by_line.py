@@ -31,7 +31,6 @@ class Translation:
         self._prose.add(at)
 
     def code(self, start: int, end: int) -> None:
-        """Copy lines as an indented block of code."""
         block = self.source[start:end]
         margin = min((indent(line) for line in block if line.strip()), default=0)
         for at, line in enumerate(block, start):

@@ -37,8 +37,6 @@ _INLINE = re.compile(
 
 
 class _OrgReader:
-    """One pass over the lines."""
-
     def __init__(self, translation: Translation) -> None:
         self._to = translation
         self._source = translation.source
@@ -133,7 +131,7 @@ class _OrgReader:
         return end + (self._source[end][:1] != "*")
 
     def _find(self, at: int, pattern: str) -> int | None:
-        """Return the next line of this kind. It is not searched twice in vain."""
+        """Return the next line of this kind. A pattern that was not found is not searched again."""
         if pattern in self._absent:
             return None
         wanted = re.compile(pattern, re.I)

@@ -49,7 +49,7 @@ class Blocks:
     def end_table(self) -> None:
         if not self._tables:
             return
-        rows = [_without_blanks([" ".join(cell) for cell in row]) for row in self._tables.pop()]
+        rows = [without_blanks([" ".join(cell) for cell in row]) for row in self._tables.pop()]
         if self._tables:
             for row in filter(any, rows):
                 self._put(" ".join(filter(None, row)))
@@ -77,8 +77,13 @@ class Blocks:
             self._after_item = is_item
 
 
-def _without_blanks(row: list[str]) -> list[str]:
-    """Return a row without its last cells, as far as they are empty."""
+def trimmed(text: str) -> str:
+    """Return the lines of a text that are not empty, with single spaces."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
+
+
+def without_blanks(row: list[str]) -> list[str]:
+    """Return a row without the empty cells at its end."""
     while row and not row[-1]:
         row.pop()
     return row

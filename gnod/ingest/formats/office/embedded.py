@@ -19,7 +19,6 @@ _MIN_BYTES = 2_000
 
 
 def names(data: bytes) -> list[str]:
-    """Return the names of the pictures that may have text."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             found = [

@@ -36,7 +36,7 @@ _NAMES += [f"elements:{name}" for name in _LABELS]
 
 
 def _read(content: FileContent) -> Converted:
-    """Return the book, and behind its text what was recognised in its pictures."""
+    """Return the book, with the text that was recognised in its pictures at its end."""
     package = Package(content, _CONTAINER)
     roots = package.elements(_CONTAINER, "container:rootfile", ":rootfile")
     root = roots[0].found.get("full-path", "") if roots else ""
@@ -75,7 +75,6 @@ def _described(package: Package, root: str) -> tuple[str, list[str]]:
 
 
 def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each chapter that has any."""
     content = package.content
     left = content.max_characters
     for number, member in enumerate(chapters, start=1):

@@ -63,7 +63,6 @@ _TEXT = ("other", "@")
 
 
 def number(text: str) -> float | None:
-    """Return a finite number, or None."""
     try:
         value = float(text)
     except ValueError:

@@ -15,7 +15,7 @@ from xml.parsers import expat
 import msgspec
 
 from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.blocks import Blocks, trimmed, without_blanks
 from gnod.ingest.formats.office.openxml.package import Package, remark, with_properties
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
 from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
@@ -32,20 +32,11 @@ _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", 
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
 # Deleted text, text generated from headings, numbers of notes, who commented and when, forms, pictures.
-_HIDDEN = frozenset(
-    [
-        "text:tracked-changes",
-        "text:table-of-content",
-        "text:alphabetical-index",
-        "text:note-citation",
-        "elements:creator",
-        "elements:date",
-        "meta:date-string",
-        "meta:creator-initials",
-        "office:forms",
-        "office:binary-data",
-    ]
-)
+_HIDDEN_ELEMENTS = """
+    text:tracked-changes text:table-of-content text:alphabetical-index text:note-citation elements:creator elements:date
+    meta:date-string meta:creator-initials office:forms office:binary-data
+"""
+_HIDDEN = frozenset(_HIDDEN_ELEMENTS.split())
 
 
 class _Table:
@@ -68,8 +59,7 @@ class _Table:
         self.cell = []
 
     def end_row(self) -> None:
-        while self.row and not self.row[-1]:
-            self.row.pop()
+        self.row = without_blanks(self.row)
         repeat = min(self.repeat_row, _MOST_ROWS - len(self.rows) - self._pending)
         if self.row:
             self.rows += [[]] * self._pending + [self.row] * repeat
@@ -165,8 +155,7 @@ class _OpenDocument(XmlEvents):
         self._paragraphs.append([])
 
     def _end_paragraph(self) -> None:
-        lines = (" ".join(line.split()) for line in "".join(self._paragraphs.pop()).split("\n"))
-        text = "\n".join(line for line in lines if line)
+        text = trimmed("".join(self._paragraphs.pop()))
         if self.inside["office:annotation"]:
             self._remarks += [remark("", text)] if text else []
             return

@@ -17,7 +17,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 
 def _read(content: FileContent) -> Converted:
-    """A file of another kind with this extension is a text: exports and notes have it."""
+    """Read rich text. Other files with this extension, such as exports, are read as text."""
     if not content.data.startswith(_MAGIC):
         return unchanged(content.text(), "text/plain")
     metadata: dict[str, object] = {"author": author} if (author := _property(content, _AUTHOR)) else {}

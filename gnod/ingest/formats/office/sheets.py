@@ -106,10 +106,15 @@ def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) ->
     except (MemoryError, ConversionFailed):
         raise
     except Exception as error:  # xlrd raises any exception for a damaged file
-        if "encrypted" in str(error).lower():
-            raise password_protected() from error
-        raise ConversionFailed("corrupt", f"The .{extension} file is damaged: its sheets cannot be read.") from error
+        raise unreadable(error, f".{extension} file") from error
     return Converted(markdown=parts.markdown, converter=f"{extension}/3", locations=parts.locations)
+
+
+def unreadable(error: Exception, label: str) -> ConversionFailed:
+    """Return what the exception of a library means."""
+    if "encrypted" in str(error).lower():
+        return password_protected()
+    return ConversionFailed("corrupt", f"The {label} is damaged: its sheets cannot be read.")
 
 
 def definition(name: str, value: str, sheet: str, is_first: bool) -> str:

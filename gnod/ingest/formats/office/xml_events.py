@@ -47,8 +47,8 @@ class XmlEvents:
     namespace just their name. What is in `hidden` elements is left out. Text is kept from `keep` to `kept`.
     `inside` counts the elements around the present one by their names.
 
-    Of the forms that a file offers to newer and older programs, the first one with text is read: subclasses count the
-    text that they take in `written`.
+    A file may offer several forms of an element to newer and older programs: the first one with text is read.
+    Subclasses count the text that they take in `written`.
     """
 
     def __init__(self, on_start: Mapping[str, Begin], on_end: Mapping[str, End], hidden: Iterable[str] = ()) -> None:

@@ -3,11 +3,13 @@ passed on; pictures in a note stay as they are, if a browser can show them."""
 
 from __future__ import annotations
 
+import hashlib
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.reading import pictures
+from gnod.ingest.reading.layers import ImageRead, PictureRead
 from gnod.ingest.reading.result import ConversionFailed
 
 if TYPE_CHECKING:
@@ -25,20 +27,7 @@ _SVG_BYTES = 2_000_000
 _OF_BROWSERS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"})
 
 
-class ShownPicture(NamedTuple):
-    mime: str
-    data: bytes
-
-
-class DrawnPage(NamedTuple):
-    mime: str
-    width: int
-    height: int
-    pages: int
-    data: bytes
-
-
-def draw_page(data: bytes, number: int, width: int) -> DrawnPage:
+def draw_page(data: bytes, number: int, width: int) -> ImageRead:
     """Return a page at most `width` pixels wide; the first is 1. Raises ConversionFailed."""
     if pictures.is_pdf(data):
         image, pages = _pdf_page(data, number, width)
@@ -47,18 +36,25 @@ def draw_page(data: bytes, number: int, width: int) -> DrawnPage:
         image.thumbnail((width, _MAX_HEIGHT))
     encoded = io.BytesIO()
     image.convert("RGB").save(encoded, "JPEG", quality=_QUALITY)
-    return DrawnPage("image/jpeg", image.width, image.height, pages, encoded.getvalue())
+    return ImageRead(
+        source_hash=hashlib.sha256(data).hexdigest(),
+        mime="image/jpeg",
+        width=image.width,
+        height=image.height,
+        pages=pages,
+        data=encoded.getvalue(),
+    )
 
 
-def shown_picture(data: bytes, *, is_svg: bool) -> ShownPicture:
+def shown_picture(data: bytes, *, is_svg: bool) -> PictureRead:
     """Return a picture for a browser. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     if is_svg:
-        return ShownPicture("image/svg+xml", _checked_svg(data))
-    mime, pixels = pictures.kind(data)
+        return PictureRead(mime="image/svg+xml", data=_checked_svg(data))
+    _, mime, pixels = pictures.header(data)
     if mime in _OF_BROWSERS and pixels <= _SHOWN_PIXELS and len(data) <= _SHOWN_BYTES:
-        return ShownPicture(mime, data)
+        return PictureRead(mime=mime, data=data)
     drawn = draw_page(data, 1, _WIDTH)
-    return ShownPicture(drawn.mime, drawn.data)
+    return PictureRead(mime=drawn.mime, data=drawn.data)
 
 
 def _checked_svg(data: bytes) -> bytes:

@@ -7,17 +7,19 @@ Must not depend on queries or on how the pages are shown.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
 import re
 from array import array
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from gnod.ingest.formats.pdf.annotations import annotated
 from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.formats.pdf.page_text import PageText, on_screen, read_text
-from gnod.ingest.reading.layers import LayerRead, LinkArea, OutlineMark, runs_of
+from gnod.ingest.reading import pictures
+from gnod.ingest.reading.layers import LayerRead, LayersRead, LinkArea, OutlineMark, runs_of
 from gnod.ingest.reading.result import ConversionFailed
 
 _MAX_RUNS = 10_000
@@ -27,19 +29,17 @@ _MAX_ADDRESS_BYTES = 2_048
 _EXTERNAL = re.compile(r"(https?://|mailto:)", re.I)
 
 
-class ReadLayers(NamedTuple):
-    """`pages`: how many the file has. `outline`: read with the first page."""
-
-    pages: int
-    layers: list[LayerRead]
-    outline: list[OutlineMark]
-
-
-def read_layers(data: bytes, first: int, count: int) -> ReadLayers:
+def read_layers(data: bytes, first: int, count: int) -> LayersRead:
     """Return up to `count` pages from the page `first`, from 1. Raises ConversionFailed."""
+    source_hash = hashlib.sha256(data).hexdigest()
+    if not pictures.is_pdf(data):
+        layer = LayerRead(first, *pictures.size(data, first), [], [])
+        frames = max(1, pictures.header(data).frames)
+        return LayersRead(source_hash=source_hash, pages=frames, layers=[layer], outline=[])
     with opened(data, first) as document:
         numbers = range(first, min(first + count, len(document) + 1))
-        return ReadLayers(
+        return LayersRead(
+            source_hash=source_hash,
             pages=len(document),
             layers=[_layer(document, number) for number in numbers],
             outline=list(_outline(document)) if first == 1 else [],

@@ -85,7 +85,7 @@ class _Pages:
 
 
 def _is_pdf(content: FileContent) -> bool:
-    """A file that is called so may have something else before the header."""
+    """Recognise a PDF. If its name says that it is one, other bytes may precede the header."""
     return content.data.startswith(HEADER) or (content.extension == "pdf" and HEADER in content.head)
 
 
@@ -120,7 +120,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _nothing_found(count: int, pages: _Pages, refusal: str | None) -> ConversionFailed:
-    """Return why there is no text."""
     if not count:
         return ConversionFailed("corrupt", "The PDF is damaged: it has no pages.")
     if len(pages.lost) == len(pages.texts):

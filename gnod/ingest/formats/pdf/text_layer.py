@@ -26,16 +26,16 @@ _VOWELS = re.compile(r"[aeiouy]", re.I)
 _MIN_LETTERS = 200
 _MIN_VOWELS = 0.2
 _SAMPLE = 5_000
-# A word between spaces and punctuation. The least share in text is .22, in lists of formulas; garbage has .16 at most
-# where it is not mixed with text (measured on 1,411 pages).
+# A word between spaces and punctuation. The smallest share in text is .22 (lists of formulas). Garbage that is not
+# mixed with text has at most .16 (measured on 1,411 pages).
 _CASED = re.compile(r"(?<!\S)[^\w\s]*([^\W\d_]{2,}(?:[-'’][^\W\d_]+)*)[^\w\s]*(?!\S)")
 _FIGURES = re.compile(r"[\d._·\u2000-\u2bff-]+")
 _JOINERS = re.compile(r"[/.:_@-]")
 _LAST_LATIN = "\u02ff"
 _MIN_WORDS = 0.18
 _MIN_COUNTED = 80
-# Of letters beside each other, .5 and more are of different scripts where fonts map glyphs to anything, .11 at most in
-# text.
+# Where fonts map glyphs to anything, at least .5 of the neighbouring letters are of different scripts; in text at most
+# .11.
 _MIXED = 0.3
 _MIXED_SAMPLE = 1_000
 # East Asian texts have letters of these beside each other.

@@ -22,9 +22,8 @@ _EDGES = re.compile(r"\A[\s:.,;]+|[\s∗*†‡§¶✩⋆]+\Z|(?<=[a-z]{3})[1-9]
 _TOP = 0.6
 _SAME_SIZE = 0.1
 _LARGER = 1.08
-# The farthest next line of a title, as a share of its height, and of the way to its second line.
+# The farthest next line of a title, as a share of its height.
 _NEXT_LINE = 1.9
-_SAME_PITCH = 1.4
 # The height of a letter as a share of its width. Fonts of pictures do not tell their height.
 _HEIGHT = 2.4
 _FEWEST_LETTERS = 4
@@ -94,7 +93,7 @@ def _largest(top: list[_SpanLine], lines: list[_SpanLine]) -> str | None:
     for line in candidates:
         fits = _is_of(line, size) if is_larger else line.text.isupper() and " " in line.text
         fits = fits and (_has_words(line) or bool(found))
-        if found and not (fits and line.top - found[-1].top < _farthest(found)):
+        if found and not (fits and line.top - found[-1].top < _NEXT_LINE * found[0].size):
             break
         if fits:
             found.append(line)
@@ -111,7 +110,7 @@ def _unstamped(lines: list[_SpanLine]) -> Iterator[_SpanLine]:
     stamp: _SpanLine | None = None
     for line in lines:
         if _STAMP.search(line.text) or (
-            stamp and _is_of(line, stamp.size) and line.top - stamp.top < _farthest([stamp])
+            stamp and _is_of(line, stamp.size) and line.top - stamp.top < _NEXT_LINE * stamp.size
         ):
             stamp = line
         else:
@@ -121,10 +120,3 @@ def _unstamped(lines: list[_SpanLine]) -> Iterator[_SpanLine]:
 
 def _is_of(line: _SpanLine, size: float) -> bool:
     return abs(line.size - size) <= _SAME_SIZE * size
-
-
-def _farthest(found: list[_SpanLine]) -> float:
-    """Return how far below the last of these lines the next one may be."""
-    farthest = _NEXT_LINE * found[0].size
-    pitch = found[1].top - found[0].top if len(found) > 1 else 0.0
-    return min(farthest, _SAME_PITCH * pitch) if pitch > found[0].size / 2 else farthest

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gnod.ingest.formats.office.before2007.ole import Streams
-from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.blocks import Blocks, trimmed
 from gnod.ingest.formats.office.openxml.package import remark
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.parts import Parts
@@ -238,8 +238,7 @@ class _OldShapes(NamedTuple):
 
 def _clean(text: str) -> str:
     """Return the lines of a text; "" for a mark that stands for a number or date."""
-    lines = (" ".join(line.split()) for line in text.translate(_CONTROLS).split("\n"))
-    return "\n".join(line for line in lines if line not in ("", "*"))
+    return "\n".join(line for line in trimmed(text.translate(_CONTROLS)).split("\n") if line != "*")
 
 
 PPT = Converter(

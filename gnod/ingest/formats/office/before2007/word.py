@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from gnod.ingest.formats.office.before2007.ole import Streams
-from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.blocks import Blocks, trimmed
 from gnod.ingest.formats.office.openxml.package import remark
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.legacy_encodings import legacy_encoding
@@ -246,8 +246,7 @@ def _switches(changes: bytes) -> frozenset[int]:
 
 
 def _clean(text: str) -> str:
-    lines = text.translate(_CONTROLS).split("\n")
-    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
+    return trimmed(text.translate(_CONTROLS))
 
 
 DOC = Converter(

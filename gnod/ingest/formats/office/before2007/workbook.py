@@ -15,11 +15,12 @@ import msgspec
 
 from gnod.ingest.formats.office.before2007.encrypted import decrypted
 from gnod.ingest.formats.office.before2007.ole import Streams
+from gnod.ingest.formats.office.blocks import without_blanks
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
 from gnod.ingest.formats.office.openxml.package import remark
-from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
-from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected, starts_with
-from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text, unreadable
+from gnod.ingest.reading.converter import Converter, FileContent, ole_with, starts_with
+from gnod.ingest.reading.result import Converted
 
 if TYPE_CHECKING:
     import xlrd  # type: ignore[import-untyped]
@@ -60,10 +61,7 @@ def _opened(data: bytes, content: FileContent, *, with_formats: bool) -> xlrd.Bo
         except MemoryError:
             raise
         except Exception as error:  # xlrd raises any exception for a damaged file
-            if "encrypted" in str(error).lower():
-                raise password_protected() from error
-            message = f"The {content.label} is damaged: its sheets cannot be read."
-            raise ConversionFailed("corrupt", message) from error
+            raise unreadable(error, content.label) from error
 
 
 class _OldBook:
@@ -106,10 +104,7 @@ class _OldBook:
 
     def _rows(self, sheet: Any) -> Iterator[tuple[int, list[str]]]:
         for at in range(sheet.nrows):
-            row = [self._shown(cell) for cell in sheet.row(at)]
-            while row and not row[-1]:
-                row.pop()
-            yield at + 1, row
+            yield at + 1, without_blanks([self._shown(cell) for cell in sheet.row(at)])
 
     def _shown(self, cell: Any) -> str:
         import xlrd

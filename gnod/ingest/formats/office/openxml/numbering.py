@@ -28,7 +28,6 @@ class ParagraphStyle:
     level: int | None = None
 
     def take(self, element: str, found: Attributes) -> None:
-        """Take a property of a paragraph."""
         value = found.get("w:val", "")
         match element:
             case "w:name":

@@ -64,7 +64,7 @@ class Package:
         return sorted(found, key=lambda part: (len(part), part))
 
     def read(self, part: str, events: XmlEvents) -> None:
-        """Read a part as far as it can be read. One that is not there is empty."""
+        """Read a part up to the first damage. A missing part is empty."""
         for _ in self.stream(part, events):
             pass
 
@@ -78,13 +78,13 @@ class Package:
             self._unread.append(part)
 
     def elements(self, part: str, *names: str, hidden: tuple[str, ...] = ()) -> list[Element]:
-        """Return the elements of a part that have one of these names, as far as it can be read."""
+        """Return the elements of a part that have one of these names, up to the first damage."""
         events = Elements(names, hidden)
         self.read(part, events)
         return events.found
 
     def data(self, part: str) -> bytes:
-        """Return a part as it is; nothing where it cannot be read."""
+        """Return the bytes of a part; none if it cannot be read."""
         try:
             return b"".join(self._chunks(part)) if part in self else b""
         except UNREADABLE_MEMBER:
@@ -92,11 +92,10 @@ class Package:
             return b""
 
     def leave_out(self, part: str) -> None:
-        """Note a part that cannot be read."""
         self._unread.append(part)
 
     def relations(self, part: str) -> dict[str, Relation]:
-        """Return to what a part refers, by the ids that it uses."""
+        """Return the relations of a part by their ids."""
         folder, _, name = part.rpartition("/")
         listed = self.elements(f"{folder}/_rels/{name}.rels".lstrip("/"), "r:Relationship")
         return {found.get("Id", ""): _relation(found, folder) for _, found, _ in listed}
@@ -117,7 +116,6 @@ class Package:
 
     @cached_property
     def _authors(self) -> dict[str, str]:
-        """Return the names of those who wrote comments, by their ids."""
         people = [
             found
             for part in self.related(self.start, "commentAuthors", "authors", "person")

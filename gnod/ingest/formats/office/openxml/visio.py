@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gnod.ingest.formats.office.blocks import trimmed
 from gnod.ingest.formats.office.openxml import drawings
 from gnod.ingest.formats.office.openxml.package import Package
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
@@ -21,15 +22,11 @@ def _read(content: FileContent) -> Converted:
     related = [part for each in contents for part in package.related(each, "page")]
     pages = Parts("page", content.max_characters)
     for number, part in enumerate(related or package.parts(_PAGES), start=1):
-        shapes = (_lines(each.text) for each in package.elements(part, "visio:Text"))
+        shapes = (trimmed(each.text) for each in package.elements(part, "visio:Text"))
         name = names[number - 1] if number <= len(names) else ""
         heading = f"## {name}" if name and not _NO_NAME.fullmatch(name) else ""
         pages.add("\n\n".join(filter(None, [heading, *shapes, *drawings.pictures(package, part)])), number)
     return package.finished(Converted(markdown=pages.markdown, converter="vsdx/1", locations=pages.locations))
-
-
-def _lines(text: str) -> str:
-    return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 VSDX = Converter(

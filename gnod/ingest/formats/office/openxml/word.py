@@ -5,11 +5,10 @@ Notes and comments follow the paragraph that refers to them. Headers and footers
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.blocks import Blocks
+from gnod.ingest.formats.office.blocks import Blocks, trimmed
 from gnod.ingest.formats.office.openxml import drawings
 from gnod.ingest.formats.office.openxml.numbering import BULLET, Numbering, ParagraphStyle, Styles
 from gnod.ingest.formats.office.openxml.package import Package, is_on, remark
@@ -18,7 +17,6 @@ from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
 _BODY = 9  # the outline level of paragraphs that are not headings
-_SPACES = re.compile(r"[^\S\n]+")
 # Deleted text, text that was moved elsewhere, codes of fields, earlier properties, positions of tabs.
 _HIDDEN = ("w:del", "w:moveFrom", "w:instrText", "w:tabs", "w:pPrChange", "w:rPrChange", "w:sectPrChange", "w:sdtPr")
 
@@ -175,9 +173,7 @@ class _Story(XmlEvents):
     def _end_paragraph(self) -> None:
         paragraph = self._paragraphs.pop()
         self._is_shown = True
-        lines = (_SPACES.sub(" ", line).strip() for line in "".join(paragraph.text).split("\n"))
-        text = "\n".join(filter(None, lines))
-        if text:
+        if text := trimmed("".join(paragraph.text)):
             self._add(text, self._styles.resolved(paragraph.style, paragraph.own))
         for each in paragraph.after:
             self.blocks.paragraph(each)

@@ -90,7 +90,6 @@ class _Strings(XmlEvents):
 
 
 def _codes(package: Package) -> Iterator[str]:
-    """Yield the code of the format of each style of cells."""
     from xlrd.formatting import std_format_strings  # type: ignore[import-untyped]
 
     formats = {str(number): code for number, code in {**std_format_strings, **LOCAL_DATES}.items()}
@@ -106,7 +105,7 @@ def _codes(package: Package) -> Iterator[str]:
 
 
 class _Rows(XmlEvents):
-    """The rows of one sheet, as far as it is read; and what its pages have at their top and bottom."""
+    """The rows of one sheet that are read so far, and the headers and footers of its pages."""
 
     def __init__(self, strings: list[str], cells: Cells) -> None:
         starts: dict[str, Begin] = {"x:row": self._begin_row, "x:c": self._begin_cell}
