@@ -129,9 +129,19 @@ def collections() -> Path:
     return _shared("collections")
 
 
+@pytest.fixture(scope="session")
+def empty_index(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of an index without documents: a copy is opened in half the time that its tables take."""
+    path = tmp_path_factory.mktemp("empty") / "index.sqlite"
+    SmallIndex(path).close()
+    return path.read_bytes()
+
+
 @pytest.fixture
-def small_index(tmp_path: Path) -> Iterator[SmallIndex]:
-    index = SmallIndex(tmp_path / "index.sqlite")
+def small_index(tmp_path: Path, empty_index: bytes) -> Iterator[SmallIndex]:
+    path = tmp_path / "index.sqlite"
+    path.write_bytes(empty_index)
+    index = SmallIndex(path)
     yield index
     index.close()
 

@@ -40,6 +40,7 @@ def _bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
     [run] = evaluate(read(tiny.write(tmp_path / "tiny")), ["keyword"], _no_progress)
     summary = run.summary
