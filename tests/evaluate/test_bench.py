@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,7 +112,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_by_meaning(tmp_path: Path, minilm_onnx: Path) -> None:
+def test_by_meaning(tmp_path: Path, minilm_onnx: Path, measured_models: Path) -> None:
+    shutil.copytree(measured_models, tmp_path / "cache" / "models")
     folder = tiny.write(tmp_path / "tiny")
     status, out, _ = measure(folder, "--mode", "vector", "--model", f"file:{minilm_onnx}", "--json")
     assert status == 0
