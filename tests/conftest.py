@@ -73,6 +73,13 @@ def pytest_configure() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+def pytest_unconfigure() -> None:
+    """Close what llama-cpp-python leaves open: Python would warn of it at its end."""
+    if silent := sys.modules.get("llama_cpp._utils"):
+        silent.outnull_file.close()
+        silent.errnull_file.close()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Without slow tests, skip a file that has no others: half of the imports are those of such files."""
     if "not slow" in config.option.markexpr and collection_path.suffix == ".py":
