@@ -311,6 +311,7 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     deaf.stderr.close()
 
 
+@pytest.mark.stress
 async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
     machine.configure(embed=minilm_onnx, answer=smollm_gguf)
     machine.write(

@@ -74,18 +74,6 @@ def test_found_by_meaning_and_by_topic(filled: Machine) -> None:
     assert by_topic["topics"] == {"boat": 1}
 
 
-def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
-    long = "The harbour master wants a list of all masts. " * 20
-    name = keeper.ok("remember", long, "--topic", "harbour").strip()
-    (found,) = keeper.json("recall", "harbour")["results"]
-    assert not found["complete"]
-    assert found["text"].endswith("…")
-    assert len(found["text"]) <= 240
-    (whole,) = keeper.json("memory", "show", name)["memories"]
-    assert (whole["text"], whole["complete"]) == (long.strip(), True)
-    assert keeper.ok("memory", "show", name).splitlines()[1] == long.strip()
-
-
 def test_store_update_and_forget(keeper: Machine) -> None:
     name = keeper.ok("remember", "The", "gate", "is", "blue", "--topic", "gate", "-t", "Decision").strip()
     again = keeper.run("remember", "The gate is blue", "--topic", "colour", "-t", "fact")
@@ -176,16 +164,6 @@ def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere:
     assert (faulty.returncode, "line 3 of - is not a memory" in faulty.stderr) == (2, True)
     kind, message = refused(keeper, "memory.import", records=[{"text": "x", "created": "yesterday"}])
     assert (kind, "records[0].created" in message) == ("invalid_params", True)
-
-
-def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -> None:
-    keeper.call("memory.store", text="The pump is fixed", type="task_done", topics=["pump"])
-    old = {"text": "The pump is fixed", "type": "task", "created": "2020-01-01", "updated": "2020-01-02"}
-    assert keeper.call("memory.import", records=[old])["memories"][0]["existed"] is True
-    assert keeper.call("memory.list")["memories"][0]["type"] == "task_done"
-    keeper.call("memory.import", records=[{**old, "topics": ["bilge"], "updated": "2099-01-01T00:00:00.123Z"}])
-    (now,) = keeper.call("memory.list")["memories"]
-    assert (now["type"], now["topics"], now["updated"]) == ("task", ["pump", "bilge"], "2099-01-01T00:00:00.123Z")
 
 
 @pytest.mark.parametrize(

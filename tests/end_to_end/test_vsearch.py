@@ -226,17 +226,6 @@ def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_on
         assert database.execute("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'vec_????????'").fetchone() == (0,)
 
 
-def test_each_collection_its_own_model(machine: Machine, minilm_onnx: Path, e5_onnx: Path) -> None:
-    use(machine, notes=minilm_onnx, german=e5_onnx)
-    machine.write(**NOTES)
-    (machine.folder / "german" / "katze.md").write_text("# Katzen\n\nDas Kätzchen schläft den ganzen Tag.\n")
-    machine.ok("index")
-    machine.ok("embed")
-    hits = machine.json("vsearch", "sleeping kitten")["hits"]
-    assert {(hit["collection"], hit["path"]) for hit in hits} >= {("notes", "cat.md"), ("german", "katze.md")}
-    assert found(machine, "sleeping kitten", "-c", "german") == ["katze.md"]
-
-
 def test_similar(mini: Machine) -> None:
     mini.write(**NOTES, tiger_md="# Tigers\n\nThe big cat rests in the shade.\n")
     mini.write(copy_md=NOTES["cat_md"])
