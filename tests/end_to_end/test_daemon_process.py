@@ -82,6 +82,7 @@ def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
         assert [each.name for each in events.read(timeout=0)] == ["n1.md"], "an opened file is noticed"
 
 
+@pytest.mark.stress
 def test_a_collection_removed_while_it_is_indexed_leaves_nothing(machine: Machine) -> None:
     machine.write(**{f"n{i}_md": f"# Note {i}\n\n" + "zebra words. " * 2000 for i in range(300)})
     machine.ok("daemon", "start")

@@ -9,6 +9,7 @@ from tests.machine import Machine, wait_until
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.stress
 def test_postings_serve_searches_through_crashes_and_damage(machine: Machine) -> None:
     machine.configure()
     machine.write(**{f"n{n}_md": f"# Bird {n}\n\nA kestrel saw bird number {n} of many.\n" for n in range(30)})

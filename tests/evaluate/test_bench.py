@@ -153,7 +153,7 @@ def test_without_ir_measures_the_error_names_the_extra(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.stress)])
 def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
     folder, temporary = tiny.write(tmp_path / "large"), tmp_path / "tmp"
     temporary.mkdir()
