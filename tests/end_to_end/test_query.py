@@ -75,12 +75,6 @@ def stages(machine: Machine, *arguments: str) -> dict[str, dict[str, Any]]:
     return {stage["stage"]: stage for stage in answer["explain"]["stages"]}
 
 
-def add(machine: Machine, stage: str, *, query: str = "kitten", **roles: Path) -> None:
-    """Give a running daemon these models, and wait until it has seen that. Each new query makes `expand` work."""
-    use(machine, **roles)
-    wait_until(lambda: "index.yml" not in stages(machine, query, "--budget", "0")[stage].get("why", ""))
-
-
 def test_by_word_and_by_meaning(mini: Machine) -> None:
     assert found(mini, "E4711")[0] == "ops/valve.md"
     assert found(mini, "lex: E4711") == ["ops/valve.md"]
@@ -149,7 +143,8 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
 
 
 def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
-    add(own, "rerank", embed=minilm_onnx, rerank=ranker)
+    use(own, embed=minilm_onnx, rerank=ranker)
+    wait_until(lambda: "index.yml" not in stages(own, "kitten", "--budget", "0")["rerank"].get("why", ""))
     plain = own.json("query", "number E4711", "--no-rerank")["hits"]
     assert plain[0]["path"] == "ops/valve.md"
     said = stages(own, "number E4711", "--budget", "60")
@@ -163,19 +158,6 @@ def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
     assert {hit["explain"]["floor"] for hit in hits} == {0.0}
     assert stages(own, "number E4711", "--budget", "60", "--candidates", "4")["rerank"]["documents"] == 4
     assert stages(own, "number E4711", "--no-rerank")["rerank"]["why"] == "turned off"
-
-
-def test_other_words(own: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
-    query = "animals in the shade"  # the model soon finishes what it writes about it
-    add(own, "expand", query=query, embed=minilm_onnx, expand=smollm_gguf)
-    first = stages(own, query, "--budget", "60")["expand"]
-    if "why" in first:
-        assert "time" in first["why"], "a busy machine may be too slow for it"
-    else:
-        assert first["ran"]
-        assert stages(own, query, "--budget", "60")["expand"]["cached"]
-    assert set(found(own, query, "--budget", "60")) >= {"cat.md", "tiger.md"}
-    assert stages(own, query, "--no-expand")["expand"]["why"] == "turned off"
 
 
 def test_without_any_model(machine: Machine) -> None:
