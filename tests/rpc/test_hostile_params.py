@@ -137,6 +137,7 @@ def test_a_thousand_references_that_lead_nowhere(daemon: OverloadedMachine) -> N
     assert len(answer["result"]["skipped"]) == 1000
 
 
+@pytest.mark.stress
 def test_more_text_than_an_answer_holds(daemon: OverloadedMachine) -> None:
     """Twenty texts of a megabyte: those that fit are there, and the others are named."""
     for number in range(20):
