@@ -184,7 +184,7 @@ def _shared(name: str) -> Path:
 
 
 # The folders with the longest tests, in the order in which they start; then the other files with a slow test.
-_LONGEST = ("stress", "end_to_end", "browser", "models", "rpc")
+_LONGEST = ("stress", "browser", "end_to_end", "models", "rpc")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
