@@ -82,6 +82,7 @@ def test_status_and_why(busy: Machine) -> None:
     (status,) = busy.json("status")["collections"]
     assert (status["on_disk"], status["indexed"], status["failed"], status["skipped"]) == (5, 3, 1, 1)
     assert "broken.pdf" in busy.ok("status", "--errors")
+    wait_until(lambda: "postings for fast keyword search: all documents" in busy.ok("status"))
     verdicts = {
         "deploy.md": "indexed",
         "broken.pdf": "failed",
