@@ -29,7 +29,7 @@ demo: .venv/.run ## Index a folder and search it, in temporary directories [DIR=
 test: .venv/.test tests/__pycache__ ## Run the tests that guard behaviour [ARGS="-k name"]
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not stress" --durations=40 $(ARGS)
 
-test-fast: .venv/.test ## Run the tests that take less than a second each
+test-fast: .venv/.test ## Run the quick tests: a fifth of a second of processor time each, at most
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not stress" $(ARGS)
 
 test-slow: .venv/.test ## Run what `make test` leaves out: kills, faults of the machine, soak, many clients, whole corpora

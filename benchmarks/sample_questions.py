@@ -30,14 +30,6 @@ ANSWERED = (
     Asked("帰りの電車は何時", "travel/kyoto.md", 15, "十七時"),
 )
 
-# The first quote is another sentence. None says that it is rewritten: one says that it was written in C++, and a later
-# one that the next version is in Python. Only a model that reads both together can tell.
-MISSED = (
-    Asked(
-        "which language is the tide predictor rewritten in", "docs/decisions.md", 24, "The next version is in Python"
-    ),
-)
-
 # The documents do not say this.
 NOT_ANSWERED = (
     Asked("who is the mayor of the town"),

@@ -133,6 +133,7 @@ def _connection() -> socket.socket:
         process.returncode = 0  # nobody waits for it: it ends with this process
         leftovers.share(ours)
         leftovers.share_process(process.pid)
+        atexit.register(ours.close)
         _connections.append(ours)
     return _connections[0]
 

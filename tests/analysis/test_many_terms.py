@@ -20,6 +20,7 @@ def _one_by_one(words: list[str]) -> dict[str, set[str]]:
     return {word: {analyzer.analyse(word)[0] for analyzer in ANALYZERS} for word in words}
 
 
+@pytest.mark.slow
 @given(WORDS)
 def test_any_words(words: list[str]) -> None:
     assert terms_of_many(words, ANALYZERS) == _one_by_one(words)

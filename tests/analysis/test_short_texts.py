@@ -50,6 +50,7 @@ def test_the_examples_of_negations() -> None:
     assert not negations.is_negated("Kuchen mit Zucker", "de")
 
 
+@pytest.mark.slow
 def test_nearly_every_sentence_gets_the_stemmer_of_its_language() -> None:
     sentences = [
         (code, text)
@@ -71,6 +72,7 @@ def test_what_may_be_english_and_is_unclear_has_no_language() -> None:
         assert detect_short(text) is None, text
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_linguas_models() -> None:
     rows = all_trigrams()[::250]
     assert np.abs(distilled(rows).astype(int) - trigrams.table()[::250]).max() <= 1

@@ -91,6 +91,7 @@ def test_a_text_in_ascii_has_the_compounds_that_it_has_in_other_company(text: st
     assert compounds(f"{text} é")[:-1] == compounds(text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_any_text_gives_clean_terms(text: str) -> None:
     terms = ENGLISH.stream(text).split(" ")

@@ -118,6 +118,7 @@ def _option(document: int, place: Range, score: float, words: frozenset[int]) ->
     return Option(document, *place, score, words)
 
 
+@pytest.mark.slow
 @given(options(), st.integers(1, 400), st.randoms(use_true_random=False))
 def test_a_packet_keeps_its_promises(
     given_: tuple[list[Option], dict[int, PacketSource]], max_tokens: int, shuffled: random.Random

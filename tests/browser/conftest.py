@@ -226,9 +226,10 @@ def write_vault(folder: Path) -> None:
         f'{script}<image href="https://elsewhere.example/x.png"/><rect width="60" height="40" fill="navy"/></svg>'
     )
     Image.new("RGB", (200, 90), "teal").save(folder / "oar 1.png")
-    Image.new("1", (20_000, 20_000)).save(folder / "huge.png")
-    for number in range(20):
-        Image.effect_noise((900, 600), 60).save(folder / f"photo {number}.png")
+    Image.new("1", (20_000, 20_000)).save(folder / "huge.png", compress_level=1)
+    Image.effect_noise((900, 600), 60).save(folder / "photo 0.png")
+    for number in range(1, 20):
+        shutil.copy(folder / "photo 0.png", folder / f"photo {number}.png")
     photos = (f"![[photo {number}.png]]\n\n" + "Text.\n\n" * 8 for number in range(20))
     (folder / "album.md").write_text(f"# Album\n\n{''.join(photos)}")
 

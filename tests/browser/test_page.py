@@ -245,6 +245,7 @@ def test_a_saved_file_appears_in_the_open_list(visit: Any, site: Site) -> None:
     page.wait_for_selector(".doc >> text=is new")
 
 
+@pytest.mark.stress
 def test_the_document_covers_the_list_on_a_phone(visit: Any) -> None:
     page = visit("/search?q=boats", viewport=PHONE, has_touch=True)
     page.wait_for_selector(HITS)
@@ -284,6 +285,7 @@ def test_copying_and_similar_documents(visit: Any, site: Site) -> None:
     until(lambda: page.evaluate("navigator.clipboard.readText()") == str(site.machine.notes / "recipes/sourdough.md"))
 
 
+@pytest.mark.stress
 def test_model_servers_are_shown(visit: Any, site: Site) -> None:
     before = site.machine.config.read_text()
     server = '  answer: "http://10.1.2.3:8080/v1#m"'
@@ -385,6 +387,7 @@ def test_links_are_beside_the_document(visit: Any, site: Site) -> None:
     assert not page.is_visible("#links")
 
 
+@pytest.mark.stress
 def test_the_graph_around_a_document_is_walked_by_keys(visit: Any) -> None:
     page = visit("/doc/club/web/hub.md", reduced_motion="reduce")
     page.wait_for_selector(".doc h1")
@@ -494,7 +497,8 @@ def test_the_first_pictures_of_an_album_are_loaded_and_the_others_when_they_are_
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.stress)])
+@pytest.mark.stress
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_keeps_anybody_out(visit: Any, scheme: str) -> None:
     """The rules of axe, which are those of WCAG 2.2 AA, in all views."""
     rules = {"resultTypes": ["violations"]} if scheme == "light" else {"runOnly": ["color-contrast"]}

@@ -48,6 +48,7 @@ def test_the_sandbox_blocks(statement: str, tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -58,6 +58,7 @@ def test_started_announced_and_stopped(
     assert gnoctl("daemon", "stop").status == 3
 
 
+@pytest.mark.slow
 def test_two_that_start_at_once_both_get_a_connection(launch: Launch, capsys: pytest.CaptureFixture[str]) -> None:
     pids: list[int] = []
 

@@ -109,6 +109,7 @@ names = st.sampled_from(["stage", "ran", "ms", "why"]) | hostile_text
 hostile_stages = st.lists(st.dictionaries(names, anything, max_size=5), max_size=4)
 
 
+@pytest.mark.slow
 @few
 @given(hostile_stages, st.dictionaries(hostile_text, anything, max_size=2), st.booleans())
 def test_what_a_document_or_a_model_says_cannot_reach_the_terminal(

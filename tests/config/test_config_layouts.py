@@ -71,6 +71,7 @@ def test_any_layout_survives_any_edits(path: Path, text: str, data: st.DataObjec
         assert lost(own_lines, path) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

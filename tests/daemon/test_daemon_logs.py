@@ -74,6 +74,7 @@ def test_the_file_is_private_and_made_by_the_first_record(tmp_path: Path) -> Non
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_it_rotates(tmp_path: Path) -> None:
     path = tmp_path / "gnod.log"
     configure(path)

@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gnod.client import AsyncClient
 from gnod.client.connection import connect
 from gnod.protocol.base import NoParams
@@ -153,17 +151,6 @@ def test_new_clients_do_not_notice_it() -> None:
             finally:
                 finished.set()
         assert all(each.result() for each in answered)
-
-
-@pytest.mark.slow
-def test_one_after_the_other_many_times() -> None:
-    with daemon() as served:
-        for _ in range(20):
-            reopen(served)
-        assert served.call("daemon.status")["result"] | {"uptime_s": 0} == served.call("daemon.status")["result"] | {
-            "requests": 21,
-            "uptime_s": 0,
-        }
 
 
 def test_a_signal_during_reopening_ends_it_after_the_work_before() -> None:

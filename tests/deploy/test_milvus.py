@@ -32,6 +32,7 @@ def schema(name: str) -> Any:
     return json.loads((HERE / name).read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("instance", "name"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from tests.machine import Machine
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.stress
 ROOT = Path(__file__).resolve().parents[2]
 
 

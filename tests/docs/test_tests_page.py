@@ -30,7 +30,7 @@ pytest_plugins = [f"tests.{folder}conftest" for folder in ("", "client.", "edito
 """
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_examples_pass(tmp_path: Path) -> None:
     (examples,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "test_examples.py").write_text(f"from __future__ import annotations\n{IMPORTS}\n{examples}")

@@ -76,6 +76,7 @@ def test_its_own_tests_pass_against_a_real_daemon(desk: Desk) -> None:
     assert re.search("^# skipped 0$", run_tests(desk, extension), re.MULTILINE)
 
 
+@pytest.mark.stress
 def test_the_package_of_the_readme_starts_and_searches(desk: Desk) -> None:
     extension = build_and_install(desk)
     packed = {str(path.relative_to(extension)) for path in extension.rglob("*") if path.is_file()}

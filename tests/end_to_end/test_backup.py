@@ -350,6 +350,7 @@ def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
         assert "3 documents" in inside.run(f"{gnoctl} index -q; {gnoctl} status")  # it serves as before
 
 
+@pytest.mark.stress
 def test_ctrl_c_leaves_the_index_as_it_was(machine: Machine) -> None:
     notes(machine, 30, "heron")
     machine.ok("init", str(machine.notes), "--name", "notes")

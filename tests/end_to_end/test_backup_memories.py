@@ -137,6 +137,7 @@ def test_existing_memories_are_kept_by_default(machine: Machine) -> None:
     assert texts(machine) == {"The heron of before", "The otter of after"}
 
 
+@pytest.mark.stress
 def test_a_passphrase_is_asked_for_again(machine: Machine) -> None:
     begin(machine, NO_KEYRING)
     piped(machine, PASSPHRASE, "memory", "unlock")
@@ -201,6 +202,7 @@ def test_hostile_memories_are_refused_with_the_reason(name: str, victim: Machine
     assert (leftovers(victim), kept(victim)) == ([], [])
 
 
+@pytest.mark.stress
 def test_damaged_memories_are_not_backed_up_as_intact(machine: Machine) -> None:
     begin(machine)
     store_all(machine)
@@ -263,6 +265,7 @@ def test_an_interrupted_restore_is_complete_or_has_no_effect(short_tmp: Path) ->
     assert any(end["fails_at"] and not any(end["new"]) for end in ends)
 
 
+@pytest.mark.stress
 def test_the_next_start_completes_an_interrupted_move(machine: Machine) -> None:
     """The move of the config waits for a pipe, and is killed there."""
     begin(machine)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -51,31 +50,6 @@ def test_a_config_with_errors_names_them_all(machine: Machine) -> None:
     for fault in ("index.yml:2", "index.yml:3", "index.yml:6"):
         assert fault in done.stderr
     assert machine.config.read_text() == faulty
-
-
-def test_the_database_of_another_program(machine: Machine) -> None:
-    machine.database.parent.mkdir()
-    connection = sqlite3.connect(machine.database)
-    connection.execute("CREATE TABLE theirs (x)")
-    connection.commit()
-    connection.close()
-    before = machine.database.read_bytes()
-    done = machine.run("search", "x")
-    assert done.returncode == 2
-    assert "database of another program" in done.stderr
-    assert machine.database.read_bytes() == before
-
-
-def test_a_database_of_a_newer_version(machine: Machine) -> None:
-    machine.ok("init")
-    machine.ok("daemon", "stop")
-    connection = sqlite3.connect(machine.database)
-    connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'version'")
-    connection.commit()
-    connection.close()
-    done = machine.run("status")
-    assert done.returncode == 2
-    assert "newer gnod" in done.stderr
 
 
 def test_folders_that_cannot_be_written(machine: Machine) -> None:

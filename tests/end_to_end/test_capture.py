@@ -11,6 +11,8 @@ import pytest
 
 from tests.machine import Machine, temporary_machine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:

@@ -102,6 +102,7 @@ def test_yes_downloads_what_search_needs(machine: Machine, hub: HubImitation) ->
     assert "models:" not in machine.run("init", str(machine.folder / "data"), "--no-index").stdout
 
 
+@pytest.mark.stress
 def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubImitation) -> None:
     machine.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
     done = machine.run("init", str(machine.notes), "--yes")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -41,17 +40,6 @@ def places(hit: dict[str, Any]) -> list[str]:
     return [f"{each['collection']}/{each['path']}" for each in (hit, *hit["also"])]
 
 
-@pytest.mark.parametrize("command", ["search", "query", "vsearch"])
-def test_each_search_shows_one_and_names_the_others(copied: Machine, command: str) -> None:
-    result = copied.json(command, "a kayak that glides", "--limit", "10")
-    assert len(result["hits"]) == 10
-    ((hit,),) = [[hit for hit in result["hits"] if hit["title"] == "Kayaks"]]
-    assert set(places(hit)) == PLACES
-    assert hit["also"][0]["source"].endswith(hit["also"][0]["path"])
-    alone = copied.json(command, "a kayak that glides", "--limit", "1", "--collection", "notes")
-    assert set(places(alone["hits"][0])) == PLACES - {"more/a.md"}
-
-
 def test_similar_documents_too(copied: Machine) -> None:
     result = copied.json("similar", "more/other3.md", "--limit", "50")
     assert len(result["hits"]) == result["total"] == 12
@@ -80,8 +68,3 @@ def test_agents_see_them(copied: Machine) -> None:
     with Client.connect(socket=copied.socket, start=False) as client:
         shown = output_text.search(client.search("glides"))
     assert "also: gno://notes/a.md, gno://notes/b/a.md, gno://notes/old/2024/a.md\n" in shown
-
-
-def test_totals_count_files_with_the_same_bytes_once(copied: Machine) -> None:
-    result = json.loads(copied.ok("search", "kayak", "--limit", "5", "--json"))
-    assert (len(result["hits"]), result["total"]) == (5, 13)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -84,21 +82,7 @@ def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
         assert [each.name for each in events.read(timeout=0)] == ["n1.md"], "an opened file is noticed"
 
 
-def test_a_worker_that_is_killed_costs_at_most_its_file(machine: Machine) -> None:
-    machine.write(**{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(300)})
-    machine.ok("daemon", "start")
-    machine.call("collection.add", path=str(machine.notes))
-    wait_until(lambda: machine.json("daemon", "status")["workers"])
-    for worker in machine.json("daemon", "status")["workers"]:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(worker["pid"], signal.SIGKILL)
-    machine.ok("index")
-    (status,) = machine.json("status")["collections"]
-    assert status["indexed"] + status["failed"] == 300
-    assert status["failed"] <= 2
-    assert set(status["failed_by_kind"]) <= {"crashed"}
-
-
+@pytest.mark.stress
 def test_a_collection_removed_while_it_is_indexed_leaves_nothing(machine: Machine) -> None:
     machine.write(**{f"n{i}_md": f"# Note {i}\n\n" + "zebra words. " * 2000 for i in range(300)})
     machine.ok("daemon", "start")

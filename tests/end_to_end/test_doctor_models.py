@@ -58,6 +58,7 @@ def test_an_installed_model_is_tested(machine: Machine, minilm_onnx: Path) -> No
     assert "crashed once since the daemon started, last: signal SIGKILL" in found["inference worker"]["message"]
 
 
+@pytest.mark.stress
 def test_doctor_tests_each_model_in_its_role(machine: Machine, smollm_gguf: Path, tmp_path: Path) -> None:
     ranker = CrossEncoder(SEED).write(tmp_path / "ranker.gguf")
     machine.config.parent.mkdir(exist_ok=True)
@@ -83,6 +84,7 @@ def test_a_model_that_cannot_be_loaded_is_an_error(machine: Machine) -> None:
     assert "index.yml" in missing["remedy"]
 
 
+@pytest.mark.stress
 def test_without_sqlite_vec(machine: Machine) -> None:
     (machine.folder / "path").mkdir()
     (machine.folder / "path" / "sqlite_vec.py").write_text("raise ImportError\n")

@@ -126,6 +126,7 @@ def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: 
     assert holder_of(user.lock_file) is None
 
 
+@pytest.mark.stress
 def test_a_runtime_folder_that_all_can_write_is_reported(user: User) -> None:
     told = user.run(user.workaround(), "doctor")
     assert "! runtime folder: /tmp can be written by others" in told.stdout
@@ -160,6 +161,7 @@ def test_a_container_without_a_home(user: User) -> None:
     assert user.run(folders, "daemon", "stop", below=container).returncode == 0
 
 
+@pytest.mark.stress
 def test_a_home_that_is_read_only(user: User) -> None:
     user.home.chmod(0o555)
     done = user.run(user.cron(), "search", "zebra", below=below(*_NOBODY))
@@ -193,6 +195,7 @@ def in_overlay(user: User, script: str, *options: str) -> str:
     return done.stdout
 
 
+@pytest.mark.stress
 def test_an_environment_without_any_variable(user: User) -> None:
     home = os.path.expanduser(f"~{getpass.getuser()}")  # noqa: PTH111
     script = f"""
@@ -206,6 +209,7 @@ def test_an_environment_without_any_variable(user: User) -> None:
     assert "stopped gnod (pid " in told
 
 
+@pytest.mark.stress
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_of_the_machine(user: User) -> None:
     """`su - user -c`. The user exists only in this namespace."""

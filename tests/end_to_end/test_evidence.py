@@ -72,19 +72,6 @@ def test_what_the_documents_do_not_answer_is_found_as_by_ask(sample: Machine) ->
         assert ("do not seem to answer this" in sample.ok("evidence", question)) is not is_answered
 
 
-def test_bad_input_is_refused(sample: Machine) -> None:
-    for params, message in (
-        ({"question": "x", "tokens": 0}, ">= 1"),
-        ({"question": "x", "tokens": -1}, ">= 1"),
-        ({"question": "x", "tokens": 10**9}, "<= 100000"),
-        ({"question": " "}, "the question is empty: add some words"),
-        ({"question": "x", "collections": ["note"]}, "notes"),
-        ({}, "question"),
-    ):
-        answer = sample.answer("evidence.gather", **params)
-        assert message in answer["error"]["message"], answer
-
-
 def test_filters_and_the_stages(sample: Machine) -> None:
     result = evidence(sample, "Wann legt die Fähre ab?", "--path", "copy", "--explain")
     assert {each["path"] for each in result["passages"]} == {"copy.md"}

@@ -74,20 +74,6 @@ def test_results_are_sorted_and_counted(notes: Machine) -> None:
     assert "status: open 2, done 1" in notes.ok("query", "blue", "--facets", "status")
 
 
-def test_a_mistake_says_what_to_write(notes: Machine) -> None:
-    assert "did you mean 'status:'?" in notes.ok("search", "blue statsu:open")
-    for query, message in (
-        ("blue size:abc", "write size:>10k"),
-        ("before:tomorrowish", "is not a date"),
-        ('tag:""', "has no value"),
-    ):
-        failed = notes.run("search", query)
-        assert failed.returncode == 2
-        assert message in failed.stderr
-    failed = notes.run("search", "blue", "--sort", "siez")
-    assert "did you mean size?" in failed.stderr
-
-
 def test_saved_searches(notes: Machine) -> None:
     assert "No search is saved yet" in notes.run("saved", "list").stderr
     assert notes.ok("saved", "add", "todo", "tag:work -status:done").strip() == "@todo  tag:work -status:done"

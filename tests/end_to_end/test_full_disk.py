@@ -147,6 +147,7 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
     assert_whole(disk)
 
 
+@pytest.mark.stress
 def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
     disk.fill()
     for _ in range(2):  # what the first has left does not hinder the second
@@ -158,6 +159,7 @@ def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
     assert_whole(disk)
 
 
+@pytest.mark.stress
 def test_the_daemon_works_without_space_for_its_log(disk: Disk) -> None:
     machine = disk.machine
     disk.run(f"mkdir -p {disk.path}/logs && mount -t tmpfs -o size=4k tmpfs {disk.path}/logs")

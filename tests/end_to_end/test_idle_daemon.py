@@ -20,6 +20,7 @@ _LOOK_S = 8.0
 _LOOKS = 3  # to end what was idle for 10 or 30 seconds wakes the daemon up, once each
 
 
+@pytest.mark.stress
 def test_it_wakes_up_less_than_once_a_second(machine: Machine, minilm_onnx: Path) -> None:
     machine.write(a_md="# Zebra\n", folder__b_md="# Lion\n")
     machine.config.parent.mkdir(parents=True, exist_ok=True)

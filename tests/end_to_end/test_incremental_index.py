@@ -209,7 +209,7 @@ def run(machine: Machine, examples: int, model: Path | None = None) -> None:
 
 
 # The short run checks the same examples each time.
-@pytest.mark.parametrize("examples", [3, pytest.param(EXAMPLES, marks=pytest.mark.stress)])
+@pytest.mark.parametrize("examples", [2, pytest.param(EXAMPLES, marks=pytest.mark.stress)])
 def test_incremental_equals_from_scratch(machine: Machine, examples: int) -> None:
     run(machine, examples)
 

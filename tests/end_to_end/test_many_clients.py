@@ -93,6 +93,7 @@ def _is_confined(pid: int) -> bool:
     return "\nSeccomp:\t2\n" in Path(f"/proc/{pid}/status").read_text()
 
 
+@pytest.mark.stress
 def test_a_reader_gives_the_same_answers_and_may_be_killed(machine: Machine) -> None:
     expected = {
         _query(number): _shown(machine.answer("search.lexical", query=_query(number), limit=5))

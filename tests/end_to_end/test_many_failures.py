@@ -32,6 +32,7 @@ def test_a_large_folder_is_compared_with_the_disk_on_request(machine: Machine) -
     wait_until(lambda: not machine.call("index.status")["collections"][0]["available"])
 
 
+@pytest.mark.stress
 def test_status_lists_the_first_thousand_failures_and_counts_all(machine: Machine) -> None:
     machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
     for number in range(FAILED):

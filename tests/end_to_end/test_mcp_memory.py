@@ -7,7 +7,7 @@ import re
 import pytest
 from mcp.client.client import Client
 
-from tests.end_to_end.test_mcp_server import agent, refused, said
+from tests.end_to_end.test_mcp_server import agent, said
 from tests.machine import Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -41,36 +41,9 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
     assert keeper.call("memory.list")["total"] == 1  # what the agent stored stays when it goes
 
 
-async def test_tool_errors_explain_the_fix(keeper: Machine) -> None:
-    async with agent(keeper, "--all") as client:
-        assert "2 keywords or more" in await refused(client, "recall_more", {"query": "tides"})
-        assert "mxxxxxxxxxx" in await refused(client, "recall", {"ids": ["mxxxxxxxxxx"]})
-        assert "'query' is missing" in await refused(client, "recall", {})
-        assert "'text'" in await refused(client, "remember", {})
-        assert "the text is empty" in await refused(client, "remember", {"text": " "})
-        assert "fact, preference" in await refused(client, "remember", {"text": "x", "type": "?"})
-        assert "'limit'" in await refused(client, "recall", {"query": "x", "limit": 33})
-        keeper.ok("memory", "lock")
-        assert "`gnoctl memory unlock`" in await refused(client, "recall", {"query": "tides"})
-
-
 async def test_long_memories_come_a_few_at_a_time(keeper: Machine) -> None:
     async with agent(keeper) as client:
         ids = [await stored(client, text=f"{number} " + "x" * 30_000) for number in range(3)]
         page = said(await client.call_tool("recall", {"ids": ids}))
         assert page.startswith(f"{ids[0]}  ")
         assert page.endswith(f": {ids[1]}, {ids[2]}")
-
-
-async def test_a_new_value_supersedes_the_old_one(keeper: Machine) -> None:
-    async with agent(keeper) as client:
-        old = await stored(client, text="The mooring costs 20 euros", when="2024-05-31")
-        text = "The mooring costs 25 euros now"
-        proposed = said(await client.call_tool("remember", {"text": text}))
-        assert re.search(rf"{old} may be superseded \(....-..-..\): the same about", proposed)
-        again = said(await client.call_tool("remember", {"text": text, "supersedes": [old]}))
-        assert "may be superseded" not in again
-        new = again.split()[0]
-        found = said(await client.call_tool("recall", {"query": "mooring costs euros"}))
-        assert re.search(rf"^{new}  .*\n.*\n\n{old}  fact_done, 2024-05-31, superseded by {new}, ", found, re.M)
-        assert f"supersedes {old}" in said(await client.call_tool("recall", {"ids": [new]}))

@@ -266,6 +266,7 @@ async def test_without_leave_to_start_it_says_so(machine: Machine) -> None:
     assert not machine.is_serving()
 
 
+@pytest.mark.stress
 async def test_a_mistake_in_the_config_is_reported_to_the_agent(machine: Machine) -> None:
     machine.config.parent.mkdir(parents=True)
     machine.config.write_text("collections: 7\n")
@@ -311,6 +312,7 @@ def test_ctrl_c_and_a_vanished_reader_end_it(busy: Machine) -> None:
     deaf.stderr.close()
 
 
+@pytest.mark.stress
 async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
     machine.configure(embed=minilm_onnx, answer=smollm_gguf)
     machine.write(

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.remembered import (
-    MEMORIES,
     configure,
     give_keyring,
     holding,
@@ -24,24 +23,10 @@ from tests.end_to_end.remembered import (
     refused,
     store_all,
 )
-from tests.machine import Machine, temporary_machine, wait_until
+from tests.machine import Machine, wait_until
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-FIELDS = {"id", "text", "vector", "rerank", "type", "time", "topics", "complete"}
-
-
-@pytest.fixture(scope="module")
-def filled(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with MEMORIES and models, for tests that change nothing."""
-    with temporary_machine() as machine:
-        machine.place(measured_models)
-        give_keyring(machine)
-        configure(machine, embed=minilm_onnx, rerank=CrossEncoder(SEED).write(machine.folder / "tiny.gguf"))
-        machine.ok("daemon", "start")
-        store_all(machine)
-        yield machine
 
 
 @pytest.fixture
@@ -52,38 +37,6 @@ def elsewhere(short_tmp: Path) -> Iterator[Machine]:
         give_keyring(machine)
         configure(machine)
         yield machine
-
-
-def texts(found: Any) -> list[str]:
-    return [each["text"] for each in found["results"]]
-
-
-def test_found_by_meaning_and_by_topic(filled: Machine) -> None:
-    by_meaning = filled.call("memory.search", query="where does the young cat rest", budget_s=0)
-    assert MEMORIES[0]["text"] in texts(by_meaning)[:2]
-    assert by_meaning["counts"] == f"Ranked 6 of 6 without a reranker, returned {len(by_meaning['results'])}"
-    assert "no time to rerank" in by_meaning["notes"][0]
-    best = next(each for each in by_meaning["results"] if "kitten" in each["text"])
-    assert set(best) == FIELDS | {"suggested"}
-    assert best["complete"] is True
-    assert 0.3 < best["vector"] < 1
-    scores = [each["rerank"] for each in by_meaning["results"]]
-    assert scores == sorted(scores, reverse=True)
-    by_topic = filled.call("memory.search", query="boat", limit=1, budget_s=0)
-    assert texts(by_topic) == [MEMORIES[4]["text"]]
-    assert by_topic["topics"] == {"boat": 1}
-
-
-def test_long_texts_are_shortened_and_shown_whole(keeper: Machine) -> None:
-    long = "The harbour master wants a list of all masts. " * 20
-    name = keeper.ok("remember", long, "--topic", "harbour").strip()
-    (found,) = keeper.json("recall", "harbour")["results"]
-    assert not found["complete"]
-    assert found["text"].endswith("…")
-    assert len(found["text"]) <= 240
-    (whole,) = keeper.json("memory", "show", name)["memories"]
-    assert (whole["text"], whole["complete"]) == (long.strip(), True)
-    assert keeper.ok("memory", "show", name).splitlines()[1] == long.strip()
 
 
 def test_store_update_and_forget(keeper: Machine) -> None:
@@ -178,16 +131,6 @@ def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere:
     assert (kind, "records[0].created" in message) == ("invalid_params", True)
 
 
-def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -> None:
-    keeper.call("memory.store", text="The pump is fixed", type="task_done", topics=["pump"])
-    old = {"text": "The pump is fixed", "type": "task", "created": "2020-01-01", "updated": "2020-01-02"}
-    assert keeper.call("memory.import", records=[old])["memories"][0]["existed"] is True
-    assert keeper.call("memory.list")["memories"][0]["type"] == "task_done"
-    keeper.call("memory.import", records=[{**old, "topics": ["bilge"], "updated": "2099-01-01T00:00:00.123Z"}])
-    (now,) = keeper.call("memory.list")["memories"]
-    assert (now["type"], now["topics"], now["updated"]) == ("task", ["pump", "bilge"], "2099-01-01T00:00:00.123Z")
-
-
 @pytest.mark.parametrize(
     ("method", "params", "kind", "words"),
     [
@@ -220,9 +163,9 @@ def test_an_older_record_changes_nothing_and_a_later_one_does(keeper: Machine) -
     ],
 )
 def test_invalid_parameters_are_refused(
-    filled: Machine, method: str, params: dict[str, Any], kind: str, words: str
+    keeper: Machine, method: str, params: dict[str, Any], kind: str, words: str
 ) -> None:
-    said = refused(filled, f"memory.{method}", **params)
+    said = refused(keeper, f"memory.{method}", **params)
     assert (said[0], words in said[1]) == (kind, True), said
 
 

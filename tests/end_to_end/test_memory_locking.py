@@ -121,30 +121,6 @@ def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     assert not [path for path in files if b"nine masts" in path.read_bytes()]
 
 
-def test_another_passphrase_and_a_keyring_instead(machine: Machine) -> None:
-    give_keyring(machine)
-    configure(machine)
-    assert "have no key yet" in piped(machine, PASSPHRASE, "memory", "passphrase").stderr
-    name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
-    assert "protected by a passphrase" in piped(machine, PASSPHRASE, "memory", "passphrase").stdout
-    for data, words in (
-        (b"another passphrase\nten masts and a half\n", "not the passphrase"),
-        (PASSPHRASE + b"short\n", "8 characters or more"),
-        (PASSPHRASE, "nothing was changed"),
-    ):
-        done = piped(machine, data, "memory", "passphrase")
-        assert (done.returncode, words in done.stderr) == (2, True), done.stderr
-    assert machine.json("recall", "anchor")["results"][0]["id"] == name  # nothing was locked by that
-    piped(machine, PASSPHRASE + b"ten masts and a half\n", "memory", "passphrase")
-    machine.ok("daemon", "restart")
-    assert "not the passphrase" in piped(machine, PASSPHRASE, "memory", "unlock").stderr
-    assert "unlocked" in piped(machine, b"ten masts and a half\n", "memory", "unlock").stdout
-    assert machine.json("recall", "anchor")["results"][0]["id"] == name
-    assert piped(machine, b"ten masts and a half\n", "memory", "passphrase", "--keyring").returncode == 0
-    machine.ok("daemon", "restart")
-    assert machine.json("recall", "anchor")["results"][0]["id"] == name
-
-
 @pytest.mark.skipif(not shutil.which("setsid"), reason="needs util-linux")
 def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> None:
     give_keyring(machine, NO_KEYRING)

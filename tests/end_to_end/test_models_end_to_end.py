@@ -141,30 +141,6 @@ def test_ctrl_c_stops_the_pull_and_the_next_goes_on(machine: Machine, hub: HubIm
     assert [each.start for each in hub.downloads] == [200_000]
 
 
-def test_two_pulls_share_one_fetch_and_one_can_be_cancelled(machine: Machine, hub: HubImitation) -> None:
-    hub.holds_after = 200_000
-    first = _spawn(machine, "models", "pull", EMBED)
-    wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
-    second = _spawn(machine, "models", "pull", EMBED)
-    wait_until(lambda: int(machine.json("daemon", "status")["connections"]) >= 3)
-    first.send_signal(signal.SIGINT)
-    first.communicate(timeout=60)
-    assert _listed(machine)["fetching"]
-    hub.release()
-    out, err = second.communicate(timeout=60)
-    assert (second.returncode, out.startswith(f"downloaded {EMBED}"), without_progress(err)) == (0, True, "")
-    assert len({each.start for each in hub.downloads}) == len(hub.downloads)
-
-
-def test_stopping_the_daemon_ends_a_pull_in_order(machine: Machine, hub: HubImitation) -> None:
-    hub.holds_after = 200_000
-    pulling = _spawn(machine, "models", "pull", EMBED)
-    wait_until(lambda: _listed(machine)["partial_bytes"] > 200_000)
-    machine.ok("daemon", "stop")
-    pulling.communicate(timeout=60)
-    assert pulling.returncode == 2
-
-
 def test_only_the_listed_variables_may_be_passed_on(machine: Machine) -> None:
     network = {"HF_TOKEN": "hf_secret", "LD_PRELOAD": "/evil_secret.so"}
     answer = machine.answer("models.pull", models=[EMBED], network=network)

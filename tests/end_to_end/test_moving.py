@@ -9,6 +9,8 @@ import pytest
 
 from tests.machine import Machine, temporary_machine, wait_until
 
+pytestmark = pytest.mark.slow
+
 FILES = {
     "start.md": "# Start\n\nThe [[Savanna|zebra]] and [the plain](sub/plain.md).\n",
     "Savanna.md": "# Savanna\n\n[back](start.md#Start)\n",

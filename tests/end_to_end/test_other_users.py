@@ -49,7 +49,16 @@ def listen_at(machine: Machine, path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("GNO_SOCKET", str(path))
 
 
-@pytest.mark.parametrize("where", ["in a folder of theirs", "in a folder like /tmp", "in a folder that all can write"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "in a folder of theirs",
+        *(
+            pytest.param(where, marks=pytest.mark.stress)
+            for where in ("in a folder like /tmp", "in a folder that all can write")
+        ),
+    ],
+)
 def test_no_client_sends_a_byte_to_another_users_daemon(
     where: str, shared: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +114,7 @@ def _connect(path: Path) -> None:
     Client.connect(socket=path, start=False).close()
 
 
-@pytest.mark.parametrize("mask", [0o000, 0o077])
+@pytest.mark.parametrize("mask", [0o000, pytest.param(0o077, marks=pytest.mark.stress)])
 def test_nothing_of_a_session_can_be_read_or_changed(
     mask: int, shared: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,6 @@ from gnod.errors import DaemonNotRunning, TimedOut, Unavailable
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
 from gnod.protocol.methods import METHODS
-from gnod.protocol.search import SearchResult
 from tests.machine import Machine, alive, wait_until
 
 pytestmark = pytest.mark.slow
@@ -62,38 +61,6 @@ def test_it_starts_the_daemon_of_another_socket(here: Machine) -> None:
         assert (status.index, status.socket) == ("work", str(other))
         client.call("daemon.shutdown", NoParams(), DaemonShutdownResult)
     wait_until(lambda: not alive(status.pid))
-
-
-async def test_searching_as_one_types(indexed: Machine) -> None:
-    """Each key cancels the search before it; what is left answers, and all went over one connection."""
-    async with await AsyncClient.connect(start=False) as client:
-        searches: list[asyncio.Task[SearchResult]] = []
-        for end in range(1, 7):
-            if searches:
-                searches[-1].cancel()
-            searches.append(asyncio.ensure_future(client.search("kayaks"[:end], fresh=True)))
-            await asyncio.sleep(0)
-        await asyncio.wait(searches)
-        assert [each.cancelled() for each in searches] == [True] * 5 + [False]
-        assert {hit.path for hit in searches[-1].result().hits} == {"club/kayak.md", "garden.md"}
-        results = await asyncio.gather(*(client.search(word) for word in ["kayak", "tomatoes"] * 100))
-        assert [each.total for each in results] == [2, 1] * 100
-        assert (await client.call("daemon.status", NoParams(), DaemonStatusResult)).connections == 1
-
-
-def test_following_what_changes(indexed: Machine) -> None:
-    with Client.connect(start=False) as client, client.subscribe() as changes:
-        assert [each.documents for each in changes.begun.state.collections] == [2]
-        indexed.write(new_md="# New\n")
-        for changed in changes:
-            if changed.indexed:
-                assert [each.title for each in changed.indexed] == ["New"]
-                break
-        assert client.search("new").total == 1, "on a connection of its own"
-        clock = changed.clock
-        with client.subscribe(since=0) as everything:
-            assert everything.begun.clock <= clock
-            assert len(next(each for each in everything if each.indexed).indexed) == 3
 
 
 async def test_following_survives_the_daemons_end(indexed: Machine) -> None:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,12 +75,6 @@ def stages(machine: Machine, *arguments: str) -> dict[str, dict[str, Any]]:
     return {stage["stage"]: stage for stage in answer["explain"]["stages"]}
 
 
-def add(machine: Machine, stage: str, *, query: str = "kitten", **roles: Path) -> None:
-    """Give a running daemon these models, and wait until it has seen that. Each new query makes `expand` work."""
-    use(machine, **roles)
-    wait_until(lambda: "index.yml" not in stages(machine, query, "--budget", "0")[stage].get("why", ""))
-
-
 def test_by_word_and_by_meaning(mini: Machine) -> None:
     assert found(mini, "E4711")[0] == "ops/valve.md"
     assert found(mini, "lex: E4711") == ["ops/valve.md"]
@@ -147,17 +134,6 @@ def test_what_programs_get(mini: Machine) -> None:
     assert mini.json("query", "pets that rest")["explain"] is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--candidates", "1"), ("--candidates", "1000"), ("--budget", "-1"), ("--budget", "1e9"), ("--min-score", "7")],
-)
-def test_a_value_out_of_range_is_refused(words: tuple[str, str], mini: Machine) -> None:
-    refused = mini.run("query", "pets", *words)
-    assert refused.returncode == 2
-    assert words[0].strip("-").split("-")[0] in refused.stderr
-    assert "Traceback" not in refused.stderr
-
-
 def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
     assert found(mini, "kitten", "--budget", "0") == ["cat.md"]
     said = stages(mini, "kitten", "--budget", "0")
@@ -167,7 +143,8 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
 
 
 def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
-    add(own, "rerank", embed=minilm_onnx, rerank=ranker)
+    use(own, embed=minilm_onnx, rerank=ranker)
+    wait_until(lambda: "index.yml" not in stages(own, "kitten", "--budget", "0")["rerank"].get("why", ""))
     plain = own.json("query", "number E4711", "--no-rerank")["hits"]
     assert plain[0]["path"] == "ops/valve.md"
     said = stages(own, "number E4711", "--budget", "60")
@@ -181,19 +158,6 @@ def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
     assert {hit["explain"]["floor"] for hit in hits} == {0.0}
     assert stages(own, "number E4711", "--budget", "60", "--candidates", "4")["rerank"]["documents"] == 4
     assert stages(own, "number E4711", "--no-rerank")["rerank"]["why"] == "turned off"
-
-
-def test_other_words(own: Machine, minilm_onnx: Path, smollm_gguf: Path) -> None:
-    query = "animals in the shade"  # the model soon finishes what it writes about it
-    add(own, "expand", query=query, embed=minilm_onnx, expand=smollm_gguf)
-    first = stages(own, query, "--budget", "60")["expand"]
-    if "why" in first:
-        assert "time" in first["why"], "a busy machine may be too slow for it"
-    else:
-        assert first["ran"]
-        assert stages(own, query, "--budget", "60")["expand"]["cached"]
-    assert set(found(own, query, "--budget", "60")) >= {"cat.md", "tiger.md"}
-    assert stages(own, query, "--no-expand")["expand"]["why"] == "turned off"
 
 
 def test_without_any_model(machine: Machine) -> None:
@@ -211,23 +175,6 @@ def test_without_any_model(machine: Machine) -> None:
     assert machine.run("query", "xqzzy").stderr.startswith("No results for xqzzy")
 
 
-def test_models_that_are_not_pulled(machine: Machine) -> None:
-    gone = machine.folder / "gone.gguf"
-    use(machine, embed=gone, rerank=gone, expand=gone)
-    machine.write(**NOTES)
-    machine.ok("index")
-    said = stages(machine, "kitten")
-    assert all("gnoctl models pull" in said[name]["why"] for name in ("embed", "expand", "rerank"))
-    assert found(machine, "kitten") == ["cat.md"]
-    assert "keyword search only: " in machine.ok("query", "kitten"), "nobody has to ask for an explanation to know"
-
-
-def test_german_words_and_an_english_model(mini: Machine) -> None:
-    for query in ("Turmdrehkran", "Wann wird der Turmdrehkran stillgelegt?", "kippt der Kran bei Wind um"):
-        assert found(mini, query)[0] == "kran.md", query
-    assert found(mini, "Mehl kneten")[0] == "brot.md"
-
-
 def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
     own.ok("pause")
     own.write(lemon_md="# Lemons\n\nSquash the lemon with a fork.\n")
@@ -237,46 +184,3 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
     assert answer["freshness"]["unembedded"] == 1
     assert "1 chunk has no vector yet" in own.ok("query", "squash a lemon")
     assert set(found(own, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"
-
-
-@pytest.mark.stress
-def test_every_query_answers_while_the_worker_is_killed(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
-    add(own, "rerank", embed=minilm_onnx, rerank=ranker)
-    found(own, "pets that rest", "--budget", "60")
-    command = [sys.executable, "-m", "gnoctl", "query", "kitten that rests", "--json", "--explain", "--budget", "5"]
-    over = threading.Event()
-    killed: set[int] = set()
-
-    def kill() -> None:
-        while not over.wait(0.5):
-            pid = own.json("status")["inference"]["pid"]
-            if pid:
-                killed.add(pid)
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        deadline = time.monotonic() + 60
-        answered = 0
-        while (answered < 12 or len(killed) < 3) and time.monotonic() < deadline:
-            several = [
-                subprocess.Popen(
-                    command, env=own.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-                )
-                for _ in range(3)
-            ]
-            for each in several:
-                out, err = each.communicate(timeout=60)
-                assert each.returncode == 0, err
-                assert "cat.md" in [hit["path"] for hit in json.loads(out)["hits"]]
-                answered += 1
-    finally:
-        over.set()
-        killer.join()
-    assert len(killed) >= 3
-    assert answered >= 12
-    assert own.json("status")["inference"]["crashes"] >= 3

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine import Machine, alive, wait_until
+from tests.machine import Machine, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -133,13 +133,6 @@ def test_an_edit_embeds_only_the_changed_chunks(mini: Machine, length: int, head
     assert found(mini, "something else entirely, rather short") == ["long.md"]
 
 
-def backlog(machine: Machine, documents: int = 12) -> None:
-    """Begin to embed so much that it takes some seconds."""
-    machine.write(**{f"doc{n}_md": text_of(24, seed=n) for n in range(documents)})
-    machine.ok("index")
-    wait_until(lambda: status(machine)["embedding"]["state"] == "embedding" and status(machine)["embedding"]["done"])
-
-
 def _has_another_worker(machine: Machine, pid: int) -> bool:
     return status(machine)["inference"]["pid"] not in (None, pid)
 
@@ -147,7 +140,9 @@ def _has_another_worker(machine: Machine, pid: int) -> bool:
 @pytest.mark.stress
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals) -> None:
-    backlog(mini)
+    mini.write(**{f"doc{n}_md": text_of(24, seed=n) for n in range(12)})  # takes some seconds
+    mini.ok("index")
+    wait_until(lambda: status(mini)["embedding"]["state"] == "embedding" and status(mini)["embedding"]["done"])
     for _ in range(3):
         before = status(mini)
         if before["embedding"]["state"] != "embedding":
@@ -163,25 +158,6 @@ def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals)
     assert after["inference"]["crashes"] >= 1
     assert number.name in after["inference"]["last_crash"]
     assert number.name in mini.ok("status")
-
-
-@pytest.mark.stress
-def test_killing_the_daemon_loses_nothing(mini: Machine) -> None:
-    backlog(mini)
-    worker = status(mini)["inference"]["pid"]
-    mini.kill()
-    wait_until(lambda: not alive(worker))
-    mini.ok("daemon", "start")
-    done = status(mini)["collections"][0]["embedded"]
-    assert done > 0, "what was embedded before is still there"
-    mini.ok("embed")
-    (notes,) = status(mini)["collections"]
-    assert notes["embedded"] == notes["chunks"]
-    with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert database.execute("SELECT count(DISTINCT embed_hash) FROM content_vectors").fetchone() == (
-            notes["chunks"],
-        )
 
 
 def test_pause_holds_over_a_restart(mini: Machine) -> None:
@@ -224,17 +200,6 @@ def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_on
     with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
         assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
         assert database.execute("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'vec_????????'").fetchone() == (0,)
-
-
-def test_each_collection_its_own_model(machine: Machine, minilm_onnx: Path, e5_onnx: Path) -> None:
-    use(machine, notes=minilm_onnx, german=e5_onnx)
-    machine.write(**NOTES)
-    (machine.folder / "german" / "katze.md").write_text("# Katzen\n\nDas Kätzchen schläft den ganzen Tag.\n")
-    machine.ok("index")
-    machine.ok("embed")
-    hits = machine.json("vsearch", "sleeping kitten")["hits"]
-    assert {(hit["collection"], hit["path"]) for hit in hits} >= {("notes", "cat.md"), ("german", "katze.md")}
-    assert found(machine, "sleeping kitten", "-c", "german") == ["katze.md"]
 
 
 def test_similar(mini: Machine) -> None:
@@ -281,16 +246,6 @@ def test_a_model_that_is_not_installed(machine: Machine) -> None:
     assert "gnoctl models pull" in followed.stderr
     assert "gnoctl models pull" in machine.ok("status")
     assert machine.paths("kitten") == ["cat.md"], "keywords go on"
-
-
-@pytest.mark.stress
-def test_queries_do_not_wait_for_the_backlog(mini: Machine) -> None:
-    backlog(mini, documents=60)
-    for number in range(5):
-        answer = mini.json("vsearch", f"lantern and rope {number}")
-        assert not answer["freshness"]["current"]
-    assert status(mini)["embedding"]["pending"] > 0
-    mini.ok("pause")
 
 
 def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> None:

@@ -192,28 +192,6 @@ def test_more_events_than_the_system_keeps(running: Folder) -> None:
 
 
 @pytest.mark.stress
-def test_thousands_of_files_while_it_is_stopped(running: Folder) -> None:
-    pid = running.machine.pid()
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        for number in range(7000):  # at least three events each
-            path = running.write(f"many{number % 30}/{number}.md", "# Lion\n")
-            if number % 3 == 0:
-                path = path.rename(path.with_name(f"renamed-{number}.md"))
-            if number % 20:
-                path.unlink()
-        shutil.rmtree(running / "many3")
-        (running / "many4").rename(running / "many3")
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    expected = [str(path.relative_to(running.path)) for path in running.path.rglob("*.md")]
-    assert len(expected) > 700
-    running.expect_documents(*expected)
-    running.write("many3/later.md", "# Giraffe\n")
-    running.expect("giraffe", "many3/later.md")
-
-
-@pytest.mark.stress
 def test_stopped_for_some_seconds(running: Folder) -> None:
     pid = running.machine.pid()
     os.kill(pid, signal.SIGSTOP)

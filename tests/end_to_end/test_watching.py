@@ -93,29 +93,6 @@ def test_an_editor_with_swap_and_backup_files(folder: Folder) -> None:
     assert folder.failed() == {}
 
 
-def test_renamed(folder: Folder) -> None:
-    folder.write("a.md", "# Zebra\n").rename(folder / "b.md")
-    folder.expect("zebra", "b.md")
-    (folder / "b.md").rename(folder / "c.txt")
-    folder.expect("zebra", "c.txt")
-    folder.write("d.md", "# Lion\n")
-    folder.expect("lion", "d.md")
-    (folder / "d.md").rename(folder / "c.txt")
-    folder.expect("lion", "c.txt")
-    folder.expect_documents("c.txt")
-
-
-def test_two_files_change_places(folder: Folder) -> None:
-    folder.write("a.md", "# Zebra\n")
-    folder.write("b.md", "# Camel\n")
-    folder.expect_documents("a.md", "b.md")
-    (folder / "a.md").rename(folder / "swap")
-    (folder / "b.md").rename(folder / "a.md")
-    (folder / "swap").rename(folder / "b.md")
-    folder.expect("zebra", "b.md")
-    folder.expect("camel", "a.md")
-
-
 def test_moved_between_collections(folder: Folder, other: Folder) -> None:
     folder.write("a.md", "# Zebra\n")
     folder.write("sub/b.md", "# Lion\n")
@@ -211,21 +188,6 @@ def test_files_that_are_still_being_written(folder: Folder) -> None:
     assert folder.failed() == {}
 
 
-def test_touched_and_not_changed(folder: Folder) -> None:
-    def since_touched() -> list[str]:
-        found = folder.machine.call("search.lexical", query="zebra", path_prefix=folder.path.name, since="2030-01-01")
-        return [hit["path"] for hit in found["hits"]]
-
-    file = folder.write("a.md", "# Zebra\n")
-    folder.expect("zebra", "a.md")
-    file.touch()
-    folder.machine.quiet()
-    assert folder.find("zebra") == ["a.md"]
-    os.utime(file, (2_000_000_000, 2_000_000_000))  # in 2033
-    folder.machine.quiet()
-    assert since_touched() == [f"{folder.path.name}/a.md"]
-
-
 NAMES = [
     "with spaces and  more.md",
     "line\nbreak.md",
@@ -273,20 +235,6 @@ def test_a_name_that_is_no_text(folder: Folder) -> None:
     assert folder.failed() == {}
 
 
-def test_a_file_becomes_a_folder_and_a_file_again(folder: Folder) -> None:
-    folder.write("a.md", "# Zebra\n")
-    folder.expect("zebra", "a.md")
-    (folder / "a.md").unlink()
-    folder.write("a.md/b.md", "# Lion\n")
-    folder.expect_documents("a.md/b.md")
-    folder.write("a.md/c.md", "# Lion\n")
-    folder.expect("lion", "a.md/b.md", "a.md/c.md")
-    shutil.rmtree(folder / "a.md")
-    folder.write("a.md", "# Tiger\n")
-    folder.expect("tiger", "a.md")
-    folder.expect_documents("a.md")
-
-
 def test_new_folders_filled_in_the_same_instant(folder: Folder) -> None:
     names = [f"n{n}/sub/sub/{m}.md" for n in range(60) for m in range(2)] + [f"n{n}/top.md" for n in range(60)]
     for name in names:
@@ -300,15 +248,6 @@ def test_new_folders_filled_in_the_same_instant(folder: Folder) -> None:
     for number in range(60):
         folder.write(f"moved{number}/deep/b.md", "# Tiger\n")
     folder.expect("tiger", *(f"moved{n}/deep/b.md" for n in range(60)))
-
-
-def test_a_tree_copied_at_once(folder: Folder, outside: Path) -> None:
-    names = [f"{a}/{b}/{c}.md" for a in "abcde" for b in "abcde" for c in "abcde"]
-    for name in names:
-        (outside / name).parent.mkdir(parents=True, exist_ok=True)
-        (outside / name).write_text("# Zebra\n")
-    subprocess.run(["cp", "-r", str(outside), str(folder / "copy")], check=True)
-    folder.expect("zebra", *(f"copy/{name}" for name in names))
 
 
 def test_a_folder_moved_in_and_out(folder: Folder, outside: Path) -> None:
@@ -387,14 +326,6 @@ def test_a_link_to_a_file_inside(folder: Folder) -> None:
     folder.expect("giraffe", "link.md", "second.md")
 
 
-def test_a_link_to_a_file_that_is_left_out_itself(folder: Folder) -> None:
-    target = folder.write("dist/real.md", "# Zebra\n")
-    (folder / "link.md").symlink_to(target)
-    folder.expect("zebra", "link.md")
-    target.write_text("# Lion\n")
-    folder.expect("lion", "link.md")
-
-
 def test_a_link_to_a_folder_becomes_a_folder(folder: Folder, outside: Path) -> None:
     (outside / "a.md").write_text("# Zebra\n")
     (folder / "sub").symlink_to(outside)
@@ -431,18 +362,6 @@ def test_gitignore_edited(folder: Folder) -> None:
     folder.expect("zebra", "a.md")
     (folder / "sub" / ".gitignore").unlink()
     folder.expect("zebra", "a.md", "sub/draft-c.md")
-
-
-def test_a_folder_takes_and_loses_a_name_that_is_left_out(folder: Folder) -> None:
-    folder.write("node_modules/sub/a.md", "# Zebra\n")
-    folder.write("b.md", "# Camel\n")
-    folder.expect_documents("b.md")
-    (folder / "node_modules").rename(folder / "modules")
-    folder.expect("zebra", "modules/sub/a.md")
-    folder.write("modules/sub/a.md", "# Lion\n")
-    folder.expect("lion", "modules/sub/a.md")
-    (folder / "modules").rename(folder / "node_modules")
-    folder.expect_documents("b.md")
 
 
 def test_a_collection_inside_another(watched: Machine, folder: Folder) -> None:

@@ -186,7 +186,7 @@ def write_vault(machine: Machine) -> None:
         ("ignored/hidden.png", small),
         ("../secret.png", small),
     ):
-        size.save(machine.notes / path)
+        size.save(machine.notes / path, compress_level=1)
     (machine.notes / ".gitignore").write_text("ignored/\n")
     (machine.notes / "vault" / "mast.svg").write_bytes(SVG)
     (machine.notes / "vault" / "text.svg").write_text("zqxsecret")

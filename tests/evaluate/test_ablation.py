@@ -33,6 +33,7 @@ def test_the_interval_lies_between_the_extremes(values: list[float]) -> None:
     assert found == bootstrap(values), "it is the same each time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 7, 5000])
 def test_runs_that_are_the_same_differ_by_nothing(count: int) -> None:
     found = bootstrap([0.0] * count)

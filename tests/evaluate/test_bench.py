@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def _bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow
 def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
     [run] = evaluate(read(tiny.write(tmp_path / "tiny")), ["keyword"], _no_progress)
     summary = run.summary
@@ -110,7 +112,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_by_meaning(tmp_path: Path, minilm_onnx: Path) -> None:
+def test_by_meaning(tmp_path: Path, minilm_onnx: Path, measured_models: Path) -> None:
+    shutil.copytree(measured_models, tmp_path / "cache" / "models")
     folder = tiny.write(tmp_path / "tiny")
     status, out, _ = measure(folder, "--mode", "vector", "--model", f"file:{minilm_onnx}", "--json")
     assert status == 0
@@ -150,7 +153,7 @@ def test_without_ir_measures_the_error_names_the_extra(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.stress)])
 def test_an_interrupted_measurement_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
     folder, temporary = tiny.write(tmp_path / "large"), tmp_path / "tmp"
     temporary.mkdir()

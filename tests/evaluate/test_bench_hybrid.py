@@ -60,6 +60,7 @@ def test_fusion_methods_are_compared(measured: Measured) -> None:
     assert change.keys() == {"collection", "mode", "change", "is_sure", "better", "worse"}
 
 
+@pytest.mark.stress
 def test_quotes_and_evidence_are_measured_where_a_collection_has_answers(measured: Measured, tmp_path: Path) -> None:
     folder = tiny.write(tmp_path / "tiny")
     rows = "graded\triver\totter\nhalf\tdesk\tmahogany\nrewritten\tdesk\tA wooden  desk\nunjudged\tlamp\tlamp\n"
@@ -118,6 +119,7 @@ def test_abstention_is_measured_without_the_relevant_documents_and_their_copies(
     assert "confidence: each question with and without its relevant documents; AUROC" in measure(*words)[1]
 
 
+@pytest.mark.stress
 def test_a_model_that_was_never_measured_is_measured_first(tmp_path: Path, models: Path) -> None:
     model = tiny_embedder.write(tmp_path / "tiny")
     folder = tiny.write(tmp_path / "tiny")
@@ -175,6 +177,7 @@ def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Measured) ->
         assert out == ""
 
 
+@pytest.mark.stress
 def test_a_loss_against_the_better_side_is_a_failure(measured: Measured) -> None:
     status, out, err = measured("--never-below=0.9")
     assert (status, err.count("loses")) == (0, 0)

@@ -162,6 +162,7 @@ async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(shor
         await until(lambda: index.scheduler.pending().files == 0)
 
 
+@pytest.mark.slow
 async def test_files_that_are_touched_without_a_change_are_not_read_forever(short_tmp: Path) -> None:
     """As on a drive that gives its files other inodes or change times after a while."""
     async with synced(short_tmp, no_events) as index:

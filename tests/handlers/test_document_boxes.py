@@ -62,6 +62,7 @@ class Pages:
         return await self._handlers["document.image"](params, Call(lambda _: True))
 
 
+@pytest.mark.slow
 async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     async with pages_of(small_index, tmp_path) as pages:
@@ -83,6 +84,7 @@ async def test_boxes_are_those_of_the_file_as_it_is_now(small_index: SmallIndex,
             await pages.find("a.md", "zqx")
 
 
+@pytest.mark.slow
 async def test_the_text_of_pages_has_places(small_index: SmallIndex, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     async with pages_of(small_index, tmp_path) as pages:
@@ -104,6 +106,7 @@ async def test_the_text_of_pages_has_places(small_index: SmallIndex, tmp_path: P
         assert (layer.width, layer.height, layer.runs) == (300, 200, [])
 
 
+@pytest.mark.slow
 async def test_a_page_is_drawn_anew_within_limits(small_index: SmallIndex, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     async with pages_of(small_index, tmp_path) as pages:

@@ -213,6 +213,7 @@ def test_any_text_is_read_within_bounds(path: str, text: str) -> None:
         assert len(code.passages) <= MAX_DEFINITIONS
 
 
+@pytest.mark.slow
 def test_grammars_are_loaded_only_for_code() -> None:
     program = "import sys, gnod.ingest.prepare, gnod.ingest.formats.registry; print('tree_sitter' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

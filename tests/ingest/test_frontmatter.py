@@ -134,6 +134,7 @@ def test_all_syntaxes_lose_only_what_is_not_valid(text: str, metadata: object, u
     assert bool(found.unread) == bool(unread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

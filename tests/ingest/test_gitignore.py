@@ -45,6 +45,7 @@ def listed_by_git(root: Path) -> set[str]:
     return set(found.decode().split("\0")) - {""}
 
 
+@pytest.mark.slow
 @example(["a/***", "!*/"], [], "\n", b"")
 @given(lines, lines, st.sampled_from(["\n", "\r\n"]), st.sampled_from([b"", codecs.BOM_UTF8]))
 def test_any_patterns_are_read_as_by_git(outer: list[str], inner: list[str], line_end: str, mark: bytes) -> None:

@@ -106,6 +106,7 @@ def test_the_frontmatter_wins() -> None:
     assert prepared("---\nstatus: open\n---\nstatus:: done\nx:: 1\n", "a.md").metadata == {"status": "open", "x": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

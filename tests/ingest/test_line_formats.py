@@ -146,6 +146,7 @@ SLOW = ["<" * 100_000, "<a " * 50_000, '<a b="' * 50_000, "<!--" * 50_000, "<![C
         "x" * 1_000_000]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.xml", "a.ics", "a.srt", "a.html"])
 def test_odd_texts_cost_little(name: str) -> None:
     for text in SLOW:

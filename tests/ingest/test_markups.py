@@ -266,6 +266,7 @@ def test_the_title_is_the_stated_one_the_only_first_heading_or_the_name(text: st
     assert document.title == title
 
 
+@pytest.mark.slow
 @every_markup
 @given(choice=st.randoms(use_true_random=False))
 def test_no_line_is_lost_however_the_markup_is_broken(name: str, choice: random.Random) -> None:

@@ -16,6 +16,7 @@ from tests.small_index import SmallIndex
 FOLDER = str(Path(__file__).parent)  # of bad_converter
 
 
+@pytest.mark.slow
 async def test_a_file_that_ends_the_worker_is_named(
     small_index: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

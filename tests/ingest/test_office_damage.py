@@ -104,6 +104,7 @@ def test_entities_are_not_expanded(name: str) -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter() -> None:
     deep = "<w:sdt>" * 200_000 + paragraph(run("zqx")) + "</w:sdt>" * 200_000
     assert converted(word(part("document", deep)), "a.docx").markdown == "zqx"
@@ -170,6 +171,7 @@ def test_encrypted_files_say_so() -> None:
     assert failed.value.kind == "encrypted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("password", "is_read"), [("VelvetSweatshop", True), ("another", False)])
 def test_a_workbook_that_excel_opens_without_asking_is_read(password: str, is_read: bool) -> None:
     from msoffcrypto.format.ooxml import OOXMLFile

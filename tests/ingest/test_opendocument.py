@@ -153,6 +153,7 @@ def test_bad_rich_text_says_why(source: bytes) -> None:
     assert failure(source, "a.rtf").kind in ("corrupt", "empty")
 
 
+@pytest.mark.slow
 def test_rich_text_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gnod.ingest.formats.office.richtext._LIMIT_S", 0.5)
     slow = rb"{\rtf1 " + rb"{\field{\*\fldinst{HYPERLINK " * 100_000

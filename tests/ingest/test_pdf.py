@@ -157,6 +157,7 @@ def test_accents_that_are_drawn_before_their_letters() -> None:
     assert converted(page_of_text(drawn)).markdown == "Gödel and Poincaré"
 
 
+@pytest.mark.slow
 def test_words_are_whole_however_a_page_lies() -> None:
     """Columns, rotated, cropped, sideways, slanted and scaled pages; kerning, ligatures and fonts without a file, whose
     lines may have no width."""

@@ -26,6 +26,7 @@ def test_an_svg_stays_as_it_is(encoding: str) -> None:
     assert shown_picture(data, is_svg=True) == PictureRead(mime="image/svg+xml", data=data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "kind"), [((5000, 4000), "PNG"), ((30, 20), "BMP"), ((30, 20), "TIFF")])
 def test_others_become_jpeg(size: tuple[int, int], kind: str) -> None:
     shown = shown_picture(encoded(Image.new("RGB", size, "red"), kind=kind), is_svg=False)

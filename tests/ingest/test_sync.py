@@ -36,6 +36,7 @@ def counts(report: SyncReport) -> tuple[int, int, int, int, int]:
     return report.added, report.updated, report.unchanged, report.removed, report.failed
 
 
+@pytest.mark.slow
 async def test_a_folder_through_its_life(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, a_md="# Zebra\n", b_md="# Lion\n", d__c_md="# Tiger\n")
@@ -62,6 +63,7 @@ async def test_a_folder_through_its_life(small_index: SmallIndex, tmp_path: Path
         assert small_index.rows("SELECT count(*) FROM content") == [(1,)]
 
 
+@pytest.mark.slow
 async def test_a_file_with_the_same_size_and_time_is_read_when_its_change_time_differs(
     small_index: SmallIndex, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def test_files_stay_in_order_when_small_texts_are_converted_together(found: list
     assert sizes[-6:] == [1] * 6
 
 
+@pytest.mark.slow
 async def test_of_small_texts_that_are_converted_together_only_the_bad_one_fails(
     small_index: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +195,7 @@ async def test_of_small_texts_that_are_converted_together_only_the_bad_one_fails
     assert small_index.rows("SELECT count(*) FROM documents_fts WHERE documents_fts MATCH 'heron'") == [(41,)]
 
 
+@pytest.mark.slow
 async def test_a_document_whose_file_became_bad_is_no_longer_found(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, a_md="# Zebra\n")
@@ -202,6 +206,7 @@ async def test_a_document_whose_file_became_bad_is_no_longer_found(small_index: 
         assert small_index.search("zebra") == []
 
 
+@pytest.mark.slow
 async def test_a_cancelled_sync_can_be_run_again(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, **{f"n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(150)})
@@ -243,6 +248,7 @@ class Left:
         return lambda: None
 
 
+@pytest.mark.slow
 async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     write(root, **{f"old__n{i}_md": f"# Note {i}\n\nzebra\n" for i in range(120)}, gone_md="# Gone\n")

@@ -59,6 +59,7 @@ def _source() -> Iterator[str]:
                 yield from (text[start : start + 800] for start in range(0, len(text), 800))
 
 
+@pytest.mark.slow
 def test_source_code_has_words() -> None:
     assert [part for part in _source() if len(part) > 100 and not has_words(part)] == []
 

@@ -114,6 +114,7 @@ class TestRecord:
         with pytest.raises(MemoryDamaged):
             keys.read_record(msgspec.msgpack.encode(fields))
 
+    @pytest.mark.slow
     def test_one_whose_wrapped_key_was_changed_does_not_open(self, made: tuple[KeyRecord, bytes]) -> None:
         record, _ = made
         assert record.wrapped is not None

@@ -97,6 +97,7 @@ def test_it_follows_changes_and_namespaces() -> None:
     assert index.search("boat").ids.tolist() == [n for n in range(1, 400) if n != 8]
 
 
+@pytest.mark.slow
 def test_many_segments_are_merged_into_one() -> None:
     index = indexed()
     for first in range(0, 3000, 50):

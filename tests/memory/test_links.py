@@ -89,6 +89,7 @@ async def test_copies_keep_the_links_among_themselves(kept: Kept) -> None:
     assert snapshot(await kept.opened()) == snapshot(memories)
 
 
+@pytest.mark.slow
 async def test_random_changes_make_no_circle(kept: Kept) -> None:
     memories = await kept.opened()
     chance = random.Random(7)

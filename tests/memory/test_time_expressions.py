@@ -17,6 +17,7 @@ def spans(query: str, *languages: str, latest: datetime | None = None) -> list[t
     return [(str(epoch + timedelta(each.start)), str(epoch + timedelta(each.end))) for each in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "languages", "start", "end"),
     [

@@ -67,6 +67,7 @@ def test_a_passphrase_where_the_keyring_has_the_key(keyring_file: Path) -> None:
         vault.fetch(PASSPHRASE)
 
 
+@pytest.mark.slow
 def test_without_a_keyring_a_passphrase_is_needed(no_keyring: None) -> None:
     vault = Vault(None)
     with pytest.raises(MemoryLocked, match="asks for a passphrase instead"):
@@ -103,6 +104,7 @@ def test_moving_the_key_needs_the_passphrase(keyring_file: Path) -> None:
         vault.moved(PASSPHRASE, "short")
 
 
+@pytest.mark.slow
 def test_moving_a_key_needs_a_key(no_keyring: None) -> None:
     vault = Vault(None)
     with pytest.raises(MemoryLocked, match="no key yet"):

@@ -111,7 +111,7 @@ def limit(group: Path, process: psutil.Process, size: int) -> None:
     (group / "cgroup.procs").write_text(str(process.pid))
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 async def test_a_model_makes_room_for_another(minilm_onnx: Path, e5_onnx: Path, group: Path, tmp_path: Path) -> None:
     small, large = (ModelSpec(path=str(path), window=256, threads=2) for path in (minilm_onnx, e5_onnx))
     async with worker(small) as (served, process):

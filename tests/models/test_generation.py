@@ -88,6 +88,7 @@ def test_an_invalid_grammar_is_reported(engine: GenerationEngine) -> None:
     assert text_of(generate(engine, QUESTION, grammar=YES_OR_NO)) in ("yes", "no")
 
 
+@pytest.mark.stress
 def test_the_common_beginning_of_prompts_is_cached(engine: GenerationEngine, spec: ModelSpec) -> None:
     system = ("system", LONG[:800])
     questions = ["Which gate was closed?", "Who closed the gate?"]

@@ -103,6 +103,7 @@ async def test_an_idle_worker_ends(spec: ModelSpec) -> None:
         assert (await served.embed(spec, ["again"], interactive=True)).shape == (1, 384)
 
 
+@pytest.mark.stress
 async def test_an_unused_model_is_unloaded(spec: ModelSpec, e5_onnx: Path) -> None:
     other = ModelSpec(path=str(e5_onnx), window=512, gpu=False, threads=2)
     async with inference(idle_unload_s=0.3) as served:

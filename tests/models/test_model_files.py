@@ -217,6 +217,7 @@ def test_space_is_checked_before_the_download(tmp_path: Path) -> None:
     assert caught.value.details["free_bytes"]
 
 
+@pytest.mark.slow
 def test_parameters_are_counted_in_the_file(tmp_path: Path, smollm_gguf: Path) -> None:
     assert parameters(smollm_gguf) == 134_515_008
     path = tmp_path / "a.gguf"

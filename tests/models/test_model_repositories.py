@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelRejected
+from gnod.errors import GnoError, ModelCorrupt, ModelRejected
 from gnod.models.embedding_profiles import Profile
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.run.messages import ModelSpec
@@ -102,13 +102,6 @@ async def test_a_folder_becomes_an_encoder(fetch: Fetch, hub: HubImitation, fold
     assert (folder / "model.safetensors").exists()
 
 
-async def test_a_dropped_download_is_resumed(fetch: Fetch, hub: HubImitation) -> None:
-    small = [name for name in hub.repositories["org/repo"] if name.endswith(".json")]
-    hub.drops = [10**9] * len(small) + [100_000] * 4
-    await fetch()
-    assert any(each.start >= 100_000 for each in hub.downloads)
-
-
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
@@ -173,12 +166,6 @@ async def test_a_repository_that_has_changed_since_leaves_the_old_model(
         await fetch(force=True)
     assert hub.sent["model.safetensors"] == before, "the hub's answer tells it before the download"
     assert files.find(URI) == installed
-
-
-async def test_a_gated_repository(fetch: Fetch, hub: HubImitation) -> None:
-    hub.status, hub.error_code = 403, "GatedRepo"
-    with pytest.raises(DownloadFailed, match=r"org/repo is gated: accept its terms.*HF_TOKEN"):
-        await fetch()
 
 
 def test_a_reranker_gives_no_vectors(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_the_end_comes_between_documents(tiny: Tiny) -> None:
     assert list(tiny.engine.scores("boats", DOCUMENTS, stop=stop)) == []
 
 
-@pytest.mark.parametrize("after_s", [0.001, 0.005])
+@pytest.mark.parametrize("after_s", [0.005, pytest.param(0.001, marks=pytest.mark.stress)])
 def test_the_end_comes_in_the_middle_of_a_document(tiny: Tiny, after_s: float) -> None:
     texts = [WORDS] * 4
     expected = tiny.scores("boats", texts)

@@ -51,6 +51,7 @@ def test_every_split_gives_the_same_messages(data: bytes, at: list[int]) -> None
     assert all(len(payload) <= LIMIT for payload in whole[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(anything)
 def test_a_framed_message_is_a_request_or_refused(data: bytes) -> None:

@@ -74,6 +74,7 @@ def test_it_is_a_valid_openrpc_document_and_an_invalid_one_is_detected() -> None
         assert not validator.is_valid(document), (where, name)
 
 
+@pytest.mark.slow
 def test_every_schema_is_valid() -> None:
     parts = [*DOCUMENT["components"]["schemas"].values()]
     for method in DOCUMENT["methods"]:

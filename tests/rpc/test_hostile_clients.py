@@ -124,6 +124,7 @@ def test_twenty_thousand_notifications(daemon: OverloadedMachine) -> None:
             assert answer["error"]["code"] == LIMIT_EXCEEDED
 
 
+@pytest.mark.stress
 def test_a_hundred_thousand_cancels(daemon: OverloadedMachine) -> None:
     storm = b"".join(line("$/cancelRequest", id=number) for number in range(100_000))
     with served_meanwhile(daemon):
@@ -156,6 +157,7 @@ def test_a_subscriber_that_reads_nothing(daemon: OverloadedMachine) -> None:
         daemon.call("index.sync")
 
 
+@pytest.mark.stress
 def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: OverloadedMachine) -> None:
     """They are more than there are readers of the database, and were asked for first."""
     asked = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gnod.store.documents import collections, maintenance, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import changes, failures
@@ -262,6 +264,7 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.close()
 
 
+@pytest.mark.slow
 def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
     """A process that adds documents says each clock that it reads, and is killed in the middle."""
     script = (

@@ -176,6 +176,7 @@ def test_a_damaged_header_is_distinguished_from_a_foreign_file(path: Path) -> No
         Database(path)
 
 
+@pytest.mark.slow
 def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_damage(path: Path) -> None:
     before = stored(path)
     change(

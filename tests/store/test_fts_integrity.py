@@ -45,6 +45,7 @@ def test_whatever_is_added_changed_and_removed_nothing_is_lost(
         assert not has_lost_words(index)
 
 
+@pytest.mark.slow
 def test_documents_of_more_words_than_a_byte_can_count(index: SmallIndex) -> None:
     index.add({f"{count}.md": "kestrel " * count for count in (1, 126, 127, 128, 16_383, 16_384, 100_000)})
     assert not has_lost_words(index)

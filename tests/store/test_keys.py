@@ -26,6 +26,7 @@ def test_a_key_and_what_is_stored_with_it_give_the_hash(text: str, is_own: bool)
     assert keys.shortened(key) == key
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,3}\.(md|txt|py|adoc)", fullmatch=True),

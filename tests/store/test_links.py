@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from gnod.store.links import links
 from gnod.store.tables import documents
 from tests.small_index import SmallIndex
@@ -161,6 +163,7 @@ def test_orphans_and_unresolved(small_index: SmallIndex) -> None:
     assert asked(small_index, links.unresolved, "notes", "d", 100, 0).total == 1
 
 
+@pytest.mark.slow
 def test_cycles_and_many_links(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "[[b]]", "b.md": "[[a]] [[b]]", "many.md": "[[a]] " * 20_000})
     assert from_where(small_index, "a.md", limit=2) == (["b.md", "many.md"], 20_001)

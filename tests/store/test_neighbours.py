@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gnod.search.related import link_graph
 from gnod.search.related.link_graph import Graph
 from gnod.store.connection import Connection
@@ -96,6 +98,7 @@ def test_ambiguous_links_connect_nothing_unless_case_tells_apart(small_index: Sm
     assert around(small_index, "Note.md", 1)[1] == [("start.md", "Note.md", 2), ("note.md", "Note.md", 1)]
 
 
+@pytest.mark.slow
 def test_cycles_hubs_and_very_many_links(small_index: SmallIndex) -> None:
     ring = {f"ring-{number}.md": f"[[ring-{(number + 1) % 5}]] [[hub]]" for number in range(5)}
     small_index.add({**ring, "hub.md": "".join(f"[[gone-{number}]]\n" for number in range(10_000)) + "[[ring-0]]"})

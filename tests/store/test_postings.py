@@ -223,6 +223,7 @@ def follow(index: Followed, rng: random.Random) -> None:
         index.reopened()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_history_gives_the_results_of_the_table(followed: Followed, seed: int) -> None:
     history(followed, random.Random(seed), 12, 4)

@@ -16,7 +16,6 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from tests.end_to_end.index_faults import faults_left_behind
 from tests.stress import torn_log
-from tests.stress.churn import KINDS, Churn
 from tests.stress.crashes import Crashes
 
 pytestmark = pytest.mark.slow
@@ -36,17 +35,6 @@ def test_repeated_kills_lose_no_data(short_tmp: Path, minilm_onnx: Path) -> None
     assert crashes.kills.total() == KILLS
     assert crashes.compared
     assert {event for event in crashes.complaints() if "error" in event} == set()
-
-
-def test_the_same_seed_makes_the_same_folder(tmp_path: Path) -> None:
-    made = []
-    for name in ("one", "two"):
-        folder = Churn(tmp_path / name, random.Random(3), 30)
-        folder.fill()
-        folder.change(100)
-        made.append({path.relative_to(folder.root): path.read_bytes() for path in folder.files()})
-    assert made[0] == made[1]
-    assert {path.suffix[1:] for path in made[0]} == set(KINDS)
 
 
 def test_a_torn_log_leaves_a_consistent_earlier_state(tmp_path: Path) -> None:

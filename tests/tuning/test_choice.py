@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from gnod.search.ranking.fusion import RetrieverResults
 from gnod.tuning.choice import FACTORS, MIN_QUESTIONS, AskedQuestion, choose
 
@@ -30,6 +32,7 @@ def asked(count: int, *, right: str, seed: int = 1) -> list[AskedQuestion]:
     ]
 
 
+@pytest.mark.slow
 def test_the_side_that_knows_more_gets_more() -> None:
     for_vectors, for_words = choose(asked(120, right="vector")), choose(asked(120, right="lexical"))
     assert for_vectors.factor > 1 > for_words.factor

@@ -240,6 +240,7 @@ def test_a_formula_is_text_or_safe(formula: str) -> None:
     assert "javascript:" not in html or "<code>" in html
 
 
+@pytest.mark.slow
 def test_bad_notes_do_not_take_long() -> None:
     tasks = "".join(f"- [ ] task {n} ==m== #t $x$\n" for n in range(100_000))
     for text in (

@@ -117,6 +117,7 @@ def test_no_text_makes_a_page_load_something(text: str) -> None:
     check(shown(f"{text}\n").html)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -93,12 +93,14 @@ def test_a_word_with_an_empty_stem_is_found_and_marked(small_index: SmallIndex, 
         assert word in marked(word, small_index.reader)
 
 
+@pytest.mark.slow
 def test_analysers_of_all_languages_return_aligned_units() -> None:
     for word in WORDS:
         for text in (word, word.upper(), f"{word}-{word}", f"{word}_x.{word}", f"日{word}日", f"{word}\u0301"):
             check_alignment(text)
 
 
+@pytest.mark.slow
 def test_real_words_are_queries_for_every_pair_of_languages() -> None:
     for pair in combinations(SNOWBALL, 2):
         analyzers = [ANALYZERS[language] for language in pair]

@@ -123,7 +123,7 @@ async def test_a_reranking_cut_short_leaves_the_unread_where_they_were(library: 
         assert all(both[0][each.id] == pytest.approx(each.score) for each in cut.ranked[:done])
 
 
-@pytest.mark.parametrize("kills", [1, 20])
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.stress)])
 async def test_a_reranker_that_is_killed_half_way(library: SmallIndex, ranker: Path, kills: int) -> None:
     async with bench(library, rerank=ranker) as asked:
         await asked.load()

@@ -80,6 +80,7 @@ def search_both(index: SmallIndex, query: str, options: HybridSettings, *, embed
     return asyncio.run(stages.search(dependencies, parse_query(query), Filters(), options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("search", [by_keyword, by_both], ids=["keyword", "both"])
 def test_a_limit_only_cuts(harbour: SmallIndex, search: object, query: str) -> None:
@@ -97,6 +98,7 @@ def test_a_limit_only_cuts(harbour: SmallIndex, search: object, query: str) -> N
         assert [each[:2] for each in search(harbour, query, limit, good)] == enough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_limit_only_cuts_by_keyword_alone_and_by_ranks(harbour: SmallIndex, query: str) -> None:
     for options in ({"embeds": False}, {"fusion": "rrf"}):
@@ -108,6 +110,7 @@ def test_a_limit_only_cuts_by_keyword_alone_and_by_ranks(harbour: SmallIndex, qu
             assert [each[:2] for each in found] == [each[:2] for each in most[:limit]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_documents_that_are_counted_are_those_that_the_highest_limit_returns(
     harbour: SmallIndex, query: str

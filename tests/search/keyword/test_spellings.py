@@ -73,6 +73,7 @@ def test_there_are_enough_pairs() -> None:
     assert len({pair.language for pair in _PAIRS}) >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_each_form_finds_the_other(index: SmallIndex) -> None:
     faults = []

@@ -224,6 +224,7 @@ def test_without_sqlite_vec_the_rows_are_read_each_time(tmp_path: Path) -> None:
     index.close()
 
 
+@pytest.mark.slow
 def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
     small_index.add({f"{i}.md": f"note {i}" for i in range(300)})
 

@@ -17,6 +17,7 @@ def unit_vectors(count: int, dimensions: int = 16, seed: int = 0) -> Floats:
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(1, 120), max_size=30)), max_size=8), st.booleans())
 def test_any_sequence_of_changes(steps: list[tuple[int, list[int]]], quantised: bool) -> None:
     matrix = Matrix(16, quantised=quantised)

@@ -30,6 +30,7 @@ def shown(
     return hit.passages[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "query", "near", "line"),
     [

@@ -69,6 +69,7 @@ def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Fi
     return wire_hits(connection, ranked, marked(connection, clauses), params, filters=filters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("copies", "others"), [(30, 3), (30, 20), (700, 20), (150, 130)])
 def test_keyword_search_returns_as_many_different_files_as_asked_for(
     small_index: SmallIndex, copies: int, others: int
@@ -99,6 +100,7 @@ def test_the_best_ranked_copy_is_shown(small_index: SmallIndex) -> None:
     assert paths(small_index, search(small_index, "holiday kayak", 5).ranked) == ["summer/holiday.md"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [30, 600])
 def test_vector_search_returns_as_many_different_files_as_asked_for(small_index: SmallIndex, copies: int) -> None:
     add_copies(small_index, copies)

@@ -73,6 +73,7 @@ def test_scores_are_in_range_the_best_is_1_and_order_is_by_score(
     assert found.vector_share is None or 0.0 <= found.vector_share <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(given_=lists, chance=st.randoms(use_true_random=False))
 def test_the_order_of_the_lists_does_not_matter(
