@@ -113,6 +113,13 @@ def _extension(_: Connection, value: FieldValue) -> Condition:
     return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
 
 
+def _folder(_: Connection, value: FieldValue) -> Condition:
+    compared, wanted = folded(f"{FOLDER} || '/'", value.text.strip("/") + "/")
+    if is_pattern(value):
+        return Condition(f"{compared} GLOB ?", (glob(wanted) + "*",))
+    return Condition(f"substr({compared}, 1, ?) = ?", (len(wanted), wanted))
+
+
 def _collection(connection: Connection, value: FieldValue) -> Condition:
     names = [name for (name,) in connection.execute("SELECT name FROM collections ORDER BY name")]
     if not is_pattern(value) and value.text.lower() not in names:
@@ -131,6 +138,10 @@ def _column(field: Field, expression: str) -> Field:
 
 _COLLECTION = "(SELECT name FROM collections WHERE id = d.collection_id)"
 _MODIFIED = "(d.mtime_ns / 1e9)"
+# What is before the last slash; after the last dot.
+FOLDER = f"rtrim({_COLLECTION} || '/' || rtrim(d.path, replace(d.path, '/', '')), '/')"
+_AFTER_DOT = "substr(d.path, length(rtrim(d.path, replace(d.path, '.', ''))) + 1)"
+_HAS_EXTENSION = f"d.path GLOB '*.*' AND {_AFTER_DOT} NOT GLOB '*/*'"
 
 FIELDS = (
     Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
@@ -177,7 +188,16 @@ FIELDS = (
         Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author", "author", "authors"
     ),
     _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
-    Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
+    Field(
+        "ext",
+        "the extension of the file",
+        "ext:pdf",
+        _extension,
+        ("extension",),
+        present=_HAS_EXTENSION,
+        counted=f"CASE WHEN {_HAS_EXTENSION} THEN lower({_AFTER_DOT}) END",
+    ),
+    Field("folder", "in a folder or below it, with its collection", "folder:notes/2026", _folder, counted=FOLDER),
     _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
     Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),

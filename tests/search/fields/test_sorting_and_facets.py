@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from gnod.errors import InvalidParams
-from gnod.search.fields import facets, ordering
+from gnod.search.fields import facets, ordering, reading
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
@@ -91,11 +93,57 @@ def test_facets_count_documents(shelf: SmallIndex) -> None:
         "tag": [("x", 2), ("y", 1)],
         "status": [("open", 3), ("done", 1)],
         "type": [("note", 1)],
-        "year": [("2021", 1), ("2019", 1), ("later", 1)],
+        "year": [("2019", 1), ("2021", 1), ("later", 1)],
         "draft": [("true", 1)],
         "collection": [("notes", 4)],
         "date": [("2023", 4)],
     }
+
+
+def test_places_kinds_and_ages_are_counted(tmp_path: Path) -> None:
+    now = int(time.time())
+    index = SmallIndex(tmp_path / "index.sqlite")
+    texts = {"Plans/a/x.md": now, "plans/y.MD": now - 8 * 86400, "v2.0/README": 1, "top.tar.gz": now - 40 * 86400}
+    for path, mtime_s in texts.items():
+        index.add({path: path}, mtime_s=str(mtime_s))
+    found = facets.count(index.reader, ["folder", "ext", "after"], ids(index.reader, [*texts]))
+    index.close()
+    assert found == {
+        "folder": [("notes", 4), ("notes/Plans", 2), ("notes/Plans/a", 1), ("notes/v2.0", 1)],
+        "ext": [("md", 2), ("gz", 1)],
+        "after": [("1y", 3), ("30d", 2), ("7d", 1)],
+    }
+
+
+def test_all_fields_of_the_frontmatter_are_counted_and_prose_is_not(small_index: SmallIndex) -> None:
+    found = {
+        "a.md": "---\ntitle: a\ntags: [x]\nStatus: open\nmade by: [ada, '9']\nabout: " + "word " * 30 + "\n---\n",
+        "b.md": "---\nstatus: open\nMade by: ada\nodd\"name: 1\ndone: true\nat: {x: 1}\n---\nb",
+    }
+    small_index.add(found)
+
+    def work(connection: Connection) -> dict[str, list[facets.Count]]:
+        return facets.count(connection, ["*"], ids(connection, [*found]))
+
+    assert small_index.database.submit_read(work).result() == {
+        "made by": [("ada", 2), ("9", 1)],
+        "status": [("open", 2)],
+        "at": [("1", 1)],
+        "done": [("true", 1)],
+    }
+
+
+def test_each_counted_value_is_a_filter_that_passes_as_many(shelf: SmallIndex) -> None:
+    names = ["tag", "type", "ext", "folder", "collection", "date", "after", "*"]
+    found = facets.count(shelf.reader, names, ids(shelf.reader, list(SHELF)))
+    assert {"status", "year", "rating", "draft"} < found.keys()
+    for name, counts in found.items():
+        for value, documents in counts:
+            condition = reading.chosen(shelf.reader, {name: [value]})[name]
+            select = f"SELECT count(*) FROM documents d WHERE {condition.where}"
+            assert shelf.reader.execute(select, condition.values).get == documents, (name, value)
+    unknown = reading.chosen(shelf.reader, {"gone": ["x"], "author": ["x"]})
+    assert {condition.where for condition in unknown.values()} == {"0"}
 
 
 def test_copies_count_once(small_index: SmallIndex) -> None:
