@@ -31,7 +31,7 @@ from gnod.errors import GnoError
 from gnod.paths import IndexPaths
 
 HOST = "127.0.0.1"
-_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
+_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/browse", "/collections", "/memories")
 _SEARCH_ENGINE = """<?xml version="1.0" encoding="UTF-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
 <ShortName>gnod</ShortName>

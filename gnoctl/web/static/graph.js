@@ -71,6 +71,7 @@ export class Graph {
       this.bar,
       h("div.modes", { role: "group", "aria-label": "Links away" }, depths.map((depth) => button(String(depth), () => this.onDepth(depth), { class: "mode", "aria-pressed": String(depth === this.depth), "aria-label": count(depth, "link") + " away" }))),
       h("p", { role: "status" }, found),
+      this.isList ? null : h("div.modes", { role: "group", "aria-label": "Zoom" }, button("−", () => this.picture.zoomBy(-1), { class: "mode", "aria-label": "Smaller", title: "Smaller (−)" }), button("+", () => this.picture.zoomBy(1), { class: "mode", "aria-label": "Larger", title: "Larger (+); Shift and arrow keys move the picture" })),
       button("List", () => this.#flip(), { "aria-pressed": String(this.isList), title: "The same as a list" }),
     );
     [...this.bar.querySelectorAll("button")].find((each) => each.textContent === focused)?.focus();
