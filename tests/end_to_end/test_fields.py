@@ -77,7 +77,9 @@ def test_results_are_sorted_and_counted(notes: Machine) -> None:
 @pytest.mark.parametrize("method", ["search.lexical", "search.query"])
 def test_a_filter_leaves_the_counts_of_its_own_field(notes: Machine, method: str) -> None:
     chosen = {"status": ["open"], "folder": ["notes/work"]}
-    result = notes.call(method, query="blue", fields=chosen, collections=["notes"], facets=["folder", "collection", "*"])
+    result = notes.call(
+        method, query="blue", fields=chosen, collections=["notes"], facets=["folder", "collection", "*"]
+    )
     assert paths(result) == ["work/deploy.md"]
     counts = {name: {each["value"]: each["count"] for each in found} for name, found in result["facets"].items()}
     assert counts == {

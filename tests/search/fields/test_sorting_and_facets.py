@@ -118,7 +118,7 @@ def test_places_kinds_and_ages_are_counted(tmp_path: Path) -> None:
 def test_all_fields_of_the_frontmatter_are_counted_and_prose_is_not(small_index: SmallIndex) -> None:
     found = {
         "a.md": "---\ntitle: a\ntags: [x]\nStatus: open\nmade by: [ada, '9']\nabout: " + "word " * 30 + "\n---\n",
-        "b.md": "---\nstatus: open\nMade by: ada\nodd\"name: 1\ndone: true\nat: {x: 1}\n---\nb",
+        "b.md": '---\nstatus: open\nMade by: ada\nodd"name: 1\ndone: true\nat: {x: 1}\n---\nb',
     }
     small_index.add(found)
 
@@ -138,10 +138,10 @@ def test_each_counted_value_is_a_filter_that_passes_as_many(shelf: SmallIndex) -
     found = facets.count(shelf.reader, names, ids(shelf.reader, list(SHELF)))
     assert {"status", "year", "rating", "draft"} < found.keys()
     for name, counts in found.items():
-        for value, documents in counts:
+        for value, amount in counts:
             condition = reading.chosen(shelf.reader, {name: [value]})[name]
             select = f"SELECT count(*) FROM documents d WHERE {condition.where}"
-            assert shelf.reader.execute(select, condition.values).get == documents, (name, value)
+            assert shelf.reader.execute(select, condition.values).get == amount, (name, value)
     unknown = reading.chosen(shelf.reader, {"gone": ["x"], "author": ["x"]})
     assert {condition.where for condition in unknown.values()} == {"0"}
 
