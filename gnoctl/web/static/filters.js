@@ -26,7 +26,7 @@ export class Filters {
     this.beside = matchMedia("(min-width: 1180px)");
     this.all = new Set();
     this.folds = stored("folds") ?? {};
-    this.isOpen = this.beside.matches && stored("filters") !== "closed";
+    this.isOpen = document.documentElement.classList.contains("filtering"); // theme.js knew it before the first paint
     this.beside.addEventListener("change", () => this.#open(this.beside.matches && stored("filters") !== "closed"));
     toggle.addEventListener("click", () => this.#open(!this.isOpen));
   }
@@ -57,10 +57,9 @@ export class Filters {
   render(route, facets = this.facets) {
     Object.assign(this, { route, facets });
     const amount = countFilters(route.filters);
-    document.body.classList.toggle("filtering", this.isOpen);
+    document.documentElement.classList.toggle("filtering", this.isOpen);
     this.toggleButton.setAttribute("aria-expanded", String(this.isOpen));
     fill(this.toggleButton, "Filters", amount ? h("span.badge", {}, String(amount)) : null);
-    this.root.hidden = !this.isOpen;
     keepingFocus(this.chosen, () => fill(this.chosen, this.#chips(route)));
     if (this.isOpen) keepingFocus(this.root, () => fill(this.root, this.#head(route), this.#facets(route, facets ?? {})));
   }

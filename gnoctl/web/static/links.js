@@ -149,8 +149,7 @@ function outgoing(links) {
   const [first] = links;
   return [
     h("div.links-row", {}, leading(first), amount(links)),
-    first.to ? h("p.links-place", { dir: "auto" }, placeOf(first.to)) : null,
-    h("p.links-lines", {}, links.map(lineOf)),
+    h("p.links-place", { dir: "auto" }, first.to ? placeOf(first.to) : null, links.map(lineOf)),
     first.candidates.length ? candidates(first) : null,
   ];
 }
@@ -160,7 +159,7 @@ const amount = (items) => (items.length > 1 ? h("span.num", { title: "How often"
 /** Where a link is written, and the place that it names. */
 function lineOf({ line, to, to_line: toLine, fragment, has_place: hasPlace }) {
   const place = fragment && to && hasPlace ? h("a", { href: addressOf(to, toLine ? `L${toLine}` : ""), dir: "auto" }, `#${fragment}`) : null;
-  return h("span", {}, h("a.links-line", { href: `#L${line}`, "aria-label": `line ${line} of this document` }, `:${line}`), " ", place, hasPlace ? null : h("span.muted", {}, `It has no “${fragment}”.`));
+  return h("span", {}, " ", h("a.links-line", { href: `#L${line}`, "aria-label": `line ${line} of this document` }, `:${line}`), " ", place, hasPlace ? null : h("span.muted", {}, `It has no “${fragment}”.`));
 }
 
 function leading({ to, to_title: title, state, target }) {

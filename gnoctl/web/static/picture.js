@@ -32,8 +32,9 @@ export class Picture {
     this.layout = new Layout(nodes.map((node) => node.distance), this.pairs);
     this.lines = this.pairs.map(() => svg("line", { class: "edge" }));
     this.marks = nodes.map((node, index) => this.#mark(node, index));
+    this.labels = nodes.map((node) => svg("text", { class: "label" }, clipped(node.title, LABEL)));
     const crowded = this.pairs.length > CROWDED ? "crowded" : null;
-    this.svg = svg("svg", { class: crowded, role: "application", "aria-label": `Documents around ${clipped(nodes[0].title, 80)}. Arrow keys go to neighbours, Enter opens, plus and minus zoom.` }, svg("g", { "aria-hidden": "true" }, this.lines), this.marks);
+    this.svg = svg("svg", { class: crowded, role: "application", "aria-label": `Documents around ${clipped(nodes[0].title, 80)}. Arrow keys go to neighbours, Enter opens, plus and minus zoom.` }, svg("g", { "aria-hidden": "true" }, this.lines), this.marks, svg("g", { "aria-hidden": "true" }, this.labels));
     this.#listen();
     fill(canvas, this.svg);
     this.#choose(0);
@@ -103,7 +104,6 @@ export class Picture {
       "a",
       { class: `node far-${Math.min(3, node.distance)}`, href: addressOf(node.uri), tabindex: "-1", role: "link", "aria-label": described(node), "data-index": index },
       svg("circle", { r: this.radii[index].toFixed(1) }),
-      svg("text", {}, clipped(node.title, LABEL)),
     );
   }
 
@@ -194,11 +194,12 @@ export class Picture {
       const [radius, width] = [this.radii[index], this.widths[index]];
       const middle = Math.max(width / 2, Math.min(this.box.width - width / 2, x));
       const top = [radius, -radius - LINE].find((down) => isFree(around(middle, y + down, width, LINE), index));
-      this.marks[index].classList.toggle("named", top !== undefined);
+      const label = this.labels[index];
+      label.setAttribute("class", top === undefined ? "label" : index === this.shown ? "label named shown" : "label named");
       if (top === undefined) continue;
       taken.push(around(middle, y + top, width, LINE));
-      this.marks[index].lastChild.setAttribute("x", (middle - x).toFixed(1));
-      this.marks[index].lastChild.setAttribute("y", (top + 11).toFixed(1));
+      label.setAttribute("x", middle.toFixed(1));
+      label.setAttribute("y", (y + top + 11).toFixed(1));
     }
   }
 }

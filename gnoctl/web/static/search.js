@@ -177,7 +177,8 @@ export class Search {
       [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, inline(text))),
       result.lexical_only_reason ? h("p.hint", {}, inline(`Keyword search only: ${result.lexical_only_reason}`)) : null,
       missed && route.q ? h("p.hint.warn", {}, `${missed}.`) : null,
-      isBlank(route) ? [recentlyOpened(), this.#savedSearches()] : null,
+      isBlank(route) ? recentlyOpened() : null,
+      route.q || route.similar ? null : this.#savedSearches(),
       result.explain ? stages(result.explain) : null,
     );
   }
@@ -191,7 +192,7 @@ export class Search {
   async loadSaved() {
     const { searches } = await rpc("search.list");
     this.saved = searches;
-    if (this.shown && isBlank(this.route)) this.#note(this.route, this.shown);
+    if (this.shown && !this.route.q) this.#note(this.route, this.shown);
   }
 
   #nothing(route, result) {
