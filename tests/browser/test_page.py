@@ -112,13 +112,21 @@ def test_folders_and_tags_are_trees(visit: Any) -> None:
 
 
 def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
-    page = visit("/doc/club/emoji.md")
+    page = visit("/doc/club/emoji.md", expected="404")
     page.wait_for_selector("#reader h1 >> text=Regatta")
     page.goto(page.url.partition("/doc")[0])
     page.wait_for_selector(".recent a >> text=Regatta")
     assert "changed last first" in page.inner_text("#count")
     page.click(".recent a")
     page.wait_for_url(re.compile(r"/doc/club/emoji\.md$"))
+    gone = """JSON.stringify([{ collection: "club", path: "gone.md", title: "Gone" }])"""
+    page.evaluate(f"localStorage.setItem('opened', {gone})")
+    page.goto(page.url.partition("/doc")[0])
+    page.click(".recent a >> text=Gone")
+    page.wait_for_selector("#reader [role=alert]")
+    page.goto(page.url.partition("/doc")[0])
+    page.wait_for_selector(HITS)
+    assert page.locator(".recent").count() == 0
 
 
 def test_an_error_says_what_to_do(visit: Any) -> None:

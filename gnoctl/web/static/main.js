@@ -11,7 +11,7 @@ import { actionOf } from "./keys.js";
 import { follow } from "./live.js";
 import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
-import { opened } from "./recent.js";
+import { forget, opened } from "./recent.js";
 import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
 import { Saving } from "./saving.js";
 import { Search, similarTo, titleOf } from "./search.js";
@@ -131,8 +131,11 @@ function showDocument(next, state, before) {
   isPreview = false;
   const line = state.line ?? null;
   reader.show(next.doc, next.q, { line }).then(() => {
-    if (route === next) setTitle(next);
-    if (reader.open?.document) opened({ ...next.doc, title: reader.open.document.title });
+    if (route !== next) return;
+    setTitle(next);
+    const { document, error } = reader.open ?? {};
+    if (error?.status === 404) forget(next.doc);
+    else if (document && !error) opened({ ...next.doc, title: document.title });
     if (!wide.matches) $("#reader h1")?.focus({ preventScroll: true });
     showGraph(next, next.graph > 0 && !before?.graph);
   });

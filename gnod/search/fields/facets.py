@@ -137,13 +137,8 @@ def _source(connection: Connection, name: str) -> _Values:
         return _stated([spelling for each in field.stated for spelling in spellings.get(each, [])])
     if not field and name in spellings:
         return _stated(spellings[name])
-    offered = ", ".join(each.name for each in registry.FIELDS if each.counted or each.stated or each.name in _SPECIAL)
-    raise InvalidParams(
-        f"there are no facets for {name!r}: use {offered}, a field of the frontmatter, or * for all those"
-    )
-
-
-_SPECIAL = ("tag", "after")
+    offered = ", ".join(each.name for each in registry.FIELDS if each.counted or each.stated)
+    raise InvalidParams(f"there are no facets for {name!r}: use tag, after, {offered}, or a field of the frontmatter")
 
 
 def _stated(names: list[str]) -> _Values:
