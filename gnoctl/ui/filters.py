@@ -100,7 +100,8 @@ class FilterPane(ModalScreen[None]):
         if shown:
             yield ShownLine(text.line(title_of(field)), styles.KEY)
         for choice in shown:
-            name = text.pad(text.clip(text.line(shown_value(choice)), 26), 26)
+            clip = text.clip_start if field == "folder" else text.clip
+            name = text.pad(clip(text.line(shown_value(choice)), 26), 26)
             yield self._entry(choice, f"{'[x]' if choice in chosen else '[ ]'} {name}{self._counts[choice]:>8,}")
         if len(shown) < len(choices):
             yield self._entry(field, f"… {len(choices) - len(shown):,} more")

@@ -77,14 +77,20 @@ def test_a_filter_leaves_the_other_values_of_its_field(visit: Any) -> None:
     page = visit("/search?f.port=Pier&ext=md")
     until(lambda: page.locator(HITS).count() == 1)
     assert page.locator("#chosen .chip").all_inner_texts() == ["port: Pier", "File type: md"]
-    page.click("#chosen .chip >> nth=0")
+    page.focus("#chosen .chip >> nth=0")
+    page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/search\?ext=md$"))
+    until(lambda: page.evaluate("document.activeElement.dataset.chip") == "File type: md")
     page.wait_for_selector("#filters .value:has-text('pdf')")
     pdfs = int(page.inner_text("#filters .value:has-text('pdf') .num"))
     page.keyboard.press("F2")
     until(lambda: page.evaluate("document.activeElement.matches('#filters select')"))
-    page.click("#filters [data-chip='ext:md']")
+    page.focus("#filters summary >> text=File type")
+    while page.evaluate("document.activeElement.dataset.chip") != "ext:md":  # arrow keys go through fields and values
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/$"))
+    assert page.locator("#filters .facet :is(summary, button)[tabindex='0']").count() == 1
     page.click("#filters .value:has-text('pdf')")
     until(lambda: page.locator(HITS).count() == pdfs)
     until(lambda: page.evaluate("document.activeElement.dataset.chip") == "ext:pdf")  # the focus stays

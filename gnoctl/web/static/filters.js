@@ -9,6 +9,7 @@ export const FACETS = [...FIELDS, "*"];
 const NAMES = { collection: "Collection", folder: "Folder", ext: "File type", type: "Type", tag: "Tag", lang: "Language", author: "Author", date: "Year", after: "Newer than" };
 const AGES = { "7d": "7 days", "30d": "30 days", "1y": "a year" };
 const SORTS = [["", "Best first"], ["-modified", "Newest first"], ["modified", "Oldest first"], ["title", "Title"], ["path", "Path"]];
+const STOPS = ".facet :is(summary, button)";
 const FEW = 8;
 const MOST = 50; // of a field's values, as the daemon returns them
 
@@ -29,6 +30,8 @@ export class Filters {
     this.isOpen = document.documentElement.classList.contains("filtering"); // theme.js knew it before the first paint
     this.beside.addEventListener("change", () => this.#open(this.beside.matches && stored("filters") !== "closed"));
     toggle.addEventListener("click", () => this.#open(!this.isOpen));
+    root.addEventListener("keydown", (event) => this.#walk(event));
+    root.addEventListener("focusin", (event) => event.target.matches(STOPS) && this.#rove(event.target));
   }
 
   /** Go to the filters; from there, close them. */
@@ -60,8 +63,24 @@ export class Filters {
     document.documentElement.classList.toggle("filtering", this.isOpen);
     this.toggleButton.setAttribute("aria-expanded", String(this.isOpen));
     fill(this.toggleButton, "Filters", amount ? h("span.badge", {}, String(amount)) : null);
-    keepingFocus(this.chosen, () => fill(this.chosen, this.#chips(route)));
-    if (this.isOpen) keepingFocus(this.root, () => fill(this.root, this.#head(route), this.#facets(route, facets ?? {})));
+    keepingFocus(this.chosen, () => fill(this.chosen, this.#chips(route)), this.toggleButton);
+    if (!this.isOpen) return;
+    keepingFocus(this.root, () => fill(this.root, this.#head(route), this.#facets(route, facets ?? {})));
+    if (!this.root.querySelector(`:is(${STOPS})[tabindex="0"]`)) this.#rove(this.root.querySelector(STOPS));
+  }
+
+  /** The fields and their values are one stop of the Tab key; arrow keys go through them. */
+  #walk(event) {
+    const stops = [...this.root.querySelectorAll(STOPS)].filter((each) => each.checkVisibility());
+    const at = stops.indexOf(event.target);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: stops.length - 1 }[event.key];
+    if (at < 0 || !stops[to]) return;
+    event.preventDefault();
+    stops[to].focus();
+  }
+
+  #rove(stop) {
+    for (const each of this.root.querySelectorAll(STOPS)) each.tabIndex = each === stop ? 0 : -1;
   }
 
   #chips({ similar, filters }) {
@@ -102,17 +121,18 @@ export class Filters {
       if (isOpen) draw();
     };
     if (isOpen) draw();
-    return h("details.facet", { open: isOpen, ontoggle: onfold }, h("summary", { "data-chip": `${name}:` }, nameOf(name), h("span.num", {}, values.length < MOST ? number(values.length) : `${MOST}+`)), list);
+    return h("details.facet", { open: isOpen, ontoggle: onfold }, h("summary", { tabindex: "-1", "data-chip": `${name}:` }, nameOf(name), h("span.num", {}, values.length < MOST ? number(values.length) : `${MOST}+`)), list);
   }
 
   #rows(name, values, chosen, draw) {
     const few = this.all.has(name) ? values : values.slice(0, Math.max(FEW, chosen.length));
     const more = () => {
       this.all.add(name);
-      keepingFocus(this.root, draw);
+      draw();
+      focusOn(this.root, `${name}:${values[few.length].value}`);
     };
     const rows = ordered(name, few).map((each) => h("li", {}, this.#row(name, each, chosen.includes(each.value))));
-    return few.length < values.length ? [...rows, h("li", {}, button(`${number(values.length - few.length)} more`, more, { class: "link" }))] : rows;
+    return few.length < values.length ? [...rows, h("li", {}, button(`${number(values.length - few.length)} more`, more, { class: "link", tabindex: "-1", "data-chip": `${name}:more` }))] : rows;
   }
 
   #row(name, { value, count }, isOn) {
@@ -120,7 +140,7 @@ export class Filters {
     const label = depth ? value.slice(value.lastIndexOf("/") + 1) : shown(name, value);
     return h(
       "button.value",
-      { type: "button", class: depth ? `value in-${Math.min(4, depth)}` : "value", "aria-pressed": String(isOn), title: value, "data-chip": `${name}:${value}`, onclick: () => this.#toggleValue(name, value) },
+      { type: "button", tabindex: "-1", class: depth ? `value in-${Math.min(4, depth)}` : "value", "aria-pressed": String(isOn), title: value, "data-chip": `${name}:${value}`, onclick: () => this.#toggleValue(name, value) },
       h("span", { dir: "auto" }, label),
       h("span.num", {}, number(count)),
     );
@@ -155,9 +175,15 @@ function ordered(name, values) {
 
 const chip = (label, onclick) => button(label, onclick, { class: "chip on", "aria-label": `${label}: remove`, "data-chip": label });
 
-/** Draw again; what had the focus has it again. */
-function keepingFocus(root, draw) {
+/** Draw again; what had the focus has it again, or else what is in its place. */
+function keepingFocus(root, draw, other = null) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.chip : null;
   draw();
-  if (focused) root.querySelector(`[data-chip="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused && !focusOn(root, focused)) (root.querySelector(".chip, select") ?? other)?.focus({ preventScroll: true });
+}
+
+function focusOn(root, chip) {
+  const found = root.querySelector(`[data-chip="${CSS.escape(chip)}"]`);
+  found?.focus({ preventScroll: true });
+  return Boolean(found);
 }

@@ -6,7 +6,7 @@ A value that is counted can be a filter (`reading.chosen`), which then passes th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -28,12 +28,14 @@ class Count(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of a field in SQL: `tables` that have them, to be joined; how one is shown, and how it is compared."""
+    """The values of a field in SQL: `tables` that have them, to be joined; how one is shown, and how it is compared.
+    `part`: of such a path, what is counted."""
 
     tables: str
     shown: str
     compared: str
     bound: tuple[object, ...] = ()
+    part: Callable[[str], str] | None = None
 
 
 _TAGS = _Values("JOIN tags t ON t.document_id = d.id", "t.written", "t.tag")
@@ -76,16 +78,32 @@ def _added(counts: Iterable[tuple[str, str, int]], most: int) -> list[Count]:
 
 def _counts(connection: Connection, ids: Collection[int], values: _Values) -> Iterable[tuple[str, str, int]]:
     counted = _counted(connection, ids, values)
-    if values.shown != registry.FOLDER:
+    if values.part is None:
         return counted
-    return (
-        (above, folder[: len(above)], n) for compared, folder, n in counted for above in _with_those_above(compared)
-    )
+    parts = Counter(map(values.part, (path for _, path, _ in counted)))
+    return ((part.lower(), part, n) for whole, n in parts.items() for part in _with_those_above(whole))
 
 
-def _with_those_above(folder: str) -> list[str]:
-    parts = folder.split("/")
+def _with_those_above(path: str) -> list[str]:
+    """Return a folder, and the folders above it.
+
+    >>> _with_those_above("notes/a"), _with_those_above("")
+    (['notes', 'notes/a'], [])
+    """
+    parts = path.split("/") if path else []
     return ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
+def _folder(address: str) -> str:
+    return address.rpartition("/")[0]
+
+
+def _extension(path: str) -> str:
+    _, dot, extension = path.rpartition("/")[2].rpartition(".")
+    return extension.lower() if dot else ""
+
+
+_PARTS: dict[str, Callable[[str], str]] = {"folder": _folder, "ext": _extension}
 
 
 @by_id
@@ -131,7 +149,7 @@ def _source(connection: Connection, name: str) -> _Values:
         ages = msgspec.json.encode({age: moment(age) for age in _AGES}).decode()
         return _Values("JOIN json_each(?) age ON d.dated >= age.value", "age.key", "age.key", (ages,))
     if field and field.counted:
-        return _Values("", field.counted, f"lower({field.counted})")
+        return _Values("", field.counted, field.counted, part=_PARTS.get(field.name))
     spellings = frontmatter.spellings(connection)
     if field and field.stated:
         return _stated([spelling for each in field.stated for spelling in spellings.get(each, [])])

@@ -33,8 +33,8 @@ from gnod.store.tables.filters import Condition
 class Field(NamedTuple):
     """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
     `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
-    that results are sorted by, `counted`: that of facets; None: not offered. `stated`: facets count what the documents
-    state under these names, in lists one by one."""
+    that results are sorted by, `counted`: that of facets, or of the path that their values are parts of; None: not
+    offered. `stated`: facets count what the documents state under these names, in lists one by one."""
 
     name: str
     help: str
@@ -114,7 +114,7 @@ def _extension(_: Connection, value: FieldValue) -> Condition:
 
 
 def _folder(_: Connection, value: FieldValue) -> Condition:
-    compared, wanted = folded(f"{FOLDER} || '/'", value.text.strip("/") + "/")
+    compared, wanted = folded(_ADDRESS, value.text.strip("/") + "/")
     if is_pattern(value):
         return Condition(f"{compared} GLOB ?", (glob(wanted) + "*",))
     return Condition(f"substr({compared}, 1, ?) = ?", (len(wanted), wanted))
@@ -138,10 +138,7 @@ def _column(field: Field, expression: str) -> Field:
 
 _COLLECTION = "(SELECT name FROM collections WHERE id = d.collection_id)"
 _MODIFIED = "(d.mtime_ns / 1e9)"
-# What is before the last slash; after the last dot.
-FOLDER = f"rtrim({_COLLECTION} || '/' || rtrim(d.path, replace(d.path, '/', '')), '/')"
-_AFTER_DOT = "substr(d.path, length(rtrim(d.path, replace(d.path, '.', ''))) + 1)"
-_HAS_EXTENSION = f"d.path GLOB '*.*' AND {_AFTER_DOT} NOT GLOB '*/*'"
+_ADDRESS = f"{_COLLECTION} || '/' || d.path"
 
 FIELDS = (
     Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
@@ -194,10 +191,10 @@ FIELDS = (
         "ext:pdf",
         _extension,
         ("extension",),
-        present=_HAS_EXTENSION,
-        counted=f"CASE WHEN {_HAS_EXTENSION} THEN lower({_AFTER_DOT}) END",
+        present="d.path GLOB '*.*'",
+        counted=_ADDRESS,
     ),
-    Field("folder", "in a folder or below it, with its collection", "folder:notes/2026", _folder, counted=FOLDER),
+    Field("folder", "in a folder or below it, with its collection", "folder:notes/2026", _folder, counted=_ADDRESS),
     _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
     Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),

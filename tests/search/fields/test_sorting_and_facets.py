@@ -32,6 +32,10 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
     index.close()
 
 
+def every(connection: Connection) -> list[int]:
+    return [id_ for id_, *_ in documents.addresses(connection)]
+
+
 def ids(connection: Connection, paths: Sequence[str]) -> list[int]:
     found = {path: id_ for id_, _, path in documents.addresses(connection)}
     return [found[path] for path in paths]
@@ -106,11 +110,19 @@ def test_places_kinds_and_ages_are_counted(tmp_path: Path) -> None:
     texts = {"Plans/a/x.md": now, "plans/y.MD": now - 8 * 86400, "v2.0/README": 1, "top.tar.gz": now - 40 * 86400}
     for path, mtime_s in texts.items():
         index.add({path: path}, mtime_s=str(mtime_s))
-    found = facets.count(index.reader, ["folder", "ext", "after"], ids(index.reader, [*texts]))
+    index.add({"plans/y.MD": "the same path"}, "other", mtime_s="1")
+    found = facets.count(index.reader, ["folder", "ext", "after"], every(index.reader))
     index.close()
     assert found == {
-        "folder": [("notes", 4), ("notes/Plans", 2), ("notes/Plans/a", 1), ("notes/v2.0", 1)],
-        "ext": [("md", 2), ("gz", 1)],
+        "folder": [
+            ("notes", 4),
+            ("notes/Plans", 2),
+            ("notes/Plans/a", 1),
+            ("notes/v2.0", 1),
+            ("other", 1),
+            ("other/plans", 1),
+        ],
+        "ext": [("md", 3), ("gz", 1)],
         "after": [("1y", 3), ("30d", 2), ("7d", 1)],
     }
 
