@@ -100,6 +100,6 @@ function list({ nodes, edges }) {
       from.length ? h("p.hint", { dir: "auto" }, `linked from ${named(from)}`) : null,
     );
   };
-  const groups = [...grouped].map(([distance, some]) => h("section", {}, h("h3", {}, `${count(distance, "link")} away`), h("ul", {}, some.map(item))));
-  return h("div.graph-list", {}, h("h3", {}, "The document"), h("ul", {}, item(nodes[0])), groups);
+  const groups = [...grouped].map(([distance, some]) => h("section", {}, h("h2", {}, `${count(distance, "link")} away`), h("ul", {}, some.map(item))));
+  return h("div.graph-list", {}, h("h2", {}, "The document"), h("ul", {}, item(nodes[0])), groups);
 }
