@@ -13,6 +13,7 @@ from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
 from gnod.search.fields import facets, ordering
+from gnod.search.fields.conditions import negated
 from gnod.search.fields.facets import MAX_VALUES, Count
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
@@ -81,7 +82,7 @@ class Results(NamedTuple):
 
 class AskedQuery(NamedTuple):
     """A request, once its fields are read. `query`: without the fields, which are in `filters`, as are those of
-    `chosen`. `report`: how current the index is. That of a keyword search is data, for any process."""
+    `chosen`, at the end. `report`: how current the index is. That of a keyword search is data, for any process."""
 
     request: SearchRequest
     query: FieldedQuery
@@ -92,14 +93,21 @@ class AskedQuery(NamedTuple):
     chosen: Mapping[str, Condition] = {}
 
     @property
-    def unfiltered(self) -> dict[str, Filters]:
-        """Return for each field that is a filter the other filters."""
-        others = {name: self._without(condition) for name, condition in self.chosen.items()}
-        return others | ({"collection": self.filters._replace(collections=())} if self.filters.collections else {})
+    def beside(self) -> dict[str, Filters]:
+        """Return for each field that is a filter those that pass the other filters, and not this one."""
+        found = {name: self._but(name) for name in self.chosen}
+        if names := self.filters.collections:
+            marks = ",".join("?" * len(names))
+            other = Condition(f"d.collection_id NOT IN (SELECT id FROM collections WHERE name IN ({marks}))", names)
+            conditions = (*self.filters.conditions, other)
+            found["collection"] = self.filters._replace(collections=(), conditions=conditions)
+        return found
 
-    def _without(self, condition: Condition) -> Filters:
-        kept = tuple(each for each in self.filters.conditions if each != condition)
-        return self.filters._replace(conditions=kept)
+    def _but(self, name: str) -> Filters:
+        conditions = self.filters.conditions
+        kept = conditions[: len(conditions) - len(self.chosen)]
+        others = (condition for other, condition in self.chosen.items() if other != name)
+        return self.filters._replace(conditions=(*kept, *others, negated(self.chosen[name])))
 
     @property
     def depth(self) -> int:
@@ -273,10 +281,10 @@ def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str
     names, most = asked.request.facets, asked.request.facet_values
     ids = found.matches(asked.filters, facets.MAX_DOCUMENTS)
     counts = facets.count(connection, names, ids, most)
-    for name, filters in asked.unfiltered.items():
+    for name, filters in asked.beside.items():
         if name in names or (facets.OWN in names and facets.is_own(connection, name)):
             others = found.matches(filters, facets.MAX_DOCUMENTS)
-            counts |= facets.count(connection, [name], list(dict.fromkeys([*ids, *others])), most)
+            counts |= facets.count(connection, [name], [*ids, *others], most)
     return counts
 
 

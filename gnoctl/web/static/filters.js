@@ -65,7 +65,7 @@ export class Filters {
     fill(this.toggleButton, "Filters", amount ? h("span.badge", {}, String(amount)) : null);
     keepingFocus(this.chosen, () => fill(this.chosen, this.#chips(route)), this.toggleButton);
     if (!this.isOpen) return;
-    keepingFocus(this.root, () => fill(this.root, this.#head(route), this.#facets(route, facets ?? {})));
+    keepingFocus(this.root, () => fill(this.root, this.#head(route), route.similar ? h("p.hint", {}, "Similar documents are not counted.") : this.#facets(route, facets ?? {})));
     if (!this.root.querySelector(`:is(${STOPS})[tabindex="0"]`)) this.#rove(this.root.querySelector(STOPS));
   }
 
