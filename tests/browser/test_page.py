@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import PHONE, WIDE, Site
+from tests.machine import temporary_machine
 from tests.machine import wait_until as until
 
 pytestmark = pytest.mark.slow
@@ -133,6 +135,18 @@ def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
     page.goto(page.url.partition("/doc")[0])
     page.wait_for_selector(HITS)
     assert page.locator(".recent").count() == 0
+
+
+def test_of_an_empty_index_the_query_is_not_to_blame(browser: Any) -> None:
+    with temporary_machine() as machine:
+        machine.ok("init", str(machine.notes))
+        with contextlib.closing(Site(machine)) as empty, browser.new_context() as context:
+            page = context.new_page()
+            page.goto(empty.entrance)
+            page.wait_for_url(f"{empty.origin}/")
+            page.goto(f"{empty.origin}/search?q=boat")
+            page.wait_for_selector("#nothing >> text=No document is indexed yet")
+            page.wait_for_selector("#nothing a >> text=Add a folder")
 
 
 def test_an_error_says_what_to_do(visit: Any) -> None:
