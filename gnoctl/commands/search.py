@@ -63,7 +63,12 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     ] = None
     facets: Annotated[
         list[str],
-        option("--facets", "Count the values of these fields: tag,type", "FIELDS", group="Output"),
+        option(
+            "--facets",
+            "Count the values of these fields: tag,folder; * for those of the frontmatter",
+            "FIELDS",
+            group="Output",
+        ),
     ] = []
     exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 

@@ -38,7 +38,7 @@ class UiOptions(Options, frozen=True, kw_only=True):
 
     @property
     def narrowing(self) -> Narrowing:
-        return Narrowing(tuple(split_commas(self.collections)), tuple(split_commas(self.tags_all)))
+        return Narrowing.to(collections=split_commas(self.collections), tags=split_commas(self.tags_all))
 
 
 @command("ui", UiOptions)

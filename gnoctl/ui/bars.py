@@ -23,8 +23,10 @@ def found(session: UiSession, note: str = "") -> Text:
         return Text(f"waiting for the daemon{before}", styles.WARNING)
     if session.problem or note:
         return Text(text.line(session.problem or note), styles.WARNING if session.problem else styles.BOLD)
-    if result is None or session.is_blank:
+    if result is None:
         return Text()
+    if session.is_blank:
+        return Text(f"Type to search {count(result.total, 'document')}. These changed last.", styles.DIM)
     shown = f"{len(result.hits):,} of {count(result.total, 'document')}"
     if result.mode in ("hybrid", "vector", "similar"):
         shown = f"the best {len(result.hits):,}" + (f"; {loosely(result.loose)} (F3)" if result.loose else "")
@@ -66,12 +68,14 @@ def empty(watched: Watched, session: UiSession) -> list[str]:
         return ["The daemon does not answer.", "The search begins as soon as it does."] if watched.problem else []
     if not watched.collections:
         return ["No folder is indexed yet.", "", "Add one in another terminal:", "  gnoctl collection add FOLDER"]
-    if session.is_blank:
-        documents = count(sum(collection.documents for collection in watched.collections), "document")
-        within = ", ".join(text.line(collection.name) for collection in watched.collections)
-        return [f"Type to search {documents} in {within}.", "", "F1 shows all keys."]
     if session.result is None or session.problem:
         return []
+    if not any(collection.documents for collection in watched.collections):
+        return [
+            "No document is indexed yet.",
+            "",
+            "Files appear by themselves; `gnoctl status` tells more.",
+        ]
     asked = session.similar_to.title if session.similar_to else session.query
     lines = [f"No results for {text.line(asked)}" if asked else "No document passes the filters.", ""]
     if session.result.loose:

@@ -1,13 +1,11 @@
-"""F2: which collections, tags, types, languages and dates are searched, with the number of documents for each.
+"""F2: the values of all fields, each with its number of documents; those that are chosen narrow the search.
 
 The results behind it change at once. The values keep their places while their counts change.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,19 +16,13 @@ from textual.screen import ModalScreen
 from gnoctl.printing import text
 from gnoctl.ui import styles
 from gnoctl.ui.lines import ShownLine, ShownLines
-from gnoctl.ui.narrowing import AGES, FIELDS, Narrowing
-from gnoctl.ui.session import Daemon, UiSession
+from gnoctl.ui.narrowing import FIELDS, FilterChoice, Narrowing, shown_value, title_of
+from gnoctl.ui.session import EVERYTHING, Daemon, UiSession
 from gnod.errors import GnoError
 from gnod.protocol.search import SearchLexicalParams, SearchResult
 
-EVERYTHING = "size:>=0"
-_VALUES = 20
-"""Shown of a field; it may have thousands."""
-
-
-class FilterChoice(NamedTuple):
-    filter: str
-    value: str
+_FEW = 8
+"""Shown of a field at first."""
 
 
 class FilterPane(ModalScreen[None]):
@@ -49,6 +41,9 @@ class FilterPane(ModalScreen[None]):
         self.session = session
         self._daemon = daemon
         self._counts: dict[FilterChoice, int] = {}
+        self._unfolded: set[str] = set()
+        self._entries: list[FilterChoice | str] = []
+        """What can be selected: a value, or the field whose other values are shown then."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as frame:
@@ -60,9 +55,13 @@ class FilterPane(ModalScreen[None]):
         self._recount()
 
     @on(ShownLines.Chosen)
-    def toggle(self, event: ShownLines.Chosen) -> None:
-        choice = [*self._counts][event.entry]
-        self._narrow(self.session.narrowing.toggled(choice.filter, choice.value))
+    def choose(self, event: ShownLines.Chosen) -> None:
+        entry = self._entries[event.entry]
+        if isinstance(entry, str):
+            self._unfolded.add(entry)
+            self._draw()
+        else:
+            self._narrow(self.session.narrowing.toggled(entry))
 
     def action_clear(self) -> None:
         self._narrow(Narrowing())
@@ -82,68 +81,44 @@ class FilterPane(ModalScreen[None]):
             self.query_one(ShownLines).show([ShownLine(text.line(error.message), styles.WARNING)])
             return
         # Chosen values stay in the list, with 0 documents.
-        chosen = dict.fromkeys(_chosen(self.session.narrowing), 0)
+        chosen = dict.fromkeys(self.session.narrowing.chosen, 0)
         known = dict.fromkeys(self._counts, 0)
-        self._counts = _sorted({**chosen, **known, **counted}, [*known])
+        self._counts = {**known, **chosen, **counted}
         self._draw()
 
     def _draw(self) -> None:
-        self.query_one(ShownLines).show([*_lines(self._counts, self.session.narrowing)])
+        lines: list[ShownLine] = []
+        self._entries = []
+        for field in dict.fromkeys([*FIELDS, *(choice.field for choice in self._counts)]):
+            lines += self._lines_of(field)
+        self.query_one(ShownLines).show(lines)
+
+    def _lines_of(self, field: str) -> Iterator[ShownLine]:
+        choices = [choice for choice in self._counts if choice.field == field]
+        chosen = self.session.narrowing.chosen
+        shown = [each for at, each in enumerate(choices) if at < _FEW or each in chosen or field in self._unfolded]
+        if shown:
+            yield ShownLine(text.line(title_of(field)), styles.KEY)
+        for choice in shown:
+            clip = text.clip_start if field == "folder" else text.clip
+            name = text.pad(clip(text.line(shown_value(choice)), 26), 26)
+            yield self._entry(choice, f"{'[x]' if choice in chosen else '[ ]'} {name}{self._counts[choice]:>8,}")
+        if len(shown) < len(choices):
+            yield self._entry(field, f"… {len(choices) - len(shown):,} more")
+
+    def _entry(self, entry: FilterChoice | str, shown: str) -> ShownLine:
+        self._entries.append(entry)
+        return ShownLine(shown, entry=len(self._entries) - 1)
 
 
 async def count(daemon: Daemon, query: str, narrowing: Narrowing) -> dict[FilterChoice, int]:
     """Return the number of documents for each value, with the filters of the other fields."""
-    asked = [_facet(daemon, query, narrowing, field.name, field.filter) for field in FIELDS]
-    asked += [_since(daemon, query, narrowing, age) for age in AGES]
-    return {choice: number for each in await asyncio.gather(*asked) for choice, number in each.items()}
-
-
-async def _facet(daemon: Daemon, query: str, narrowing: Narrowing, name: str, filter: str) -> dict[FilterChoice, int]:
-    result = await _search(daemon, query, narrowing.without(filter), [name])
-    return {FilterChoice(filter, each.value): each.count for each in result.facets.get(name, [])[:_VALUES]}
-
-
-async def _since(daemon: Daemon, query: str, narrowing: Narrowing, age: str) -> dict[FilterChoice, int]:
-    result = await _search(daemon, query, narrowing._replace(since=age), [])
-    return {FilterChoice("since", age): result.total}
-
-
-async def _search(daemon: Daemon, query: str, narrowing: Narrowing, facets: list[str]) -> SearchResult:
     params = SearchLexicalParams(
         query=query if query.strip() else EVERYTHING,
         limit=1,
-        facets=facets,
+        facets=[*FIELDS, "*"],
         prefix_last_term=True,
         **narrowing.params(),  # type: ignore[arg-type]
     )
-    return await daemon.call("search.lexical", params, SearchResult)
-
-
-def _chosen(narrowing: Narrowing) -> Iterator[FilterChoice]:
-    for field in FIELDS:
-        yield from (FilterChoice(field.filter, value) for value in getattr(narrowing, field.filter))
-    if narrowing.since:
-        yield FilterChoice("since", narrowing.since)
-
-
-def _sorted(counts: dict[FilterChoice, int], known: list[FilterChoice]) -> dict[FilterChoice, int]:
-    """Order by field; within it, what was there stays where it was, and new values follow."""
-    fields = [field.filter for field in FIELDS] + ["since"]
-    places = {choice: at for at, choice in enumerate([*known, *counts])} if known else {}
-
-    def place(choice: FilterChoice) -> tuple[int, int]:
-        return fields.index(choice.filter), places.get(choice, 0)
-
-    return {choice: counts[choice] for choice in sorted(counts, key=place)}
-
-
-def _lines(counts: dict[FilterChoice, int], narrowing: Narrowing) -> Iterator[ShownLine]:
-    titles = {field.filter: field.title for field in FIELDS} | {"since": "Changed in the"}
-    before = None
-    for entry, (choice, number) in enumerate(counts.items()):
-        if choice.filter != before:
-            yield ShownLine(titles[choice.filter], styles.KEY)
-            before = choice.filter
-        mark = "[x]" if narrowing.has(*choice) else "[ ]"
-        name = AGES[choice.value] if choice.value in AGES else text.line(choice.value)
-        yield ShownLine(f"{mark} {text.pad(text.clip(name, 26), 26)}{number:>8,}", entry=entry)
+    result = await daemon.call("search.lexical", params, SearchResult)
+    return {FilterChoice(name, each.value): each.count for name, counts in result.facets.items() for each in counts}

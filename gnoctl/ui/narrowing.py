@@ -1,75 +1,79 @@
-"""The filters of the terminal UI: collection, tag, type, language and date. Pure."""
+"""The filters of the terminal UI: values of fields, as facets count them. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-AGES = {"7d": "last 7 days", "30d": "last 30 days", "1y": "last year"}
+FIELDS = {
+    "collection": "Collection",
+    "folder": "Folder",
+    "ext": "File type",
+    "type": "Type",
+    "tag": "Tag",
+    "lang": "Language",
+    "author": "Author",
+    "date": "Year",
+    "after": "Newer than",
+}
+"""The built-in fields by their names in queries; those of the frontmatter follow them."""
+AGES = {"7d": "7 days", "30d": "30 days", "1y": "a year"}
 
 
-class NarrowingField(NamedTuple):
-    """`name`: of the facet and of the field in queries; `filter`: the parameter of a search."""
-
-    name: str
-    filter: str
-    title: str
-
-
-FIELDS = (
-    NarrowingField("collection", "collections", "Collection"),
-    NarrowingField("tag", "tags_all", "Tag"),
-    NarrowingField("type", "types", "Type"),
-    NarrowingField("lang", "languages", "Language"),
-)
+class FilterChoice(NamedTuple):
+    field: str
+    value: str
 
 
 class Narrowing(NamedTuple):
-    """The filters of the search. An empty filter matches everything."""
+    """The filters of the search. Without one, it matches everything."""
 
-    collections: tuple[str, ...] = ()
-    tags_all: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    since: str | None = None
+    chosen: tuple[FilterChoice, ...] = ()
 
-    def toggled(self, filter: str, value: str) -> Narrowing:
-        """Add a value, or take it away. There is one date."""
-        if filter == "since":
-            return self._replace(since=None if self.since == value else value)
-        chosen: tuple[str, ...] = getattr(self, filter)
-        changed = tuple(each for each in chosen if each != value) if value in chosen else (*chosen, value)
-        return self._replace(**{filter: changed})  # type: ignore[arg-type]
+    @classmethod
+    def to(cls, *, collections: Iterable[str] = (), tags: Iterable[str] = ()) -> Narrowing:
+        by_collection = (FilterChoice("collection", name) for name in collections)
+        return cls((*by_collection, *(FilterChoice("tag", tag) for tag in tags)))
 
-    def has(self, filter: str, value: str) -> bool:
-        return self.since == value if filter == "since" else value in getattr(self, filter)
-
-    def without(self, filter: str) -> Narrowing:
-        """Return the others: the counts of a field's values do not depend on the field itself."""
-        return self._replace(since=None) if filter == "since" else self._replace(**{filter: ()})  # type: ignore[arg-type]
+    def toggled(self, choice: FilterChoice) -> Narrowing:
+        """Add a value, or take it away. There is one age, because each includes those below it."""
+        if choice in self.chosen:
+            return Narrowing(tuple(each for each in self.chosen if each != choice))
+        kept = (each for each in self.chosen if each.field != "after" or choice.field != "after")
+        return Narrowing((*kept, choice))
 
     def params(self) -> dict[str, object]:
-        return {name: [*value] if isinstance(value, tuple) else value for name, value in self._asdict().items()}
-
-    def query(self) -> str:
-        """Return a query that lists the documents.
-
-        >>> Narrowing(tags_all=("tax",), since="7d").query()
-        'tag:"tax" modified:>7d'
-        """
-        words = [f'{field.name}:"{value}"' for field in FIELDS for value in getattr(self, field.filter)]
-        return " ".join([*words, *([f"modified:>{self.since}"] if self.since else [])])
+        """Return the filters as parameters of a search. A document has all the tags, and one of the other values."""
+        fields = self._by_field()
+        return {"collections": fields.pop("collection", []), "tags_all": fields.pop("tag", []), "fields": fields}
 
     def __str__(self) -> str:
         """Return the filters in words.
 
-        >>> str(Narrowing(collections=("notes", "papers"), tags_all=("tax",)))
-        'notes, papers · #tax'
+        >>> str(Narrowing.to(collections=["notes", "papers"], tags=["tax"]).toggled(FilterChoice("after", "7d")))
+        'notes, papers · #tax · newer than 7 days'
         """
-        parts = [
-            ", ".join(self.collections),
-            " ".join(f"#{tag}" for tag in self.tags_all),
-            ", ".join(self.types),
-            ", ".join(self.languages),
-            AGES.get(self.since or "", self.since or ""),
-        ]
-        return " · ".join(filter(None, parts))
+        return " · ".join(_in_words(field, values) for field, values in self._by_field().items())
+
+    def _by_field(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for field, value in self.chosen:
+            found.setdefault(field, []).append(value)
+        return found
+
+
+def title_of(field: str) -> str:
+    return FIELDS.get(field, field)
+
+
+def shown_value(choice: FilterChoice) -> str:
+    return AGES.get(choice.value, choice.value) if choice.field == "after" else choice.value
+
+
+def _in_words(field: str, values: list[str]) -> str:
+    if field == "tag":
+        return " ".join(f"#{tag}" for tag in values)
+    shown = ", ".join(shown_value(FilterChoice(field, value)) for value in values)
+    if field == "after":
+        return f"newer than {shown}"
+    return shown if field in FIELDS else f"{field}: {shown}"

@@ -31,6 +31,8 @@ QUIET_S = 0.25
 FIRST_LIMIT = 20
 """Each passage costs the daemon time, with each keystroke."""
 MOST = 1000
+EVERYTHING = "size:>=0"
+"""A query that lists all documents."""
 
 R = TypeVar("R", bound=Result)
 
@@ -111,7 +113,7 @@ class UiSession:
         """The index has changed: search again, for the same."""
         if self.is_searching:
             self._changed = True
-        elif not self.is_blank:
+        else:
             self._start(self._again)
 
     def close(self) -> None:
@@ -158,9 +160,6 @@ class UiSession:
 
     async def _find(self) -> None:
         """Search by keyword at once, and with models when typing pauses."""
-        if self.is_blank:
-            self._show(None)
-            return
         if self._has_quick_results:
             self._show(await self._by_keyword())
         if not self._is_by_keyword_alone:
@@ -168,8 +167,6 @@ class UiSession:
             await self._with_models()
 
     async def _again(self) -> None:
-        if self.is_blank:
-            return
         self.is_new = False
         if self._is_by_keyword_alone:
             self._show(await self._by_keyword())
@@ -188,8 +185,9 @@ class UiSession:
         return not self.similar_to and (self.mode != "vector" or not self.query.strip())
 
     async def _by_keyword(self) -> wire.SearchResult:
-        query = self.query if self.query.strip() else self.narrowing.query()
-        params = self._params(wire.SearchLexicalParams, query=query, prefix_last_term=True)
+        """Search; without words, list the documents, those that changed last first."""
+        asked = {"query": self.query} if self.query.strip() else {"query": EVERYTHING, "sort": "-modified"}
+        params = self._params(wire.SearchLexicalParams, prefix_last_term=True, **asked)
         return await self._daemon.call("search.lexical", params, wire.SearchResult)
 
     async def _with_models(self) -> None:

@@ -28,7 +28,7 @@ from gnod.client import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import IndexPaths
 
-_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/collections", "/memories")
+_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/browse", "/collections", "/memories")
 _SEARCH_ENGINE = """<?xml version="1.0" encoding="UTF-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
 <ShortName>gnod</ShortName>

@@ -215,6 +215,7 @@ class _Shown:
             passage=self._passage(document, link.start, link.end) if link.start < link.end else link.target,
             state=_state(stored, meant),
             to=to.uri if to else None,
+            to_title=to.title if to else None,
             to_line=source_line(to.line_map, line) if to and line else None,
             candidates=[self._documents[each.id].uri for each in meant] if to is None else [],
             has_place=places is None or line is not None,

@@ -8,12 +8,12 @@ from functools import partial
 from gnod.config import edit
 from gnod.config.model import SearchConfig
 from gnod.configured.configuration import Configuration
-from gnod.errors import InvalidName
+from gnod.errors import InvalidName, InvalidParams
 from gnod.handlers.wire_types import filters_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.search.fields import reading
+from gnod.search.fields import reading, syntax
 from gnod.search.query.parsing import parse_query
 from gnod.store.database import Database
 from gnod.types import COLLECTION_NAME
@@ -25,6 +25,8 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             raise InvalidName(f"{params.name!r} is not a valid name: use lower-case letters, digits, '-' and '_'")
         configuration.check_known(params.collections)
         filters_of(params)
+        if unsayable := [name for name in params.fields if syntax.names(f"{name}:x") != {name.lower()}]:
+            raise InvalidParams(f"a query cannot name the field {unsayable[0]!r}: save the search without this filter")
         query = " ".join(filter(None, (params.query.strip(), _as_fields(params))))
         found = await reading.read_in(database.read, query)
         if not found.is_filter_only:
@@ -54,6 +56,7 @@ def _as_fields(params: wire.DocumentFilters) -> str:
         ("path", [f"/{params.path_prefix.lstrip('/')}"] if params.path_prefix else []),
         ("author", [params.author] if params.author else []),
         ("after", [params.since] if params.since else []),
+        *params.fields.items(),
     ]
     texts = [f"{name}:{','.join(map(_quoted, values))}" for name, values in fields if values]
     return " ".join([*texts, *([f"date:..{params.until.strip()}"] if params.until else [])])

@@ -61,12 +61,17 @@ def request_of(params: wire.FilterParams, text: str) -> SearchRequest:
         min_score=params.min_score,
         fresh=params.fresh,
         full=params.full,
+        fields={name.lower(): tuple(values) for name, values in params.fields.items() if values},
     )
 
 
 def _request(params: wire.SearchParams, *, exact: bool) -> SearchRequest:
     return request_of(params, params.query)._replace(
-        exact=exact, sort=params.sort, facets=tuple(params.facets), passages=params.passages
+        exact=exact,
+        sort=params.sort,
+        facets=tuple(params.facets),
+        facet_values=params.facet_values,
+        passages=params.passages,
     )
 
 

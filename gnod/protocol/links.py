@@ -34,7 +34,8 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     - `state`: `resolved` (it leads to the document `to`), `ambiguous` (to one of `candidates`), `unresolved` (to no
       document of the index), `external` (to an address) or `outside`. An `outside` link leads above the folder of the
       collection or to another collection, and is never followed.
-    - `to_line`: where `fragment` is in the document `to`.
+    - `to_title`: the title of the document `to`.
+    - `to_line`: where `fragment` is in it.
     - `has_place`: false if that document does not have `fragment`.
     - `suggestion`: for an unresolved link in `links.unresolved`, the path that may be meant.
     """
@@ -48,6 +49,7 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     passage: str = ""
     state: LinkState
     to: str | None = None
+    to_title: str | None = None
     to_line: int | None = None
     candidates: list[str] = []
     has_place: bool = True

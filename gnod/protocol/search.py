@@ -16,6 +16,9 @@ FieldName = Annotated[str, Meta(min_length=1, max_length=64)]
 Reference = Annotated[str, Meta(min_length=1, max_length=8192)]
 
 
+FieldValues = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=64)]
+
+
 class DocumentFilters(Params, frozen=True, kw_only=True):
     """Which documents are searched. FilterParams explains the filters."""
 
@@ -28,6 +31,7 @@ class DocumentFilters(Params, frozen=True, kw_only=True):
     author: str | None = None
     since: str | None = None
     until: str | None = None
+    fields: dict[FieldName, FieldValues] = {}
 
 
 class FilterParams(DocumentFilters, frozen=True, kw_only=True):
@@ -37,6 +41,8 @@ class FilterParams(DocumentFilters, frozen=True, kw_only=True):
     - `author`: matches a part of `author` in the frontmatter, ignoring case.
     - `since`, `until`: ISO 8601 dates (`2026-11-21`, with or without a time), or an age such as `7d`, `12h`, `3w`,
       `1y`.
+    - `fields`: fields of documents, as in a query, each with values as `facets` return them. A document has one of the
+      values of each.
     - `full`: also return the whole text of each document.
     - `fresh`: first make the index equal the disk, for the collections that are searched.
     """
@@ -56,13 +62,16 @@ class SearchParams(FilterParams, frozen=True):
     - `sort`: the field to sort the results by, ascending; a minus before the name (`-modified`) sorts descending.
       Keyword search sorts all matches, and those with all words of the query come first. `search.query` and
       `search.vector` sort the best `limit`.
-    - `facets`: the fields whose values are counted.
+    - `facets`: the fields whose values are counted; `*` stands for every field of the frontmatter. A field that is a
+      filter (`fields`, `collections`) is counted as if it were not.
+    - `facet_values`: the maximum number of values of each field.
     """
 
     query: Annotated[str, Meta(max_length=4096)]
     passages: PassageLimit = 1
     sort: FieldName | None = None
     facets: Annotated[list[FieldName], Meta(max_length=10)] = []
+    facet_values: Annotated[int, Meta(ge=1, le=5000)] = 50
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
@@ -289,7 +298,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     - `lexical_only_reason`: why `search.query` used keyword search alone, if it did.
     - `notes`: what model servers were not asked for, or failed to do, and why.
     - `hints`: which parts of the query may have another meaning than intended.
-    - `facets`: the most frequent values of each field, at most 50. Keyword search and lists count all matching
+    - `facets`: the most frequent values of each field. Keyword search and lists count all matching
       documents (at most 100,000), `search.query` counts the documents compared, and `search.vector` counts the hits.
     - `corrections`: words of the query that very few documents contain, and what was searched as well.
     """

@@ -13,7 +13,8 @@ from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
 from gnod.search.fields import facets, ordering
-from gnod.search.fields.facets import Count
+from gnod.search.fields.conditions import negated
+from gnod.search.fields.facets import MAX_VALUES, Count
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
 from gnod.search.hybrid import retrieval
@@ -27,7 +28,7 @@ from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
-from gnod.store.tables.filters import Filters
+from gnod.store.tables.filters import Condition, Filters
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ class SearchRequest(NamedTuple):
     """`text`: the query as written, with its fields. `exact`: do not correct words that no document has. `fresh`: sync
     the collections first. `sort`: a field, with a minus before it for descending. `passages`: at most this many of each
     document; 0 returns the documents alone. `full`: return the whole texts, too. `loose`: return the documents that are
-    only loosely similar, too."""
+    only loosely similar, too. `fields`: filters, one of these values each. `facet_values`: at most this many."""
 
     text: str
     filters: Filters = Filters()
@@ -45,7 +46,9 @@ class SearchRequest(NamedTuple):
     exact: bool = False
     fresh: bool = False
     sort: str | None = None
+    fields: Mapping[str, tuple[str, ...]] = {}
     facets: tuple[str, ...] = ()
+    facet_values: int = MAX_VALUES
     passages: int = 1
     full: bool = False
     loose: bool = True
@@ -78,8 +81,8 @@ class Results(NamedTuple):
 
 
 class AskedQuery(NamedTuple):
-    """A request, once its fields are read. `query`: without the fields, which are in `filters`. `report`: how current
-    the index is. That of a keyword search is data, for any process."""
+    """A request, once its fields are read. `query`: without the fields, which are in `filters`, as are those of
+    `chosen`, at the end. `report`: how current the index is. That of a keyword search is data, for any process."""
 
     request: SearchRequest
     query: FieldedQuery
@@ -87,6 +90,24 @@ class AskedQuery(NamedTuple):
     contexts: tuple[ContextConfig, ...]
     started: float
     report: Callable[[Connection], FreshnessReport]
+    chosen: Mapping[str, Condition] = {}
+
+    @property
+    def beside(self) -> dict[str, Filters]:
+        """Return for each field that is a filter those that pass the other filters, and not this one."""
+        found = {name: self._but(name) for name in self.chosen}
+        if names := self.filters.collections:
+            marks = ",".join("?" * len(names))
+            other = Condition(f"d.collection_id NOT IN (SELECT id FROM collections WHERE name IN ({marks}))", names)
+            conditions = (*self.filters.conditions, other)
+            found["collection"] = self.filters._replace(collections=(), conditions=conditions)
+        return found
+
+    def _but(self, name: str) -> Filters:
+        conditions = self.filters.conditions
+        kept = conditions[: len(conditions) - len(self.chosen)]
+        others = (condition for other, condition in self.chosen.items() if other != name)
+        return self.filters._replace(conditions=(*kept, *others, negated(self.chosen[name])))
 
     @property
     def depth(self) -> int:
@@ -96,14 +117,14 @@ class AskedQuery(NamedTuple):
 
 class Found(NamedTuple):
     """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: what to
-    mark. `matches` returns the documents that facets count, at most the number that it is called with. `loose`: how
+    mark. `matches` returns the documents that facets count, with these filters, and at most this number. `loose`: how
     many documents are only loosely similar, returned or left out."""
 
     mode: str
     ranked: Sequence[RankedDocument]
     words: Marked
     stages: list[Stage]
-    matches: Callable[[int], Sequence[int]]
+    matches: Callable[[Filters, int], Sequence[int]]
     corrected: Corrected
     total: int | None = None
     vectors: QueryVectors | None = None
@@ -147,7 +168,7 @@ def keyword_results(
         ranked=definitions_first(asked, connection, result.ranked),
         words=Marked(expression, result.analyzers),
         stages=stages,
-        matches=lambda most: _matches(connection, result, asked.filters, most),
+        matches=lambda filters, most: _matches(connection, result, filters, most),
         corrected=worded.corrected,
         total=result.total,
         explain={
@@ -183,7 +204,7 @@ def vector_results(
         ranked=ranked,
         words=words,
         stages=stages,
-        matches=lambda _: [each.id for each in ranked],
+        matches=compared([each.id for each in ranked], connection, asked, words),
         corrected=corrected,
         vectors=vectors,
         notes=vectors.left_out,
@@ -197,6 +218,20 @@ def _matches(connection: Connection, found: LexicalResult, filters: Filters, mos
     return [*lexical.all_matches(connection, found.expression, filters, most), *found.elsewhere]
 
 
+def compared(
+    ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Marked
+) -> Callable[[Filters, int], Sequence[int]]:
+    """Return what facets count of a search by a model: what it compared. With other filters than those of the search it
+    would have compared others; of these, the documents with words of the query are known."""
+
+    def matches(filters: Filters, most: int) -> Sequence[int]:
+        if filters is asked.filters:
+            return ids
+        return lexical.all_matches(connection, words.expression, filters, most)
+
+    return matches
+
+
 def listed(connection: Connection, asked: AskedQuery) -> Results:
     """Return the newest documents that pass the filters, for a query with nothing to rank by."""
     excluded = asked.query.clauses
@@ -206,7 +241,7 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
         ranked=definitions_first(asked, connection, newest.ranked),
         words=marked(connection, asked.query.terms),
         stages=[stage("list", asked.started, {"matches": newest.total})],
-        matches=lambda most: listing.ids(connection, excluded, asked.filters, limit=most),
+        matches=lambda filters, most: listing.ids(connection, excluded, filters, limit=most),
         corrected=Corrected(asked.query.text),
         total=newest.total,
     )
@@ -219,7 +254,6 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
     ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
     options = HitOptions(asked.contexts, request.passages, request.full, asked.filters)
     hits = hits_of(connection, ranked[: request.limit], found.words, options, found.vectors)
-    counted = found.matches(facets.MAX_DOCUMENTS) if request.facets else ()
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
     report, notes = asked.report(connection), found.notes
     if shared is not None:
@@ -235,11 +269,23 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         corrections=found.corrected.corrections,
         notes=notes,
         hints=asked.query.hints_for(len(hits)),
-        facets=facets.count(connection, request.facets, counted) if request.facets else {},
+        facets=_facets(connection, asked, found) if request.facets else {},
         lexical_only_reason=found.lexical_only_reason,
         explain={**fields, **found.explain},
         loose=found.loose,
     )
+
+
+def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:
+    """Count the values of a field that is a filter as if it were not one: so that others can be chosen, too."""
+    names, most = asked.request.facets, asked.request.facet_values
+    ids = found.matches(asked.filters, facets.MAX_DOCUMENTS)
+    counts = facets.count(connection, names, ids, most)
+    for name, filters in asked.beside.items():
+        if name in names or (facets.OWN in names and facets.is_own(connection, name)):
+            others = found.matches(filters, facets.MAX_DOCUMENTS)
+            counts |= facets.count(connection, [name], [*ids, *others], most)
+    return counts
 
 
 def with_lag(report: FreshnessReport, shared: Joined) -> FreshnessReport:

@@ -9,7 +9,7 @@ a model to be downloaded: without one the answer is an error that names the comm
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol, TypeVar
@@ -43,6 +43,7 @@ from gnod.search.results import (
     KeywordSearch,
     Results,
     SearchRequest,
+    compared,
     correct_stage,
     definitions_first,
     keyword_results,
@@ -54,6 +55,7 @@ from gnod.search.results import (
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
+from gnod.store.tables.filters import Condition
 
 _NOT_LISTED = "attached collections cannot be listed: add a word to the query"
 _SHOWN_CHARS = 60
@@ -158,12 +160,13 @@ class SearchService:
 
             def present(connection: Connection, result: HybridResult) -> Results:
                 reason = self.lexical_only_reason(result)
+                words = marked(connection, result.query.terms)
                 found = Found(
                     mode="hybrid",
                     ranked=definitions_first(asked, connection, result.shown()),
-                    words=marked(connection, result.query.terms),
+                    words=words,
                     stages=[*question.preparation.stages, *result.stages],
-                    matches=lambda _: result.compared,
+                    matches=compared(result.compared, connection, asked, words),
                     corrected=question.corrected,
                     total=result.total,
                     vectors=result.vectors,
@@ -195,7 +198,7 @@ class SearchService:
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
             stages = [stage(name, begun, details)]
-            found = Found("similar", ranked, marked(connection, []), stages, lambda _: (), Corrected(""))
+            found = Found("similar", ranked, marked(connection, []), stages, lambda _, __: (), Corrected(""))
             results = results_of(connection, asked, found)
             return results._replace(query=document.uri)
 
@@ -233,7 +236,12 @@ class SearchService:
             report = partial(self._freshness.report, collections=request.collections, embedded=True)
         else:
             report = partial(reported, known=self._freshness.known(request.collections))
-        return AskedQuery(request, query, query.within(request.filters), config.contexts, started, report)
+        chosen: Mapping[str, Condition] = {}
+        if request.fields:
+            chosen = await self._database.read(partial(reading.chosen, fields=request.fields))
+        filters = query.within(request.filters)
+        filters = filters._replace(conditions=(*filters.conditions, *chosen.values()))
+        return AskedQuery(request, query, filters, config.contexts, started, report, chosen)
 
     @asynccontextmanager
     async def _searching(self, asked: AskedQuery) -> AsyncIterator[Joined]:

@@ -11,7 +11,7 @@ import pytest
 
 from gnoctl.ui import session as sessions
 from gnoctl.ui.keys import KEYS, key_line
-from gnoctl.ui.narrowing import Narrowing
+from gnoctl.ui.narrowing import FilterChoice, Narrowing
 from gnoctl.ui.session import UiSession
 from gnod.errors import QuerySyntaxError
 from gnod.protocol.search import Hit, SearchResult
@@ -180,13 +180,25 @@ async def test_changes_during_a_search_are_searched_once_afterwards(shown: Shown
 
 async def test_filters_alone_list_the_documents(shown: Shown) -> None:
     shown.session.has_models = True
-    shown.session.narrow(Narrowing(tags_all=("tax",), since="7d"))
+    narrowing = Narrowing.to(collections=["notes"], tags=["tax"])
+    for choice in (("ext", "md"), ("after", "1y"), ("after", "7d"), ("status", "open"), ("ext", "pdf")):
+        narrowing = narrowing.toggled(FilterChoice(*choice))
+    shown.session.narrow(narrowing)
     await until(lambda: shown)
-    (asked,) = shown.daemon.asked
-    assert (asked[1].query, asked[1].tags_all, asked[1].since) == ('tag:"tax" modified:>7d', ["tax"], "7d")
-    shown.session.narrow(Narrowing())
-    await until(lambda: len(shown) == 2)
+    ((_, asked),) = shown.daemon.asked
+    assert (asked.collections, asked.tags_all, asked.sort) == (["notes"], ["tax"], "-modified")
+    assert asked.fields == {"ext": ["md", "pdf"], "after": ["7d"], "status": ["open"]}
+    assert str(narrowing) == "notes · #tax · md, pdf · newer than 7 days · status: open"
+    assert narrowing.toggled(FilterChoice("ext", "md")).params()["fields"] == {**asked.fields, "ext": ["pdf"]}
+
+
+async def test_without_words_the_documents_that_changed_last_are_listed(shown: Shown) -> None:
+    shown.daemon.answers["search.lexical"] = titled("new", "old", mode="list")
+    shown.session.has_models = True
+    shown.session.again()
+    await until(lambda: shown == [("new", "old")])
     assert shown.session.is_blank
+    assert shown.daemon.asked[0][1].sort == "-modified"
 
 
 async def test_more_results_are_fetched_as_long_as_there_are_more(shown: Shown) -> None:

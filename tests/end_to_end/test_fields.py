@@ -74,6 +74,33 @@ def test_results_are_sorted_and_counted(notes: Machine) -> None:
     assert "status: open 2, done 1" in notes.ok("query", "blue", "--facets", "status")
 
 
+@pytest.mark.parametrize("method", ["search.lexical", "search.query"])
+def test_a_filter_leaves_the_counts_of_its_own_field(notes: Machine, method: str) -> None:
+    chosen = {"status": ["open"], "folder": ["notes/work"]}
+    result = notes.call(
+        method, query="blue", fields=chosen, collections=["notes"], facets=["folder", "collection", "*"]
+    )
+    assert paths(result) == ["work/deploy.md"]
+    counts = {name: {each["value"]: each["count"] for each in found} for name, found in result["facets"].items()}
+    assert counts == {
+        "folder": {"notes": 2, "notes/work": 1},
+        "collection": {"notes": 1},
+        "status": {"open": 1, "done": 1},
+        "year": {"2021": 1},
+    }
+    few = notes.call(method, query="blue", facets=["*"], facet_values=1)["facets"]
+    assert {name: len(found) for name, found in few.items()} == {"status": 1, "year": 1}
+
+
+def test_chosen_fields_are_saved_with_a_search(notes: Machine) -> None:
+    saved = notes.call("search.save", name="done", query="blue", fields={"folder": ["notes/work"], "status": ["done"]})
+    assert saved["search"]["query"] == 'blue folder:"notes/work" status:done'
+    assert paths(notes.call("search.lexical", query="@done")) == ["work/plan.md"]
+    notes.call("search.remove", name="done")
+    refused = notes.answer("search.save", name="none", query="blue", fields={"made by": ["ada"]})
+    assert "cannot name the field 'made by'" in refused["error"]["message"]
+
+
 def test_saved_searches(notes: Machine) -> None:
     assert "No search is saved yet" in notes.run("saved", "list").stderr
     assert notes.ok("saved", "add", "todo", "tag:work -status:done").strip() == "@todo  tag:work -status:done"

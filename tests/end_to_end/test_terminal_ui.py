@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -84,7 +85,8 @@ def widths(interface: UserInterface) -> tuple[int, int]:
 
 async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None:
     async with driven() as (interface, pilot):
-        assert "Type to search 5 documents in notes." in drawn(interface.results)
+        await until(lambda: len(titles(interface)) == 5)
+        assert bar(interface, "found") == "Type to search 5 documents. These changed last."
         await typed(pilot, "hero")
         await until(lambda: len(titles(interface)) == 4)
         await typed(pilot, "n berth")
@@ -98,7 +100,7 @@ async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None
         assert words == {"heron", "berth"}
         await pilot.press("escape")
         assert interface.input.value == ""
-        await until(lambda: not interface.results.hits)
+        await until(lambda: len(titles(interface)) == 5)
 
 
 async def test_old_results_are_dimmed_while_the_daemon_is_stopped(shared: Machine) -> None:
@@ -183,11 +185,19 @@ async def test_filters_count_and_narrow(shared: Machine) -> None:
         assert (pane.width, pane.right, pane.height) == (46, 120, 30)  # the results stay visible beside it
         lines = drawn(interface.screen.query_one(ShownLines)).splitlines()
         counts = {line.split()[-2]: line.split()[-1] for line in lines if "[ ]" in line}
-        assert (counts["notes"], counts["water"], counts["air"]) == ("4", "2", "1")
+        assert (counts["notes"], counts["water"], counts["air"], counts["notes/code"]) == ("4", "2", "1", "1")
         rows = [line for line in lines if "[ ]" in line]
-        await pilot.press(*["down"] * next(at for at, line in enumerate(rows) if " air " in line), "space")
+        kind = next(at for at, line in enumerate(rows) if " py " in line)
+        await pilot.press(*["down"] * kind, "space")
+        await until(lambda: len(titles(interface)) == 1)
+        # Another type can be chosen, too; of the other fields, only values of this document are counted.
+        await until(lambda: re.search(r"\[ \] air +0$", drawn(interface.screen.query_one(ShownLines)), re.MULTILINE))
+        assert re.search(rf"\[ \] md +{counts['md']}$", drawn(interface.screen.query_one(ShownLines)), re.MULTILINE)
+        await pilot.press("space", *["down"] * (next(at for at, line in enumerate(rows) if " air " in line) - kind))
+        await until(lambda: len(titles(interface)) == 4)
+        await pilot.press("space")
         await until(lambda: titles(interface) == ["Birds"])
-        assert interface.session.narrowing == Narrowing(tags_all=("air",))
+        assert interface.session.narrowing == Narrowing.to(tags=["air"])
         await pilot.press("delete")
         await until(lambda: len(titles(interface)) == 4)
         await pilot.press("escape")
@@ -346,7 +356,7 @@ def test_with_the_keys_of_a_real_terminal(shared: Machine, short_tmp: Path) -> N
         tmux.keys("echo chosen:,", "Left", "C-g")
         tmux.shows("Type to search")
         tmux.keys("berth")
-        tmux.shows("The heron is a boat.")
+        tmux.shows("1 of 1 document")
         tmux.keys("Enter")
         tmux.shows(f"echo chosen:{shared.notes}/boats.md,")
         tmux.keys("Enter")

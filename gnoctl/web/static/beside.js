@@ -1,6 +1,7 @@
 /** Whether the panel of links is open beside the document, and for which one. Loads its module when it is first opened. */
 
 import { isAbort, rpc } from "./api.js";
+import { store, stored } from "./storage.js";
 import { number } from "./text.js";
 
 const SETTLED_MS = 150;
@@ -9,7 +10,7 @@ export class Beside {
   /** `root`: the panel; `toggle()` returns the button of the document that opens it, or null; `onClosed()`: where the focus goes then. */
   constructor(root, { toggle, onClosed }) {
     Object.assign(this, { root, toggle, onClosed });
-    this.isOpen = remembered();
+    this.isOpen = stored("links") === "open";
     this.ref = null;
   }
 
@@ -32,7 +33,7 @@ export class Beside {
   /** Open the panel, with the focus in it, or close it. */
   async flip() {
     this.isOpen = !this.isOpen;
-    remember(this.isOpen);
+    store("links", this.isOpen ? "open" : "closed");
     this.#draw();
     if (!this.isOpen) return this.onClosed();
     await this.#load();
@@ -65,23 +66,5 @@ export class Beside {
     } catch (error) {
       if (!isAbort(error)) this.toggle()?.setAttribute("title", error.message);
     }
-  }
-}
-
-const KEY = "links";
-
-function remembered() {
-  try {
-    return localStorage.getItem(KEY) === "open";
-  } catch {
-    return false; // storage is blocked
-  }
-}
-
-function remember(isOpen) {
-  try {
-    localStorage.setItem(KEY, isOpen ? "open" : "");
-  } catch {
-    // Storage is blocked: the choice lasts as long as the page.
   }
 }

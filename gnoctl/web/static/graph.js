@@ -71,6 +71,7 @@ export class Graph {
       this.bar,
       h("div.modes", { role: "group", "aria-label": "Links away" }, depths.map((depth) => button(String(depth), () => this.onDepth(depth), { class: "mode", "aria-pressed": String(depth === this.depth), "aria-label": count(depth, "link") + " away" }))),
       h("p", { role: "status" }, found),
+      this.isList ? null : h("div.modes", { role: "group", "aria-label": "Zoom" }, button("−", () => this.picture.zoomBy(-1), { class: "mode", "aria-label": "Smaller", title: "Smaller (−)" }), button("+", () => this.picture.zoomBy(1), { class: "mode", "aria-label": "Larger", title: "Larger (+); Shift and arrow keys move the picture" })),
       button("List", () => this.#flip(), { "aria-pressed": String(this.isList), title: "The same as a list" }),
     );
     [...this.bar.querySelectorAll("button")].find((each) => each.textContent === focused)?.focus();
@@ -99,6 +100,6 @@ function list({ nodes, edges }) {
       from.length ? h("p.hint", { dir: "auto" }, `linked from ${named(from)}`) : null,
     );
   };
-  const groups = [...grouped].map(([distance, some]) => h("section", {}, h("h3", {}, `${count(distance, "link")} away`), h("ul", {}, some.map(item))));
-  return h("div.graph-list", {}, h("h3", {}, "The document"), h("ul", {}, item(nodes[0])), groups);
+  const groups = [...grouped].map(([distance, some]) => h("section", {}, h("h2", {}, `${count(distance, "link")} away`), h("ul", {}, some.map(item))));
+  return h("div.graph-list", {}, h("h2", {}, "The document"), h("ul", {}, item(nodes[0])), groups);
 }

@@ -12,14 +12,15 @@ const QUIET_MS = 300;
 
 /**
  * `isEager`: loaded with the document; the others when they are opened. `load` returns the items and their total, null if
- * it is not known before the last of them. */
+ * it is not known before the last of them. `row` draws the items of a document, those with the same `of`. */
 const SECTIONS = [
   {
     name: "links",
     title: "Links",
     empty: "This document has no links.",
     isEager: true,
-    item: outgoing,
+    of: ({ to, state, target }) => to ?? `${state} ${target}`,
+    row: outgoing,
     async load(ref, offset, limit, signal) {
       const { links, total_links: total } = await rpc("document.links", { ref, direction: "out", offset, limit }, { signal });
       return { items: links, total };
@@ -30,7 +31,7 @@ const SECTIONS = [
     title: "Backlinks",
     empty: "No document links to this one.",
     isEager: true,
-    item: ({ uri, title, line, passage }) => passageIn({ uri, title, line }, [passage, []]),
+    row: (links) => passagesIn(links, ({ passage }) => [passage, []]),
     async load(ref, offset, limit, signal) {
       const { backlinks, total_backlinks: total } = await rpc("document.links", { ref, direction: "in", offset, limit }, { signal });
       return { items: backlinks, total };
@@ -40,7 +41,7 @@ const SECTIONS = [
     name: "mentions",
     title: "Mentions without a link",
     empty: "No other document mentions this one by its name.",
-    item: (mention) => passageIn(mention, [mention.passage, inUtf16(mention.passage, mention.marks)]),
+    row: (mentions) => passagesIn(mentions, ({ passage, marks }) => [passage, inUtf16(passage, marks)]),
     async load(ref, offset, limit, signal) {
       const { mentions, total, has_more: hasMore } = await rpc("links.mentions", { ref, offset, limit }, { signal });
       return { items: mentions, total: hasMore ? null : (total ?? offset + mentions.length) };
@@ -50,7 +51,7 @@ const SECTIONS = [
     name: "related",
     title: "Related",
     empty: "No related document was found.",
-    item: related,
+    row: ([hit]) => related(hit),
     async load(ref, _offset, _limit, signal) {
       const { hits } = await rpc("search.similar", { ref, limit: RELATED }, { signal });
       return { items: hits, total: hits.length };
@@ -79,7 +80,7 @@ export class LinksPanel {
 
 class Section {
   constructor(kind) {
-    Object.assign(this, kind);
+    Object.assign(this, { of: ({ uri }) => uri }, kind);
     this.last = Promise.resolve();
     this.count = h("span.num");
     this.list = h("ul");
@@ -102,29 +103,27 @@ class Section {
       const { items, total } = await this.load(this.ref, 0, Math.min(MOST, Math.max(PAGE, this.items.length)), this.signal);
       if (JSON.stringify([items, total]) === before) return;
       Object.assign(this, { items, total });
-      keepingFocus(this.list, () => this.#draw(items, true));
+      keepingFocus(this.list, () => this.#draw());
     });
   }
 
   #load() {
     return this.#guard(async () => {
       const { items, total } = await this.load(this.ref, this.items?.length ?? 0, PAGE, this.signal);
-      const isFirst = !this.items;
       this.items = [...(this.items ?? []), ...items];
       this.total = total;
-      this.#draw(items, isFirst);
+      this.#draw();
     });
   }
 
-  #draw(items, isAll = false) {
-    const rows = items.map(this.item);
-    if (isAll) fill(this.list, rows);
-    else this.list.append(...rows);
+  #draw() {
+    fill(this.list, [...Map.groupBy(this.items, this.of).values()].map((items) => h("li", {}, this.row(items))));
     const shown = this.items.length;
     const rest = (this.total ?? Infinity) - shown;
     const of = this.total === null ? "" : ` of ${number(this.total)}`;
     this.count.textContent = this.total === null ? `${number(shown)}+` : number(this.total);
-    const more = () => this.#load().then(() => this.list.children[shown]?.querySelector("a")?.focus());
+    const rows = this.list.children.length;
+    const more = () => this.#load().then(() => this.list.children[rows]?.querySelector("a")?.focus());
     fill(this.foot, !shown ? h("p.hint", {}, this.empty) : rest > 0 ? button(`Show ${number(Math.min(PAGE, rest))} more${of}`, more, { class: "button link" }) : null);
   }
 
@@ -145,15 +144,26 @@ class Section {
   }
 }
 
-/** A link in this document: to another one, to the web, or to nothing. */
-function outgoing(link) {
-  const line = h("a.links-line", { href: `#L${link.line}`, "aria-label": `line ${link.line} of this document` }, `:${link.line}`);
-  const place = link.has_place ? null : h("p.hint", {}, `It has no “${link.fragment}”.`);
-  return h("li", {}, h("div.links-row", {}, leading(link), line), place, link.candidates.length ? candidates(link) : null);
+/** The links of this document to another one, to an address, or to nothing. */
+function outgoing(links) {
+  const [first] = links;
+  return [
+    h("div.links-row", {}, leading(first), amount(links)),
+    h("p.links-place", { dir: "auto" }, first.to ? placeOf(first.to) : null, links.map(lineOf)),
+    first.candidates.length ? candidates(first) : null,
+  ];
 }
 
-function leading({ to, to_line: line, fragment, state, target }) {
-  if (to) return h("a", { href: addressOf(to, line ? `L${line}` : ""), dir: "auto" }, placeOf(to), fragment ? h("span.muted", {}, ` #${fragment}`) : null);
+const amount = (items) => (items.length > 1 ? h("span.num", { title: "How often" }, `${items.length} ×`) : null);
+
+/** Where a link is written, and the place that it names. */
+function lineOf({ line, to, to_line: toLine, fragment, has_place: hasPlace }) {
+  const place = fragment && to && hasPlace ? h("a", { href: addressOf(to, toLine ? `L${toLine}` : ""), dir: "auto" }, `#${fragment}`) : null;
+  return h("span", {}, " ", h("a.links-line", { href: `#L${line}`, "aria-label": `line ${line} of this document` }, `:${line}`), " ", place, hasPlace ? null : h("span.muted", {}, `It has no “${fragment}”.`));
+}
+
+function leading({ to, to_title: title, state, target }) {
+  if (to) return h("a", { href: addressOf(to), dir: "auto" }, title || placeOf(to));
   if (state === "external" && /^(https?:\/\/|mailto:)/i.test(target)) return h("a.external", { href: target, target: "_blank", rel: "noopener noreferrer", dir: "auto" }, target);
   const why = { ambiguous: "ambiguous", external: "elsewhere", outside: "outside the collection" }[state] ?? "no such document";
   return h("span", {}, h("span.unresolved", { dir: "auto" }, target), h("span.kind", {}, why));
@@ -161,15 +171,11 @@ function leading({ to, to_line: line, fragment, state, target }) {
 
 const candidates = (link) => h("ul.candidates", {}, link.candidates.map((uri) => h("li", {}, h("a", { href: addressOf(uri), dir: "auto" }, placeOf(uri)))));
 
-/** A passage of another document, which opens there. */
-function passageIn({ uri, title, line }, [text, marks]) {
-  return h(
-    "li",
-    {},
-    h("a", { href: addressOf(uri, `L${line}`), dir: "auto" }, title || placeOf(uri)),
-    h("p.links-place", {}, `${placeOf(uri)}:${line}`),
-    h("p.snippet", { dir: "auto" }, marked(text, marks)),
-  );
+/** The passages of another document, each of which opens there. */
+function passagesIn(items, marksOf) {
+  const [{ uri, title, line }] = items;
+  const passage = (item) => h("p.snippet", { dir: "auto" }, marked(...marksOf(item)), " ", h("a.links-line", { href: addressOf(uri, `L${item.line}`), "aria-label": `line ${item.line}` }, `:${item.line}`));
+  return [h("div.links-row", {}, h("a", { href: addressOf(uri, `L${line}`), dir: "auto" }, title || placeOf(uri)), amount(items)), h("p.links-place", {}, placeOf(uri)), items.map(passage)];
 }
 
 const REASONS = {
@@ -181,7 +187,7 @@ const REASONS = {
 
 function related(hit) {
   const reasons = (hit.reasons ?? []).map((each) => h("span.kind", {}, REASONS[each.kind]?.(each.number) ?? each.kind));
-  return h("li", {}, h("a", { href: addressOf(hit.uri), dir: "auto" }, hit.title || hit.path), h("p.links-place", {}, placeOf(hit.uri)), reasons.length ? h("p", {}, reasons) : null);
+  return [h("a", { href: addressOf(hit.uri), dir: "auto" }, hit.title || hit.path), h("p.links-place", {}, placeOf(hit.uri)), reasons.length ? h("p", {}, reasons) : null];
 }
 
 /** Draw a list again; the link that has the focus keeps it. */

@@ -11,6 +11,7 @@ import { actionOf } from "./keys.js";
 import { follow } from "./live.js";
 import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
+import { forget, opened } from "./recent.js";
 import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
 import { Saving } from "./saving.js";
 import { Search, similarTo, titleOf } from "./search.js";
@@ -46,7 +47,10 @@ const list = new HitList($("#hits"), input, {
   onSelect: (hit) => wide.matches && preview(hit),
   onEnd: () => search.more(),
 });
-const filters = new Filters($("#filters"), $("#filter-toggle"), { onChange: (changes) => navigate(address({ ...current(), ...changes, view: "search", doc: null })) });
+const filters = new Filters({ root: $("#filters"), chosen: $("#chosen"), toggle: $("#filter-toggle") }, {
+  onChange: (changes) => navigate(address({ ...current(), ...changes, view: "search", doc: null })),
+  onOpen: () => search.countFilters(),
+});
 const search = new Search({
   input,
   list,
@@ -69,7 +73,12 @@ const ask = new Ask($("#answer"), $("#ask-status"), {
     else reader.clear();
   },
 });
-let collections = null; // loaded when it is first shown
+/** Views that are loaded when they are first shown, as promises. */
+const SHEETS = {
+  browse: () => import("./browse.js").then(({ Browse }) => new Browse($("#browse"))),
+  collections: () => import("./collections.js").then(({ Collections }) => new Collections($("#collections"), { say })),
+};
+const sheets = {};
 const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
 
 function show(next, state) {
@@ -87,8 +96,7 @@ function show(next, state) {
   else search.leave();
   if (next.view === "ask") showAsk(next);
   const isOther = before && before.view !== next.view;
-  if (next.view === "collections") showCollections(next, isOther);
-  else collections?.hide();
+  showSheet(next, isOther);
   if (next.view === "memories") memories.show(next);
   if (next.view === "memories" && isOther) $("#memories h1")?.focus();
   showDocument(next, state, before);
@@ -96,12 +104,13 @@ function show(next, state) {
   setTitle(next);
 }
 
-async function showCollections(next, hasFocus) {
-  const { Collections } = await import("./collections.js");
-  collections ??= new Collections($("#collections"), { say });
+async function showSheet(next, hasFocus) {
+  for (const [view, loaded] of Object.entries(sheets)) if (view !== next.view) loaded.then((sheet) => sheet.hide());
+  if (!SHEETS[next.view]) return;
+  const sheet = await (sheets[next.view] ??= SHEETS[next.view]());
   if (route !== next) return;
-  collections.show(next);
-  if (hasFocus) $("#collections h1")?.focus();
+  sheet.show(next);
+  if (hasFocus) $(`#${next.view} h1`).focus();
 }
 
 function showAsk(next) {
@@ -122,14 +131,18 @@ function showDocument(next, state, before) {
   isPreview = false;
   const line = state.line ?? null;
   reader.show(next.doc, next.q, { line }).then(() => {
-    if (route === next) setTitle(next);
+    if (route !== next) return;
+    setTitle(next);
+    const { document, error } = reader.open ?? {};
+    if (error?.status === 404) forget(next.doc);
+    else if (document && !error) opened({ ...next.doc, title: document.title });
     if (!wide.matches) $("#reader h1")?.focus({ preventScroll: true });
     showGraph(next, next.graph > 0 && !before?.graph);
   });
 }
 
 function setTitle(next) {
-  const name = { ask: "Ask", collections: "Collections", memories: "Memories" }[next.view];
+  const name = { ask: "Ask", browse: "Browse", collections: "Collections", memories: "Memories" }[next.view];
   if (next.doc) document.title = visible(`${(reader.open?.path === next.doc.path && reader.open.document?.title) || next.doc.path} · gnod`);
   else document.title = next.view === "search" ? titleOf(next) : next.view === "ask" && next.q ? `${next.q} · gnod` : `${name} · gnod`;
 }
@@ -199,7 +212,7 @@ function flipGraph() {
   const doc = route.doc ?? reader.open;
   if (!doc) return;
   const { collection, path, fragment } = doc;
-  navigate(address({ ...current(), doc: { collection, path, fragment }, graph: route.doc && route.graph ? 0 : 2 }));
+  navigate(address({ ...current(), doc: { collection, path, fragment }, graph: route.doc && route.graph ? 0 : 1 }));
   if (!route.graph) reader.body.focus({ preventScroll: true });
 }
 
@@ -281,7 +294,7 @@ function again() {
   search.refresh();
   beside.changed();
   graph?.changed();
-  collections?.changed();
+  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed());
 }
 
 function changed({ indexed, removed, failed, freshness, embedding }) {
@@ -294,7 +307,7 @@ function changed({ indexed, removed, failed, freshness, embedding }) {
     beside.changed();
     graph?.changed();
   }
-  collections?.changed();
+  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed());
 }
 
 // Keys
@@ -339,8 +352,8 @@ function enter() {
 }
 
 function escape() {
-  if (filters.isOpen) filters.toggle();
-  else if ($("#links").contains(document.activeElement)) beside.flip();
+  if (filters.leave()) return;
+  if ($("#links").contains(document.activeElement)) beside.flip();
   else if (route.doc && route.graph) flipGraph();
   else if (route.doc) closeDocument();
   else if (document.activeElement !== input) input.focus();
@@ -364,7 +377,7 @@ document.addEventListener("keydown", (event) => {
 // now on the open document is a preview like any other.
 input.addEventListener("input", (event) => {
   if (route.view !== "search") event.stopImmediatePropagation();
-  if (["collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
+  if (["browse", "collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
   else if (route.view === "search" && route.doc) {
     isPreview = true;
     route = { ...route, doc: null };

@@ -284,7 +284,7 @@ export class Reader {
   }
 
   #failed(open, error) {
-    this.open = { ...open, document: { title: open.path, ...open } };
+    this.open = { ...open, error, document: { title: open.path, ...open } };
     this.#drop();
     this.onShown(null);
     fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));

@@ -1,12 +1,14 @@
 /** Addresses: from a location to a route and back. A route says everything that is shown. */
 
 const SCHEME = /^gno:\/\//;
-const LISTS = ["collection", "tag", "type", "lang"];
+/** The built-in fields that are filters. Those of the documents' own frontmatter have a prefix in addresses. */
+export const FIELDS = ["collection", "folder", "ext", "type", "tag", "lang", "author", "date", "after"];
+const OWN = "f.";
 export const DEEPEST = 3;
 export const MODES = { hybrid: "Hybrid", keyword: "Keyword", vector: "Vector" };
 
 /**
- * Return the route of a location: `view` (search, ask, collections, memories), what is asked, and `doc`, the open document, with its
+ * Return the route of a location: `view` (search, ask, browse, collections, memories), what is asked, and `doc`, the open document, with its
  * `fragment` (`L10`, `page=3`), and `graph`: how far its neighbourhood is shown, 0 for its text.
  */
 export function parse(location) {
@@ -18,7 +20,7 @@ export function parse(location) {
     sort: params.get("sort") ?? "",
     similar: params.get("similar") ?? "",
     explain: params.has("explain"),
-    filters: Object.fromEntries(LISTS.map((name) => [name, params.getAll(name)])),
+    filters: filtersOf(params),
     doc: null,
     why: params.get("why") ?? "",
     graph: 0,
@@ -28,22 +30,31 @@ export function parse(location) {
     route.doc = { collection: rest[0], path: rest.slice(1).join("/"), fragment: decoded(location.hash.slice(1)) };
     route.graph = Math.min(DEEPEST, Number.parseInt(params.get("graph") ?? "", 10) || 0);
     if (params.has("ask")) return { ...route, view: "ask", q: params.get("ask") };
-  } else if (["ask", "collections", "memories"].includes(first)) {
+  } else if (["ask", "browse", "collections", "memories"].includes(first)) {
     route.view = first;
   }
   return route;
+}
+
+function filtersOf(params) {
+  const filters = Object.create(null);
+  for (const [name, value] of params) {
+    const field = FIELDS.includes(name) ? name : name.startsWith(OWN) ? name.slice(OWN.length).toLowerCase() : "";
+    if (field) (filters[field] ??= []).push(value);
+  }
+  return filters;
 }
 
 /** Return the address of a route. */
 export function address(route) {
   const params = new URLSearchParams();
   const isAsk = route.view === "ask";
-  if (route.q && route.view !== "collections") params.set(isAsk && route.doc ? "ask" : "q", route.q);
+  if (route.q && !["browse", "collections"].includes(route.view)) params.set(isAsk && route.doc ? "ask" : "q", route.q);
   else if (isAsk && route.doc) params.set("ask", "");
   if (route.view === "search") {
     if (route.mode && route.mode !== "hybrid") params.set("mode", route.mode);
     for (const name of ["sort", "similar"]) if (route[name]) params.set(name, route[name]);
-    for (const name of LISTS) for (const value of route.filters?.[name] ?? []) params.append(name, value);
+    for (const [name, values] of Object.entries(route.filters ?? {})) for (const value of values) params.append(FIELDS.includes(name) ? name : OWN + name, value);
     if (route.explain) params.set("explain", "1");
   }
   if (route.doc && route.graph > 0) params.set("graph", route.graph);
@@ -98,7 +109,7 @@ export function rewrite(route) {
 
 function path(route) {
   if (route.doc) return documentPath(route.doc.collection, route.doc.path);
-  return { search: route.q || route.similar ? "/search" : "/", ask: "/ask", collections: "/collections", memories: "/memories" }[route.view];
+  return { search: route.q || route.similar || Object.keys(route.filters ?? {}).length ? "/search" : "/", ask: "/ask", browse: "/browse", collections: "/collections", memories: "/memories" }[route.view];
 }
 
 function decoded(text) {

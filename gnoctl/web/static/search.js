@@ -3,6 +3,7 @@
 import { isAbort, refOf, rpc } from "./api.js";
 import { button, fill, h, key } from "./dom.js";
 import { FACETS, countFilters, filterParams } from "./filters.js";
+import { recentlyOpened } from "./recent.js";
 import { rewrite } from "./router.js";
 import { corrected, count, inline, missedBy, number } from "./text.js";
 
@@ -12,8 +13,8 @@ const LATE_MS = 500;
 const WHILE_TYPING = 10;
 const FIRST = 30;
 const MOST = 1000;
-/** A list of all documents, the newest first: what an empty query shows. */
-const EVERYTHING = "size:>=0";
+/** A list of all documents, those that changed last first: what an empty query shows. */
+const EVERYTHING = { query: "size:>=0", sort: "-modified" };
 
 export class Search {
   /** `onSettled(hit, isNew)`: the final results of a query are there. */
@@ -33,7 +34,7 @@ export class Search {
     const isSame = this.route && keyOf(route) === keyOf(this.route);
     this.route = route;
     if (document.activeElement !== this.input || this.input.value.trim() !== route.q) this.input.value = route.q;
-    if (isSame && this.shown) return this.filters.render(route, this.shown.facets);
+    if (isSame && this.shown) return this.filters.render(route);
     this.limit = FIRST;
     this.showsLoose = false;
     this.list.hasMoved = false;
@@ -105,7 +106,9 @@ export class Search {
       result.hits.sort((one, other) => one.loose - other.loose);
       this.shown = result;
       this.#draw(route, result, { isFinal, keep: keep || (isTyped && this.list.hasMoved) });
-      if (isFinal) this.onSettled(this.list.current, { isTyped, keep });
+      if (!isFinal) return;
+      this.onSettled(this.list.current, { isTyped, keep });
+      this.countFilters();
     } catch (error) {
       if (this.request !== request || isAbort(error)) return;
       this.#showLate(false);
@@ -129,10 +132,24 @@ export class Search {
     return rpc(method, { ...params, limit: isFinal ? this.limit : WHILE_TYPING, explain: isFinal && route.explain }, { signal });
   }
 
+  /** Count what the filters offer, beside what is shown: the list does not wait for it. */
+  async countFilters() {
+    const { route, shown, request } = this;
+    if (!this.filters.isOpen || !shown) return;
+    const { method, params } = requestFor(route, true, this.showsLoose);
+    let { facets } = shown;
+    try {
+      if (method === "search.lexical") ({ facets } = await rpc(method, { ...params, facets: FACETS, limit: 1 }, { signal: request.signal }));
+      if (this.shown === shown) this.filters.render(route, facets);
+    } catch (error) {
+      if (!isAbort(error)) this.#failed(error);
+    }
+  }
+
   #draw(route, result, { isFinal, keep }) {
     this.list.render(result.hits, { keep, hasScore: result.mode !== "list" });
     this.list.endWith(result.hits.length ? this.#fold(result) : null);
-    if (isFinal) this.filters.render(route, result.facets);
+    if (isFinal) this.filters.render(route);
     this.#note(route, result);
     if (isFinal) fill(this.status, statusOf(route, result));
     const isEmpty = !result.hits.length && (isFinal || route.mode === "keyword");
@@ -160,6 +177,7 @@ export class Search {
       [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, inline(text))),
       result.lexical_only_reason ? h("p.hint", {}, inline(`Keyword search only: ${result.lexical_only_reason}`)) : null,
       missed && route.q ? h("p.hint.warn", {}, `${missed}.`) : null,
+      isBlank(route) ? recentlyOpened() : null,
       route.q || route.similar ? null : this.#savedSearches(),
       result.explain ? stages(result.explain) : null,
     );
@@ -178,17 +196,25 @@ export class Search {
   }
 
   #nothing(route, result) {
-    if (!route.q && !route.similar && !countFilters(route.filters)) return noCollections(result);
+    if (isBlank(route)) return noCollections(result);
+    this.#unlessEmpty(result);
     return [
       h("p.empty-title", {}, route.q ? `No document ${result.loose ? "is clearly about" : "matches"} “${route.q}”.` : "No document matches."),
       h("ul", {}, this.#advice(route, result).map((each) => h("li", {}, each))),
     ];
   }
 
+  /** Of an empty index, the query is not to blame. */
+  async #unlessEmpty(result) {
+    const { collections, attached } = await rpc("collection.list").catch(() => ({ collections: [{ documents: 1 }] }));
+    const isEmpty = !attached?.length && !collections.some((each) => each.documents);
+    if (isEmpty && this.shown === result) fill(this.empty, noCollections(result));
+  }
+
   #advice(route, result) {
     const advice = [];
     if (result.loose) advice.push(this.#fold(result));
-    const without = () => this.filters.onChange({ filters: Object.fromEntries(FACETS.map((name) => [name, []])) });
+    const without = () => this.filters.onChange({ filters: {} });
     if (countFilters(route.filters)) advice.push(button("Remove the filters", without, { class: "link" }));
     if (route.mode === "keyword") advice.push(button("Use hybrid search", () => this.filters.onChange({ mode: "hybrid" }), { class: "link" }));
     advice.push(["Use fewer or other words; ", key("?"), " lists what a query can contain."]);
@@ -219,17 +245,18 @@ function requestFor(route, isFinal, loose) {
   const filters = filterParams(route.filters);
   const sort = route.sort ? { sort: route.sort } : {};
   if (route.similar) return { method: "search.similar", params: { ref: route.similar, ...filters } };
-  if (!route.q) return { method: "search.lexical", params: { query: EVERYTHING, facets: FACETS, ...filters, ...sort } };
+  if (!route.q) return { method: "search.lexical", params: { ...EVERYTHING, ...filters, ...sort } };
   const params = { query: route.q, ...filters, ...sort };
-  if (!isFinal) return { method: "search.lexical", params: { ...params, prefix_last_term: true } };
-  if (route.mode === "keyword") return { method: "search.lexical", params: { ...params, facets: FACETS, prefix_last_term: true } };
+  if (!isFinal || route.mode === "keyword") return { method: "search.lexical", params: { ...params, prefix_last_term: true } };
   return { method: route.mode === "vector" ? "search.vector" : "search.query", params: { ...params, facets: FACETS, loose } };
 }
+
+const isBlank = ({ q, similar, filters }) => !q && !similar && !countFilters(filters);
 
 function statusOf(route, result) {
   const time = `${Math.round(result.took_ms)} ms`;
   if (!result.hits.length) return `No document · ${time}`;
-  if (!route.q && !route.similar) return `${count(result.total, "document")}, newest first`;
+  if (!route.q && !route.similar) return count(result.total, "document") + (route.sort ? "" : ", changed last first");
   if (result.mode === "hybrid") return `The best ${number(result.hits.length)} of ${number(result.total)} · ${time}`;
   return `${count(result.total, "document")} · ${time}`;
 }

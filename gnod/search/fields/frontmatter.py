@@ -27,6 +27,12 @@ _TRUTH = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "
 _SAME = {truth: str(tuple(word for word, each in _TRUTH.items() if each == truth)) for truth in ("true", "false")}
 _DATE_VALUE = "replace(j.value, ' ', 'T')"
 _IS_DATE = "j.type = 'text' AND j.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
+_VALUE = "CASE WHEN j.type IN ('true', 'false') THEN j.type WHEN j.type NOT IN ('array', 'object') THEN j.value END"
+# The tables of all fields (`f.key`), to be joined, and the SQL expression of a value.
+ALL_FIELDS = (
+    "JOIN json_each(d.metadata) f ON instr(f.key, '\"') = 0 JOIN json_each(d.metadata, '$.\"' || f.key || '\"') j",
+    _VALUE,
+)
 # A number that is written as a text also counts: `year: "2024"`.
 _AS_NUMBER = (
     "CASE WHEN j.type IN ('integer', 'real') THEN j.value"
@@ -64,8 +70,7 @@ def first_value(names: list[str]) -> tuple[str, tuple[object, ...]]:
 def all_values(names: list[str]) -> tuple[str, str, tuple[object, ...]]:
     """Return a table of a field's values, to be joined; the SQL expression of one, and what they are bound to."""
     tables = "JOIN json_each(?) spelling JOIN json_each(d.metadata, spelling.value) j"
-    value = "CASE WHEN j.type IN ('true', 'false') THEN j.type WHEN j.type NOT IN ('array', 'object') THEN j.value END"
-    return tables, value, (msgspec.json.encode([path_of(name) for name in names]).decode(),)
+    return tables, _VALUE, (msgspec.json.encode([path_of(name) for name in names]).decode(),)
 
 
 def is_number(text: str) -> bool:

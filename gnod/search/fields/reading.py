@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
 from gnod.search.fields import frontmatter, registry
-from gnod.search.fields.conditions import either, fault, negated
+from gnod.search.fields.conditions import NOTHING, either, fault, negated
 from gnod.search.fields.syntax import FieldClause, FieldValue, Separated, names, separate, values
 from gnod.search.keyword.symbols import Symbol, symbol
 from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
@@ -104,6 +104,23 @@ def read(connection: Connection, text: str, *, is_plain: bool = False) -> Fielde
         tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
         tuple(_symbols(found.clauses)),
     )
+
+
+def chosen(connection: Connection, fields: Mapping[str, Sequence[str]]) -> dict[str, Condition]:
+    """Return for each field the condition that it has one of the values, as facets return them."""
+    spellings = frontmatter.spellings(connection)
+    return {
+        name: either([_chosen(connection, name, FieldValue(text, is_quoted=True), spellings) for text in texts])
+        for name, texts in fields.items()
+    }
+
+
+def _chosen(connection: Connection, name: str, value: FieldValue, spellings: Spellings) -> Condition:
+    field = registry.BY_NAME.get(name)
+    if field and not field.stated:
+        return field.condition(connection, value)
+    found = [spelling for each in (field.stated if field else (name,)) for spelling in spellings.get(each, [])]
+    return frontmatter.condition(found, value) if found else NOTHING
 
 
 def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:

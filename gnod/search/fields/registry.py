@@ -33,8 +33,8 @@ from gnod.store.tables.filters import Condition
 class Field(NamedTuple):
     """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
     `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
-    that results are sorted by, `counted`: that of facets; None: not offered. `stated`: facets count what the documents
-    state under these names, in lists one by one."""
+    that results are sorted by, `counted`: that of facets, or of the path that their values are parts of; None: not
+    offered. `stated`: facets count what the documents state under these names, in lists one by one."""
 
     name: str
     help: str
@@ -113,6 +113,13 @@ def _extension(_: Connection, value: FieldValue) -> Condition:
     return Condition("lower(d.path) GLOB ?", ("*." + glob(value.text.lstrip(".").lower()),))
 
 
+def _folder(_: Connection, value: FieldValue) -> Condition:
+    compared, wanted = folded(_ADDRESS, value.text.strip("/") + "/")
+    if is_pattern(value):
+        return Condition(f"{compared} GLOB ?", (glob(wanted) + "*",))
+    return Condition(f"substr({compared}, 1, ?) = ?", (len(wanted), wanted))
+
+
 def _collection(connection: Connection, value: FieldValue) -> Condition:
     names = [name for (name,) in connection.execute("SELECT name FROM collections ORDER BY name")]
     if not is_pattern(value) and value.text.lower() not in names:
@@ -131,6 +138,7 @@ def _column(field: Field, expression: str) -> Field:
 
 _COLLECTION = "(SELECT name FROM collections WHERE id = d.collection_id)"
 _MODIFIED = "(d.mtime_ns / 1e9)"
+_ADDRESS = f"{_COLLECTION} || '/' || d.path"
 
 FIELDS = (
     Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
@@ -177,7 +185,16 @@ FIELDS = (
         Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author", "author", "authors"
     ),
     _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
-    Field("ext", "the extension of the file", "ext:pdf", _extension, ("extension",), present="d.path GLOB '*.*'"),
+    Field(
+        "ext",
+        "the extension of the file",
+        "ext:pdf",
+        _extension,
+        ("extension",),
+        present="d.path GLOB '*.*'",
+        counted=_ADDRESS,
+    ),
+    Field("folder", "in a folder or below it, with its collection", "folder:notes/2026", _folder, counted=_ADDRESS),
     _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
     Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),

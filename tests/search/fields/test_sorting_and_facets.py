@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from gnod.errors import InvalidParams
-from gnod.search.fields import facets, ordering
+from gnod.search.fields import facets, ordering, reading
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
@@ -28,6 +30,10 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
     index.add(SHELF)
     yield index
     index.close()
+
+
+def every(connection: Connection) -> list[int]:
+    return [id_ for id_, *_ in documents.addresses(connection)]
 
 
 def ids(connection: Connection, paths: Sequence[str]) -> list[int]:
@@ -91,11 +97,65 @@ def test_facets_count_documents(shelf: SmallIndex) -> None:
         "tag": [("x", 2), ("y", 1)],
         "status": [("open", 3), ("done", 1)],
         "type": [("note", 1)],
-        "year": [("2021", 1), ("2019", 1), ("later", 1)],
+        "year": [("2019", 1), ("2021", 1), ("later", 1)],
         "draft": [("true", 1)],
         "collection": [("notes", 4)],
         "date": [("2023", 4)],
     }
+
+
+def test_places_kinds_and_ages_are_counted(tmp_path: Path) -> None:
+    now = int(time.time())
+    index = SmallIndex(tmp_path / "index.sqlite")
+    texts = {"Plans/a/x.md": now, "plans/y.MD": now - 8 * 86400, "v2.0/README": 1, "top.tar.gz": now - 40 * 86400}
+    for path, mtime_s in texts.items():
+        index.add({path: path}, mtime_s=str(mtime_s))
+    index.add({"plans/y.MD": "the same path"}, "other", mtime_s="1")
+    found = facets.count(index.reader, ["folder", "ext", "after"], every(index.reader))
+    index.close()
+    assert found == {
+        "folder": [
+            ("notes", 4),
+            ("notes/Plans", 2),
+            ("notes/Plans/a", 1),
+            ("notes/v2.0", 1),
+            ("other", 1),
+            ("other/plans", 1),
+        ],
+        "ext": [("md", 3), ("gz", 1)],
+        "after": [("1y", 3), ("30d", 2), ("7d", 1)],
+    }
+
+
+def test_all_fields_of_the_frontmatter_are_counted_and_prose_is_not(small_index: SmallIndex) -> None:
+    found = {
+        "a.md": "---\ntitle: a\ntags: [x]\nStatus: open\nmade by: [ada, '9']\nabout: " + "word " * 30 + "\n---\n",
+        "b.md": '---\nstatus: open\nMade by: ada\nodd"name: 1\ndone: true\nat: {x: 1}\n---\nb',
+    }
+    small_index.add(found)
+
+    def work(connection: Connection) -> dict[str, list[facets.Count]]:
+        return facets.count(connection, ["*"], ids(connection, [*found]))
+
+    assert small_index.database.submit_read(work).result() == {
+        "made by": [("ada", 2), ("9", 1)],
+        "status": [("open", 2)],
+        "at": [("1", 1)],
+        "done": [("true", 1)],
+    }
+
+
+def test_each_counted_value_is_a_filter_that_passes_as_many(shelf: SmallIndex) -> None:
+    names = ["tag", "type", "ext", "folder", "collection", "date", "after", "*"]
+    found = facets.count(shelf.reader, names, ids(shelf.reader, list(SHELF)))
+    assert {"status", "year", "rating", "draft"} < found.keys()
+    for name, counts in found.items():
+        for value, amount in counts:
+            condition = reading.chosen(shelf.reader, {name: [value]})[name]
+            select = f"SELECT count(*) FROM documents d WHERE {condition.where}"
+            assert shelf.reader.execute(select, condition.values).get == amount, (name, value)
+    unknown = reading.chosen(shelf.reader, {"gone": ["x"], "author": ["x"]})
+    assert {condition.where for condition in unknown.values()} == {"0"}
 
 
 def test_copies_count_once(small_index: SmallIndex) -> None:
