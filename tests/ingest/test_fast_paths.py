@@ -131,7 +131,8 @@ def test_the_canonical_text(text: str) -> None:
 def test_headings(text: str) -> None:
     text = canonicalise(text)
     found = outline.outline(text)
-    atx = [(m.start(), len(m["mark"])) for m in outline._ATX.finditer(text, 0, found.end)]
+    atx_heading = re.compile(rf"^{outline._HEADING}$", re.MULTILINE)
+    atx = [(m.start(), len(m["mark"])) for m in atx_heading.finditer(text, 0, found.end)]
     underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
     outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
     assert [(each.start, each.level) for each in found.headings] == outside

@@ -31,6 +31,8 @@ _SEVERAL = (
 _ASCII = bytes(range(128))
 # More letters are replaced by translating the text.
 _FEW = 30
+# A text with more letters beyond ASCII is mostly in another script.
+_FEW_BEYOND_ASCII = 12
 
 
 class PlainText:
@@ -85,19 +87,26 @@ def fold_in_place(text: str) -> str:
     >>> fold_in_place("Žluťoučký KŮŇ")
     'zlutoucky kun'
     """
-    lowered = text.lower()
-    if len(lowered) != len(text):  # "İ" becomes two characters
-        lowered = "".join(map(_lower, text))
-    known = _one_letter()
-    folded = _replaced(lowered, {letter: known[letter] for letter in not_ascii(lowered) if letter in known})
+    if text.isascii():
+        return text.lower()
+    data, known = text.encode("utf-8", "surrogatepass"), _one_letter()
+    letters = _not_ascii(data)
+    if len(letters) > _FEW_BEYOND_ASCII:
+        lowered, letters = _lower(text), set(map(_lower, letters))
+    else:  # bytes are in lower case five times as fast as characters
+        lowered = data.lower().decode("utf-8", "surrogatepass")
+    forms = {letter: known.get(_lower(letter), _lower(letter)) for letter in letters}
+    folded = _replaced(lowered, {letter: form for letter, form in forms.items() if form != letter})
     return _PAIR.sub(lambda pair: fold(pair[1]), folded) if FILL in folded else folded
 
 
 def not_ascii(text: str) -> set[str]:
     """Return which characters beyond ASCII a text has. To look at each character takes ten times as long."""
-    if text.isascii():
-        return set()
-    return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    return set() if text.isascii() else _not_ascii(text.encode("utf-8", "surrogatepass"))
+
+
+def _not_ascii(text: bytes) -> set[str]:
+    return set(text.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
 
 
 def _replaced(text: str, letters: Mapping[str, str]) -> str:
@@ -156,6 +165,9 @@ def _moved(position: int, starts: list[int], others: list[int]) -> int:
     return min(moved, others[number + 1]) if number + 1 < len(others) else moved
 
 
-def _lower(character: str) -> str:
-    lowered = character.lower()
-    return lowered if len(lowered) == 1 else character
+def _lower(text: str) -> str:
+    """Return the text in lower case, in the same length: "İ" would become two characters."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := each.lower()) == 1 else each for each in text)

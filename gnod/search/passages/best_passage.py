@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gnod.analysis.markup import head_end, without_marks
+from gnod.analysis.markup import head_end
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
 from gnod.search.passages import snippets
@@ -52,6 +52,11 @@ class ShownPassage(NamedTuple):
             marks=[(start - lead, end - lead) for start, end in marks],
         )
 
+    @property
+    def line_end(self) -> int:
+        """Return where `line` ends in the text."""
+        return self.start + len("\n".join(self.snippet.split("\n")[: self.line - self.snippet_line + 1]))
+
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
         return self._replace(
@@ -69,20 +74,22 @@ def best_passage(
     return best_passage_in(TermFinder(text, analyzers), query_terms)
 
 
-def best_in_part(
-    part: str, above: int, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
-) -> ShownPassage:
-    """Return the best passage of a part that begins below `above` lines, with the words of the whole part."""
-    finder = TermFinder(part, analyzers)
-    passage = best_passage_in(finder, query_terms).below(above)
-    return passage._replace(words=passage.words.union(mark.term for mark in finder.marks(query_terms)))
-
-
 def best_passage_in(
-    finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
+    finder: TermFinder,
+    query_terms: Sequence[Sequence[TermVariant]],
+    anchor: TermVariant | None = None,
+    within: tuple[int, int] | None = None,
 ) -> ShownPassage:
-    """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain."""
-    return _passage(finder.text, finder, query_terms, anchor)
+    """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain.
+    `within`: the passage is in this range."""
+    text, finder = finder.text, finder.for_words(query_terms)
+    window = finder.window(query_terms, anchor, within)
+    if not window:
+        return _opening(text, within)
+    if window[0].start < (head := head_end(text)):
+        window = _below(text, head, within[1] if within else len(text), finder, query_terms, window)
+    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
+    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
 
 
 def best_passage_of(
@@ -105,7 +112,7 @@ def best_passage_of(
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and (anchor or not any(promised <= words for words in found)):
-            passage = _passage(part, finder, query_terms, anchor)
+            passage = best_passage_in(finder, query_terms, anchor)
             if passage.words:
                 found.setdefault(passage.words, passage.below(above))
             if _has_all(passage.words, query_terms):
@@ -116,22 +123,6 @@ def best_passage_of(
     return found[max(found, key=lambda words: _worth(words, counts))]
 
 
-def _passage(
-    text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
-) -> ShownPassage:
-    window = finder.window(query_terms, anchor)
-    missing = {number for number, word in enumerate(query_terms) if word} - {mark.term for mark in window}
-    if missing and (bare := without_marks(text)) != text:
-        finder = TermFinder(bare, finder.analyzers)
-        window = finder.window(query_terms, anchor)
-    if not window:
-        return _opening(text)
-    if window[0].start < (head := head_end(text)):
-        window = _below(text, head, finder, query_terms, anchor, window)
-    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
-    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
-
-
 def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> bool:
     return sum(word >= 0 for word in words) == len(query_terms)
 
@@ -139,13 +130,13 @@ def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]])
 def _below(
     text: str,
     head: int,
+    end: int,
     finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
-    anchor: TermVariant | None,
     window: list[Mark],
 ) -> list[Mark]:
     """Return the best stretch below the front matter, if it has the same words, else the one that is given."""
-    found = TermFinder(text[head:], finder.analyzers).window(query_terms, anchor)
+    found = TermFinder(text[head:end], finder.analyzers).window(query_terms)
     if not {mark.term for mark in found} >= {mark.term for mark in window}:
         return window
     return [Mark(head + mark.start, head + mark.end, mark.term) for mark in found]
@@ -153,11 +144,13 @@ def _below(
 
 def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> ShownPassage:
     """Return the passage from `start` to `end`, with those of the marks that lie in it."""
+    first = window[0].start
+    line = _line(text, first)
     return ShownPassage(
-        _line(text, window[0].start),
-        _line(text, max(mark.end for mark in window) - 1),
+        line,
+        line + text.count("\n", first, max(mark.end for mark in window) - 1),
         text[start:end],
-        _line(text, start),
+        line - text.count("\n", start, first),
         _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
         words=frozenset(mark.term for mark in window),
         text=text,
@@ -222,8 +215,8 @@ def _worth(words: Iterable[int], counts: Counter[int]) -> float:
     return round(worth_of(words, counts), 9)
 
 
-def _opening(text: str) -> ShownPassage:
-    start, end = snippets.opening(text)
+def _opening(text: str, within: tuple[int, int] | None = None) -> ShownPassage:
+    start, end = snippets.opening(text, *(within or ()))
     line = _line(text, start)
     return ShownPassage(line, max(_line(text, end - 1), line), text[start:end], line, [], text=text, start=start)
 
