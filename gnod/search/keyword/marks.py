@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -288,8 +288,7 @@ class TermFinder:
         known = self._first.get(needles)
         if known is None or len(known) > _MAX_PLACES:
             return self._searched(needles, low, high)
-        high -= len(needles[0])
-        return [place for place in known if low <= place <= high]
+        return known[bisect_left(known, low) : bisect_right(known, high - len(needles[0]))]
 
     def _searched(self, needles: _Needles, low: int, high: int) -> Iterator[int]:
         if (spelled := _spelled_term(needles)) is not None:
