@@ -18,7 +18,7 @@ from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import anchors, several_passages
 from gnod.search.passages.anchors import AnchorTerms
-from gnod.search.passages.best_passage import ShownPassage, best_passage_in, best_passage_of
+from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_of
 from gnod.search.passages.code_passages import best_definition
 from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.query.parsing import Clause
@@ -209,13 +209,13 @@ def _passage(
         return _passage_of_parts(connection, document, ranked, wanted, analyzers)
     part = _part(connection, document, ranked, wanted, finder, is_code=is_code)
     if part is None or _is_whole(part, finder):
-        return best_passage_in(finder, wanted.terms, wanted.anchor)
+        return best_passage(finder, wanted.terms, wanted.anchor)
     worth = wanted.worth(finder.words(wanted.terms, part)) / (DEFINITION_SHARE if is_code else 1.0)
     if not (_only_vectors_found(ranked) or worth >= wanted.greatest_worth()):
-        passage = best_passage_in(finder, wanted.terms, wanted.anchor)
+        passage = best_passage(finder, wanted.terms, wanted.anchor)
         if worth < wanted.worth(passage.words):
             return passage
-    return best_passage_in(finder, wanted.terms, within=part)
+    return best_passage(finder, wanted.terms, within=part)
 
 
 def _passage_of_parts(
@@ -229,7 +229,7 @@ def _passage_of_parts(
     near: ShownPassage | None = None
     if span := ranked.span:
         finder = TermFinder(texts.stretch(connection, document.mirror_hash, span.start, span.end), analyzers)
-        near = best_passage_in(finder, wanted.terms).below(span.line - 1)
+        near = best_passage(finder, wanted.terms).below(span.line - 1)
         worth = wanted.worth(finder.words(wanted.terms, (0, len(finder.text))))
         if _only_vectors_found(ranked) or worth >= wanted.greatest_worth():
             return near

@@ -65,23 +65,14 @@ class ShownPassage(NamedTuple):
 
 
 def best_passage(
-    text: str,
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-) -> ShownPassage:
-    """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word."""
-    return best_passage_in(TermFinder(text, analyzers), query_terms)
-
-
-def best_passage_in(
     finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
     anchor: TermVariant | None = None,
     within: tuple[int, int] | None = None,
 ) -> ShownPassage:
-    """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain.
-    `within`: the passage is in this range."""
+    """Return the passage with the most different words of the query, rare ones first; the start of the document when
+    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
+    the best passage is known to contain. `within`: the passage is in this range."""
     text, finder = finder.text, finder.for_words(query_terms)
     window = finder.window(query_terms, anchor, within)
     if not window:
@@ -112,7 +103,7 @@ def best_passage_of(
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and (anchor or not any(promised <= words for words in found)):
-            passage = best_passage_in(finder, query_terms, anchor)
+            passage = best_passage(finder, query_terms, anchor)
             if passage.words:
                 found.setdefault(passage.words, passage.below(above))
             if _has_all(passage.words, query_terms):

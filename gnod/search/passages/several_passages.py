@@ -13,7 +13,7 @@ import numpy as np
 
 from gnod.search.keyword.marks import TermFinder, TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_passage_in, further_passages, overlap
+from gnod.search.passages.best_passage import FURTHER, ShownPassage, best_passage, further_passages, overlap
 from gnod.store.connection import Connection
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import embedded_pieces
@@ -70,7 +70,7 @@ def beside(
     for part in _nearest(connection, document, vectors):
         if len(found) == count:
             break
-        passage = best_passage_in(finder, query_terms, within=part)
+        passage = best_passage(finder, query_terms, within=part)
         if passage.snippet and not any(overlap(passage, each) for each in (best, *found)):
             found.append(passage)
     return found

@@ -6,7 +6,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import code_passages
-from gnod.search.passages.best_passage import best_passage_in
+from gnod.search.passages.best_passage import best_passage
 from gnod.search.query.parsing import parse_text
 from gnod.store.tables import documents
 from tests.small_index import SmallIndex
@@ -26,7 +26,7 @@ def line_of_hit(index: SmallIndex, query: str) -> int | None:
     terms = lexical.query_terms(parse_text(query), analyzers)
     finder = TermFinder(text, analyzers)
     part = code_passages.best_definition(index.reader, document, finder, terms)
-    return best_passage_in(finder, terms, within=part).line if part else None
+    return best_passage(finder, terms, within=part).line if part else None
 
 
 def test_the_definition_with_the_words_is_shown(small_index: SmallIndex) -> None:
