@@ -79,7 +79,7 @@ def best_passage(
         return _opening(text, within)
     if window[0].start < (head := head_end(text)):
         window = _below(text, head, within[1] if within else len(text), finder, query_terms, window)
-    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
+    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window), within)
     return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
 
 

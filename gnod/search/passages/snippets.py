@@ -39,11 +39,14 @@ class _SnippetPart(NamedTuple):
     is_head: bool = False
 
 
-def around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range of a snippet that holds `text[start:end]`."""
+def around(text: str, start: int, end: int, within: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Return the range of a snippet that holds `text[start:end]`, and no sentences outside of `within`."""
     if start < (head := head_end(text)):
         return _of_head(text, head, start, end)
-    parts = _parts(text, *_region(text, head, start, end), start, end)
+    low, high = _region(text, head, start, end)
+    if within:
+        low, high = max(low, within[0]), min(high, max(within[1], end))
+    parts = _parts(text, low, high, start, end)
     inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
     if not inside:  # the text is markup only
         return _cut(text, start, end, start, end)
