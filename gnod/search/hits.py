@@ -16,11 +16,17 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import anchors, several_passages
+from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
-from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_of
+from gnod.search.passages.best_passage import (
+    DocumentMatches,
+    ShownPassage,
+    beside,
+    best_passage,
+    best_passage_of,
+    matches_in,
+)
 from gnod.search.passages.code_passages import best_definition
-from gnod.search.passages.several_passages import DocumentMatches
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
@@ -161,8 +167,8 @@ def _hits_of(
             nearest = vectors if is_near else None
             whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
             given = (connection, document, whole, best, sought.terms)
-            more = several_passages.beside(*given, options.passages - 1, nearest)
-            matches = several_passages.matches_in(whole, sought.terms)
+            more = beside(*given, options.passages - 1, nearest)
+            matches = matches_in(whole, sought.terms)
         hits[each.id] = DocumentHit(
             document,
             each,
