@@ -172,9 +172,9 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "search.ranking.fusion:NAME_BONUS", "bonus of a document that the query names, as a share of the best score"
         ),
         Constant("search.keyword.lexical:MOST_NAMED", "named documents that become candidates"),
-        Constant("search.ranking.loose:NEAR", "nearness from which on a document is not loosely similar"),
-        Constant("search.ranking.loose:WORDS", "nearness that all words of the query count as"),
-        Constant("search.ranking.loose:FEW_WORDS", "share of the words that is enough without a nearness"),
+        Constant("search.ranking.trust:NEAR", "nearness from which on a document is not loosely similar"),
+        Constant("search.ranking.trust:WORDS", "nearness that all words of the query count as"),
+        Constant("search.ranking.trust:FEW_WORDS", "share of the words that is enough without a nearness"),
         Constant("search.ranking.fusion:UNRELATED", "similarity of texts that have nothing in common"),
         Constant("search.ranking.fusion:_RRF_K", "k of `rrf`"),
         Constant("search.ranking.fusion:_RRF_BONUS", "bonus of the first three documents, `rrf` only"),

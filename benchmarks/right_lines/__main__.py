@@ -4,13 +4,14 @@
 
 Each of the 296 known passages (passages.py says how they are chosen) is searched in its own file through the daemon, so
 which file comes first does not matter. A hit is right if its lines hold the passage, and its snippet the quoted or rare
-words; of a paraphrase, the snippet must overlap the sentence.
+words; of a paraphrase, three words of the sentence in a row.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from bisect import bisect_right
 from collections import Counter
@@ -35,6 +36,8 @@ _COUNTS: Mapping[str, Mapping[Way, int]] = {
     "text": {"phrase": 30, "rare": 30, "paraphrase": 50},
 }
 
+_WORD = re.compile(r"[^\W_]+")
+
 
 class LongFile(NamedTuple):
     """`lines`: where each line of `text` begins."""
@@ -49,10 +52,9 @@ class LongFile(NamedTuple):
         return source_line(self.line_map, bisect_right(self.lines, place))
 
     def holds(self, hit: Mapping[str, Any], known: Known) -> bool:
-        """Tell whether the snippet of a hit overlaps the passage."""
-        start = next(at for at in self.lines if self.source_line(at) >= hit["snippet_line"])
-        at = self.text.find(hit["snippet"], start)
-        return at < known.end and known.start < at + len(hit["snippet"])
+        """Tell whether the snippet of a hit, which has no markup, has three words of the passage in a row."""
+        words, snippet = _words(self.text[known.start : known.end]), f" {' '.join(_words(hit['snippet']))} "
+        return any(f" {' '.join(words[n : n + 3])} " in snippet for n in range(max(len(words) - 2, 1)))
 
 
 def main(words: Sequence[str]) -> int:
@@ -123,6 +125,10 @@ def _is_right(file: LongFile, known: Known, hit: Mapping[str, Any]) -> bool:
     snippet = hit["snippet"].casefold()
     holds = all(word in snippet for word in known.words) if known.words else file.holds(hit, known)
     return holds and hit["line"] <= last and first <= hit["end_line"]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
 
 
 def _share(asked: Counter[tuple[str, Way]], right: Counter[tuple[str, Way]], kind: str, ways: Sequence[Way]) -> str:

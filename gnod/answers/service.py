@@ -28,9 +28,8 @@ from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings
-from gnod.search.prepared import PreparedQuery
 from gnod.search.results import SearchRequest
-from gnod.search.service import SearchService
+from gnod.search.service import PreparedQuery, SearchService
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow

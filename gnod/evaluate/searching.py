@@ -41,7 +41,7 @@ def search_service(index: Index, models: MeasuredModels) -> SearchService:
 
 
 class MeasuredModels:
-    """The models of a measurement (gnod.search.prepared.QueryModels)."""
+    """The models of a measurement (gnod.search.service.QueryModels)."""
 
     def __init__(self, database: Database, models: EvaluationModels | None) -> None:
         self.nearest = Nearest()

@@ -10,8 +10,7 @@ from gnod.handlers.wire_types import also, corrections_of, freshness_of, iso, lo
 from gnod.protocol import search as wire
 from gnod.protocol.base import copied
 from gnod.search.hits import DocumentHit
-from gnod.search.passages.best_passage import ShownPassage
-from gnod.search.passages.several_passages import DocumentMatches
+from gnod.search.passages.best_passage import DocumentMatches, ShownPassage
 from gnod.search.related import related_documents
 from gnod.search.results import Results
 from gnod.store.tables.documents import DocumentRow

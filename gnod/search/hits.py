@@ -16,13 +16,19 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import anchors, several_passages
+from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
-from gnod.search.passages.best_passage import ShownPassage, best_in_part, best_passage_in, best_passage_of
-from gnod.search.passages.code_passages import best_in_definition
-from gnod.search.passages.several_passages import DocumentMatches
+from gnod.search.passages.best_passage import (
+    DocumentMatches,
+    ShownPassage,
+    beside,
+    best_passage,
+    best_passage_of,
+    matches_in,
+)
+from gnod.search.passages.code_passages import best_definition
 from gnod.search.query.parsing import Clause
-from gnod.search.ranking.ranked import RankedDocument, Span
+from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
 from gnod.store.tables import copies, definitions, documents, shown, texts
 from gnod.store.tables.copies import CopyPath
@@ -161,8 +167,8 @@ def _hits_of(
             nearest = vectors if is_near else None
             whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
             given = (connection, document, whole, best, sought.terms)
-            more = several_passages.beside(*given, options.passages - 1, nearest)
-            matches = several_passages.matches_in(whole, sought.terms)
+            more = beside(*given, options.passages - 1, nearest)
+            matches = matches_in(whole, sought.terms)
         hits[each.id] = DocumentHit(
             document,
             each,
@@ -182,12 +188,12 @@ def _with_headings(
 ) -> list[ShownPassage]:
     """Return the passages as a reader sees them, with the headings above them, but for the title. `finder`: None for a
     very long text, in which headings are not looked for."""
-    passages = [each.as_read() if is_markdown(document.converter) else each.as_written() for each in passages]
+    shown = [each.as_read() if is_markdown(document.converter) else each.as_written() for each in passages]
     if finder is None or document.converter.startswith(_WITHOUT_HEADINGS):
-        return passages
-    above = [headings_above(finder.text, each.line) for each in passages]
+        return shown
+    above = [headings_above(finder.text, each.line_end) for each in passages]
     paths = [path[1:] if path[:1] == [document.title] else path for path in above]
-    return [each._replace(heading=" > ".join(path)) for each, path in zip(passages, paths, strict=True)]
+    return [each._replace(heading=" > ".join(path)) for each, path in zip(shown, paths, strict=True)]
 
 
 def _passage(
@@ -205,26 +211,45 @@ def _passage(
     The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
     nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
     """
-    part = _part(connection, document, ranked, wanted, analyzers, finder, is_code=is_code)
-    enough = DEFINITION_SHARE if is_code else 1.0
-    if part is not None and (
-        (ranked.span and "lexical" not in ranked.components)
-        or _is_whole(ranked.span, finder)
-        or wanted.worth(part.words) >= enough * wanted.greatest_worth()
-    ):
-        return part
     if finder is None:
-        parts = texts.parts(connection, document.mirror_hash)
-        passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-    else:
-        passage = best_passage_in(finder, wanted.terms, wanted.anchor)
-    if part is not None and wanted.worth(part.words) >= enough * wanted.worth(passage.words):
-        return part
-    return passage
+        return _passage_of_parts(connection, document, ranked, wanted, analyzers)
+    part = _part(connection, document, ranked, wanted, finder, is_code=is_code)
+    if part is None or _is_whole(part, finder):
+        return best_passage(finder, wanted.terms, wanted.anchor)
+    worth = wanted.worth(finder.words(wanted.terms, part)) / (DEFINITION_SHARE if is_code else 1.0)
+    if not (_only_vectors_found(ranked) or worth >= wanted.greatest_worth()):
+        passage = best_passage(finder, wanted.terms, wanted.anchor)
+        if worth < wanted.worth(passage.words):
+            return passage
+    return best_passage(finder, wanted.terms, within=part)
 
 
-def _is_whole(span: Span | None, finder: TermFinder | None) -> bool:
-    return span is not None and finder is not None and span.start <= 0 and span.end >= len(finder.text.rstrip())
+def _passage_of_parts(
+    connection: Connection,
+    document: DocumentRow,
+    ranked: RankedDocument,
+    wanted: AnchorTerms,
+    analyzers: Sequence[Analyzer],
+) -> ShownPassage:
+    """Do as `_passage`, for a text that is too long to be read at once."""
+    near: ShownPassage | None = None
+    if span := ranked.span:
+        finder = TermFinder(texts.stretch(connection, document.mirror_hash, span.start, span.end), analyzers)
+        near = best_passage(finder, wanted.terms).below(span.line - 1)
+        worth = wanted.worth(finder.words(wanted.terms, (0, len(finder.text))))
+        if _only_vectors_found(ranked) or worth >= wanted.greatest_worth():
+            return near
+    parts = texts.parts(connection, document.mirror_hash)
+    passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
+    return near if near and worth >= wanted.worth(passage.words) else passage
+
+
+def _only_vectors_found(ranked: RankedDocument) -> bool:
+    return ranked.span is not None and "lexical" not in ranked.components
+
+
+def _is_whole(part: tuple[int, int], finder: TermFinder) -> bool:
+    return part[0] <= 0 and part[1] >= len(finder.text.rstrip())
 
 
 def _part(
@@ -232,23 +257,15 @@ def _part(
     document: DocumentRow,
     ranked: RankedDocument,
     wanted: AnchorTerms,
-    analyzers: Sequence[Analyzer],
-    finder: TermFinder | None,
+    finder: TermFinder,
     *,
     is_code: bool,
-) -> ShownPassage | None:
-    """Return the best passage of the best definition, or of the part that is nearest by vector, if there is one."""
+) -> tuple[int, int] | None:
+    """Return the range of the best definition, or of the part that is nearest by vector, if there is one."""
     span = ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
-    in_definition = is_code and "symbol" not in ranked.components
-    if finder is not None and in_definition:
-        found = best_in_definition(connection, document, finder, wanted.terms, span)
+    if is_code and "symbol" not in ranked.components:
+        found = best_definition(connection, document, finder, wanted.terms, span)
         if found is not None:
             return found
-    if span is None:
-        return None
-    if finder is None:
-        part = texts.stretch(connection, document.mirror_hash, span.start, span.end)
-    else:
-        part = finder.text[max(span.start, 0) : max(span.end, 0)]
-    return best_in_part(part, span.line - 1, wanted.terms, analyzers)
+    return span and (max(span.start, 0), max(span.end, 0))

@@ -9,8 +9,9 @@ a model to be downloaded: without one the answer is an error that names the comm
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -19,20 +20,27 @@ from msgspec import Raw
 from gnod.configured.configuration import Configuration
 from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness, reported
+from gnod.models.readability import Readability
 from gnod.search.correction.correctable_words import Occurrences
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.query_correction import Corrected
 from gnod.search.fields import reading
-from gnod.search.hits import marked
+from gnod.search.hits import Copies, copies_of, marked
 from gnod.search.hybrid import across_indexes
-from gnod.search.hybrid.budget import stage
-from gnod.search.hybrid.embedding import embedded_texts
-from gnod.search.hybrid.sources import Joined, Sources
-from gnod.search.hybrid.stages import BUDGET_S, HybridResult, HybridSettings, OnStage
+from gnod.search.hybrid.budget import Stage, stage
+from gnod.search.hybrid.embedding import Embed, embedded_texts
+from gnod.search.hybrid.sources import Joined, Source, Sources
+from gnod.search.hybrid.stages import (
+    BUDGET_S,
+    HybridResult,
+    HybridSettings,
+    OnStage,
+    SearchDependencies,
+    present_search,
+)
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.prepared import Preparation, PreparedQuery, QueryModels, corrected_by, unless_known
 from gnod.search.query import references
 from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
 from gnod.search.ranking.ranked import RankedDocument
@@ -51,8 +59,9 @@ from gnod.search.results import (
     results_of,
     search_keywords,
     vector_results,
+    with_lag,
 )
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, Read
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
 from gnod.store.tables.filters import Condition
@@ -68,6 +77,107 @@ class FreshnessSource(Protocol):
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None: ...
     def known(self, collections: list[str]) -> KnownFreshness: ...
     def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport: ...
+
+
+class QueryModels(Protocol):
+    """The models that queries run with: those of the configuration, or of a measurement."""
+
+    def served(self) -> Mapping[str, str]:
+        """Return the model that serves each collection with vectors."""
+
+    def are_wanted(self) -> bool:
+        """Tell whether any collection is to have vectors, or has some."""
+
+    def readability(self, uri: str) -> Readability | None:
+        """Return what a model can read, in any thread; None: not measured yet."""
+
+    def ahead(
+        self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
+    ) -> AbstractAsyncContextManager[Embed]:
+        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.embedding)."""
+
+    async def dependencies(
+        self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
+    ) -> SearchDependencies:
+        """Return what a hybrid query over these collections runs with."""
+
+
+class Preparation:
+    """Corrects the query of a request, once, in the read that needs it first. `written`: the query as it was parsed."""
+
+    def __init__(
+        self, corrector: Corrector, asked: AskedQuery, parse: Callable[[str], ParsedQuery], written: ParsedQuery
+    ) -> None:
+        self.corrected = Corrected(asked.query.text)
+        self.stages: list[Stage] = []
+        self._corrector = corrector
+        self._asked = asked
+        self._parse = parse
+        self._written = written
+        self._query: ParsedQuery | None = None
+
+    def __call__(self, connection: Connection) -> ParsedQuery:
+        if self._query is None:
+            self._query = self._searched(connection, _corrected_by(self._corrector, self._asked, connection))
+        return self._query
+
+    async def unless_known(self, shared: Joined) -> None:
+        """Correct the query, unless another source knows its words."""
+        await shared.read(self)
+        corrected = await _unless_known(shared, self.corrected, self._asked.query.text)
+        self._query = await shared.read(lambda connection: self._searched(connection, corrected))
+
+    def _searched(self, connection: Connection, corrected: Corrected) -> ParsedQuery:
+        self.corrected, self.stages = corrected, correct_stage(corrected, self._asked.started)
+        query = self._parse(corrected.text) if corrected.corrections else self._written
+        return self._corrector.resolved_query(connection, query)
+
+
+@dataclass
+class PreparedQuery:
+    """A question in one snapshot of the index."""
+
+    asked: AskedQuery
+    read: Read
+    shared: Joined
+    embed: Embed
+    models: QueryModels
+    preparation: Preparation
+
+    @property
+    def corrected(self) -> Corrected:
+        return self.preparation.corrected
+
+    @property
+    def text(self) -> str:
+        """Return the question with its corrections."""
+        return self.corrected.text
+
+    async def find(self, options: HybridSettings) -> HybridResult:
+        """Return the documents for the question."""
+        return await self.present(lambda _, found: found, options)
+
+    async def present(
+        self,
+        present: Callable[[Connection, HybridResult], T],
+        options: HybridSettings,
+        on_stage: OnStage = lambda _: None,
+    ) -> T:
+        """See `present_search`."""
+        filters = self.asked.filters
+        given = (self.read, self.embed, filters.collections, self.shared.sources)
+        dependencies = await self.models.dependencies(*given)
+        return await present_search(dependencies, self.preparation, present, filters, options, on_stage)
+
+    async def copies(self, ids: Collection[int]) -> dict[int, Copies]:
+        return await self.read(lambda connection: copies_of(connection, ids, self.asked.filters))
+
+    async def freshness(self) -> FreshnessReport:
+        return with_lag(await self.read(self.asked.report), self.shared)
+
+    def notes(self, found: HybridResult) -> list[str]:
+        """Return what was left out of the search, and why."""
+        return list(dict.fromkeys((*found.left_out, *self.shared.notes)))
 
 
 class SearchService:
@@ -122,7 +232,7 @@ class SearchService:
             return await self._listed(asked)
         text = asked.query.text
         async with self._models.ahead([text], [], request.collections) as embed:
-            corrected = await self._database.read(partial(corrected_by, self._corrector, asked))
+            corrected = await self._database.read(partial(_corrected_by, self._corrector, asked))
             # A model cannot use parts of words.
             if any("*" in correction.searched for correction in corrected.corrections):
                 corrected = Corrected(text)
@@ -272,14 +382,14 @@ class SearchService:
 
     def _worded(self, connection: Connection, written: KeywordSearch) -> KeywordSearch:
         """Return the search with its corrections, and with the words that its wildcards match."""
-        corrected = corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
+        corrected = _corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
         clauses = parse_clauses(corrected.text) if corrected.corrections else written.clauses
         return written._replace(corrected=corrected, clauses=self._corrector.resolved(connection, clauses))
 
     async def _lexical_jointly(self, written: KeywordSearch, shared: Joined) -> Results:
         asked = written.asked
         worded = await shared.read(lambda connection: self._worded(connection, written))
-        corrected = await unless_known(shared, worded.corrected, asked.query.text)
+        corrected = await _unless_known(shared, worded.corrected, asked.query.text)
         if corrected is not worded.corrected:
             worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
         found = await across_indexes.search_words(
@@ -297,6 +407,22 @@ class SearchService:
             return keyword_results(connection, worded, found._replace(analyzers=analyzers), shared)
 
         return await shared.read(present)
+
+
+def _corrected_by(
+    corrector: Corrector, asked: AskedQuery, connection: Connection, *, is_unfinished: bool = False
+) -> Corrected:
+    """Return the query with its corrections, unless it is to be searched as written."""
+    text = asked.query.text
+    return Corrected(text) if asked.request.exact else corrector.correct(connection, text, unfinished=is_unfinished)
+
+
+async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
+    """Search for the query as it stands if another source has a word that the local index does not know."""
+    written = " ".join(correction.written for correction in corrected.corrections)
+    if shared.sources and written and await across_indexes.is_known(shared.read, shared.sources, written):
+        return Corrected(text)
+    return corrected
 
 
 def _search_as_written(

@@ -27,7 +27,7 @@ from gnod.search.hits import marked
 from gnod.search.hybrid.sources import SourceReader, Sources
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
-from gnod.search.passages.several_passages import matches_in
+from gnod.search.passages.best_passage import matches_in
 from gnod.search.query import references
 from gnod.search.query.parsing import Clause, parse_query
 from gnod.store.connection import Connection

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from gnod.analysis.markup import head_end
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
-_ATX = re.compile(r"^ {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*)$", re.MULTILINE)
-_UNDERLINED = re.compile(r"^(?P<text>[^\s=].*)\n(?P<mark>={3,})$", re.MULTILINE)
+_HEADING = r"(?P<line> {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*))"
+# To search for a pattern that begins with a character takes a fifth of the time of one that begins with `^`.
+_FIRST_LINE, _BELOW = re.compile(_HEADING), re.compile(f"\n{_HEADING}")
+_UNDERLINED = re.compile(r"^(?P<line>(?P<text>[^\s=].*)\n(?P<mark>={3,}))$", re.MULTILINE)
 
 # These may be above a title: comments, tags, pictures, links and badges, properties, labels of MyST, imports.
 _ANY_LINK = r"!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)"
@@ -51,9 +54,10 @@ def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
     if markup == "plain":
         return Outline([], [], len(text))
     closed, end = _fences(text)
-    headings = [h for h in _headings(text, end) if h.start >= start]
     starts = [fence[0] for fence in closed]
-    return Outline([h for h in headings if not _in_fence(h.start, starts, closed)], closed, end)
+    found = (_heading(match) for match in _matches(text, end))
+    headings = [each for each in found if each.start >= start and not _in_fence(each.start, starts, closed)]
+    return Outline(headings, closed, end)
 
 
 def title_heading(text: str, headings: list[Heading], start: int = 0) -> str | None:
@@ -70,22 +74,51 @@ def plain(heading: str) -> str:
     return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading))
 
 
-def headings_above(text: str, line: int) -> list[str]:
-    """Return the headings that a line (from 1) is below, the highest first, as people read them; itself, if it is
-    one."""
-    below = text.split("\n", line)[line:]
-    at = len(text) - len("".join(below))
+def headings_above(text: str, at: int) -> list[str]:
+    """Return the headings that a place is below, the highest first, as people read them; the one that it is in, too."""
+    line_end, head = text.find("\n", at), head_end(text)
+    above = text[:line_end] if line_end >= 0 else text
+    closed, end = _fences(above)
+    starts = [fence[0] for fence in closed]
     path: list[Heading] = []
-    for heading in reversed(outline(text[:at], start=head_end(text)).headings):
-        if not path or heading.level < path[-1].level:
+    for match in reversed(_matches(above, end)):
+        if match.start("line") < head or (path and path[-1].level == 1):
+            break
+        heading = _heading(match)
+        if (not path or heading.level < path[-1].level) and not _in_fence(heading.start, starts, closed):
             path.append(heading)
     return [plain(each.text) for each in reversed(path)]
 
 
-def _headings(text: str, end: int) -> list[Heading]:
-    found = [(m.start(), len(m["mark"]), m["text"].rstrip("#")) for m in _ATX.finditer(text, 0, end)]
-    found += [(m.start(), 1, m["text"]) for m in _UNDERLINED.finditer(text, 0, end)]
-    return [Heading(start, level, written.strip()[:MAX_CHARACTERS]) for start, level, written in sorted(found)]
+def _heading(match: re.Match[str]) -> Heading:
+    is_underlined = match["mark"][0] == "="
+    text = match["text"] if is_underlined else match["text"].rstrip("#")
+    return Heading(match.start("line"), 1 if is_underlined else len(match["mark"]), text.strip()[:MAX_CHARACTERS])
+
+
+def _matches(text: str, end: int) -> list[re.Match[str]]:
+    """Return the matches of headings, in order."""
+    before = (text.rfind("\n", 0, start - 1) + 1 for start in _lines_with("===", text, end) if start)
+    underlined = [found for start in before if (found := _UNDERLINED.match(text, start, end))]
+    marked = [*_marked(text, end)]
+    return sorted([*marked, *underlined], key=lambda match: match.start("line")) if underlined else marked
+
+
+def _marked(text: str, end: int) -> Iterator[re.Match[str]]:
+    """Yield the headings with `#`."""
+    if first := _FIRST_LINE.match(text, 0, end):
+        yield first
+    yield from _BELOW.finditer(text, 0, end)
+
+
+def _lines_with(mark: str, text: str, end: int) -> Iterator[int]:
+    """Yield where the lines begin that have a mark. To look only there is several times as fast as to search for a
+    pattern; and of a text without the mark, `rfind` says so three times as fast as `find`."""
+    at = text.find(mark, 0, end) if text.rfind(mark, 0, end) >= 0 else -1
+    while at >= 0:
+        yield text.rfind("\n", 0, at) + 1
+        line_end = text.find("\n", at, end)
+        at = text.find(mark, line_end, end) if line_end >= 0 else -1
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
@@ -93,7 +126,8 @@ def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
     headings after it."""
     closed = []
     opened: re.Match[str] | None = None
-    for match in _FENCE.finditer(text):
+    starts = sorted({start for mark in ("```", "~~~") for start in _lines_with(mark, text, len(text))})
+    for match in filter(None, (_FENCE.match(text, start) for start in starts)):
         if opened is None:
             if "`" not in match[2]:
                 opened = match

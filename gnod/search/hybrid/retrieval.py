@@ -24,9 +24,8 @@ from gnod.search.query.parsing import QueryLine
 from gnod.search.ranking import fusion, trust
 from gnod.search.ranking.distinct import Representatives, representatives
 from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
-from gnod.search.ranking.loose import is_loose
 from gnod.search.ranking.ranked import RankedDocument
-from gnod.search.ranking.trust import Facts, QueryFacts, Reader
+from gnod.search.ranking.trust import Facts, QueryFacts, Reader, is_loose
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -17,6 +17,7 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
+from gnod.analysis.markup import without_marks
 from gnod.analysis.stemming import PREFIX_STRIPPING, fold, normalise
 from gnod.analysis.terms import FENCE, SPELLED, Analyzer, is_name, is_unspaced, spelled_places, visible, word_rest
 from gnod.caches import Cache, Computed
@@ -89,11 +90,10 @@ class TermFinder:
         """See `find_marks`. `within`: only the places in this range."""
         marks: list[Mark] = []
         if within:
-            within = (self._plain.here(within[0]), self._plain.here(within[1]))
+            stretches = [self._here(within)]
             for variant, number in _stems(query_terms):
-                # If the needles occur nowhere, the variant does not.
-                if self._first.get(_needles(variant)) != []:
-                    marks += [Mark(start, end, number) for start, end in self._find(variant, [within])]
+                if self._may_be(variant):
+                    marks += [Mark(start, end, number) for start, end in self._find(variant, stretches)]
         else:
             for variant, number, needles in self._rarest_first(_stems(query_terms)):
                 stretches = self._stretches(needles, marks)
@@ -111,13 +111,34 @@ class TermFinder:
                 places.append((start, end))
         return [(original(start), original(end)) for start, end in places]
 
-    def window(self, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None) -> list[Mark]:
+    def words(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int]) -> frozenset[int]:
+        """Return the numbers, as in marks, of the words that are in this range."""
+        stretches = [self._here(within)]
+        found: set[int] = set()
+        for variant, number in numbered(query_terms):
+            most = 1 if len(variant) == 1 else _MAX_PLACES
+            if number not in found and self._may_be(variant) and self._find(variant, stretches, most):
+                found.add(number)
+        return frozenset(found)
+
+    def window(
+        self,
+        query_terms: Sequence[Sequence[TermVariant]],
+        anchor: TermVariant | None = None,
+        within: tuple[int, int] | None = None,
+    ) -> list[Mark]:
         """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
-        place of this variant.
+        place of this variant. `within`: it is in this range.
 
         Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
         """
-        possible = self._near(anchor, query_terms) if anchor else self._possible(query_terms)
+        if within:
+            possible = self._possible_in(query_terms, [self._here(within)])
+        elif anchor:
+            starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
+            possible = self._possible_in(query_terms, _stretches(starts, WINDOW_CHARACTERS))
+        else:
+            possible = self._possible(query_terms)
         rough = sorted(possible)
         checked: dict[Mark, Mark | None] = {}
         while rough:
@@ -130,6 +151,13 @@ class TermFinder:
                 return self._in_original(found)
             rough = [mark for mark in rough if checked.get(mark, mark)]
         return []
+
+    def _may_be(self, variant: TermVariant) -> bool:
+        """Tell whether the text may have a variant: it has not if it was searched for the needles without a result."""
+        return self._first.get(_needles(variant)) != []
+
+    def _here(self, within: tuple[int, int]) -> tuple[int, int]:
+        return (self._plain.here(within[0]), self._plain.here(within[1])) if self._plain.is_moved else within
 
     def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
         if not self._plain.is_moved:
@@ -146,20 +174,28 @@ class TermFinder:
                 possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
-    def _near(self, anchor: TermVariant, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
-        """Do as `_possible`, near the places of the anchor. The anchor is searched everywhere, the other words only
-        there."""
-        starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
-        stretches = _stretches(starts, WINDOW_CHARACTERS)
+    def _possible_in(
+        self, query_terms: Sequence[Sequence[TermVariant]], stretches: Sequence[tuple[int, int]]
+    ) -> dict[Mark, list[TermVariant]]:
+        """Do as `_possible`, in these stretches only."""
         possible: dict[Mark, list[TermVariant]] = {}
         for variant, number in numbered(query_terms):
             needles = _needles(variant)
+            length = len(needles[0])
             for start in self._starts(needles, stretches):
-                possible.setdefault(Mark(start, start + len(needles[0]), number), []).append(variant)
+                possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
+    def for_words(self, query_terms: Sequence[Sequence[TermVariant]]) -> TermFinder:
+        """Return what finds all words of the query: where the text has one of them only with marks in it, a finder of
+        the text without these."""
+        if all(not word or any(map(self.may_have, word)) for word in query_terms):
+            return self
+        bare = without_marks(self.text)
+        return self if bare == self.text else TermFinder(bare, self.analyzers)
+
     def may_have(self, variant: TermVariant) -> bool:
-        return all(
+        return self._may_be(variant) and all(
             term in self._spelled if term.endswith(SPELLED) else _needle(term) in self._folded for term in variant
         )
 
@@ -252,18 +288,26 @@ class TermFinder:
         known = self._first.get(needles)
         if known is None or len(known) > _MAX_PLACES:
             return self._searched(needles, low, high)
-        high -= len(needles[0])
-        return [place for place in known if low <= place <= high]
+        return known[bisect_left(known, low) : bisect_right(known, high - len(needles[0]))]
 
     def _searched(self, needles: _Needles, low: int, high: int) -> Iterator[int]:
         if (spelled := _spelled_term(needles)) is not None:
             yield from (start for start, _ in self._spelled.get(spelled, ()) if low <= start < high)
-            return
+        elif len(needles) > 1:
+            matches = _pattern(needles).finditer(self._folded, low, high)
+            yield from (match.start() for match in matches if self._may_begin(match.start()))
+        else:
+            find, needle = self._folded.find, needles[0]
+            at = find(needle, low, high)
+            while at >= 0:
+                if self._may_begin(at):
+                    yield at
+                at = find(needle, at + 1, high)
+
+    def _may_begin(self, at: int) -> bool:
+        """Tell whether a word, or a part of one, may begin at this place."""
         text = self._text
-        for position in _found(needles, self._folded, low, high):
-            is_inside = position > 0 and text[position - 1].islower() and text[position].islower()
-            if self._strips_prefixes or not is_inside:
-                yield position
+        return self._strips_prefixes or not (at and text[at - 1].islower() and text[at].islower())
 
     def _places(
         self, term: str, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
@@ -382,17 +426,6 @@ def _pattern_of(needles: _Needles) -> re.Pattern[str]:
 
 
 _pattern = Computed(_pattern_of).__getitem__
-
-
-def _found(needles: _Needles, text: str, low: int, high: int) -> Iterator[int]:
-    """Yield where the needles begin in `text[low:high]`."""
-    if len(needles) > 1:
-        yield from (match.start() for match in _pattern(needles).finditer(text, low, high))
-        return
-    position = text.find(needles[0], low, high)
-    while position >= 0:
-        yield position
-        position = text.find(needles[0], position + 1, high)
 
 
 def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:

@@ -2,22 +2,36 @@
 
 A very long text comes in parts, and is read no further than to a passage with every word. How words are found:
 gnod.search.keyword.marks; what is shown around them: gnod.search.passages.snippets.
+
+Of one document, there may be more: other passages that answer the query nearly as well, and all its matches. If the
+best passage is the nearest by vector, the others lie in the next nearest pieces; otherwise the words decide.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gnod.analysis.markup import head_end, without_marks
+import numpy as np
+
+from gnod.analysis.markup import head_end
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
+from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import snippets
 from gnod.search.passages.plain_text import plain
+from gnod.store.connection import Connection
+from gnod.store.tables.documents import DocumentRow
+from gnod.store.vectors import embedded_pieces
 
 # A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
+# To count more in each of many documents takes too long.
+MOST_MATCHES = 1000
+_MOST_WORDS = 500
+_MARKUP = re.compile(r"[\s|*_`]+")
 
 
 class ShownPassage(NamedTuple):
@@ -52,6 +66,11 @@ class ShownPassage(NamedTuple):
             marks=[(start - lead, end - lead) for start, end in marks],
         )
 
+    @property
+    def line_end(self) -> int:
+        """Return where `line` ends in the text."""
+        return self.start + len("\n".join(self.snippet.split("\n")[: self.line - self.snippet_line + 1]))
+
     def below(self, lines: int) -> ShownPassage:
         """Return the passage with the lines of a text that begins this many lines earlier."""
         return self._replace(
@@ -59,30 +78,32 @@ class ShownPassage(NamedTuple):
         )
 
 
+class DocumentMatches(NamedTuple):
+    """The line of each match, in order; `is_exact`: there are no more. `words`: what matched, as in
+    `DocumentMatchesResult`."""
+
+    lines: Sequence[int]
+    is_exact: bool
+    words: Sequence[str]
+
+
 def best_passage(
-    text: str,
+    finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
+    anchor: TermVariant | None = None,
+    within: tuple[int, int] | None = None,
 ) -> ShownPassage:
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word."""
-    return best_passage_in(TermFinder(text, analyzers), query_terms)
-
-
-def best_in_part(
-    part: str, above: int, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
-) -> ShownPassage:
-    """Return the best passage of a part that begins below `above` lines, with the words of the whole part."""
-    finder = TermFinder(part, analyzers)
-    passage = best_passage_in(finder, query_terms).below(above)
-    return passage._replace(words=passage.words.union(mark.term for mark in finder.marks(query_terms)))
-
-
-def best_passage_in(
-    finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None = None
-) -> ShownPassage:
-    """Do as `best_passage`, for the text of a finder. `anchor`: a variant that the best passage is known to contain."""
-    return _passage(finder.text, finder, query_terms, anchor)
+    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
+    the best passage is known to contain. `within`: the passage is in this range."""
+    text, finder = finder.text, finder.for_words(query_terms)
+    window = finder.window(query_terms, anchor, within)
+    if not window:
+        return _opening(text, within)
+    if window[0].start < (head := head_end(text)):
+        window = _below(text, head, within[1] if within else len(text), finder, query_terms, window)
+    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window), within)
+    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
 
 
 def best_passage_of(
@@ -105,7 +126,7 @@ def best_passage_of(
         promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
         counts.update(promised)
         if promised and (anchor or not any(promised <= words for words in found)):
-            passage = _passage(part, finder, query_terms, anchor)
+            passage = best_passage(finder, query_terms, anchor)
             if passage.words:
                 found.setdefault(passage.words, passage.below(above))
             if _has_all(passage.words, query_terms):
@@ -116,22 +137,6 @@ def best_passage_of(
     return found[max(found, key=lambda words: _worth(words, counts))]
 
 
-def _passage(
-    text: str, finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], anchor: TermVariant | None
-) -> ShownPassage:
-    window = finder.window(query_terms, anchor)
-    missing = {number for number, word in enumerate(query_terms) if word} - {mark.term for mark in window}
-    if missing and (bare := without_marks(text)) != text:
-        finder = TermFinder(bare, finder.analyzers)
-        window = finder.window(query_terms, anchor)
-    if not window:
-        return _opening(text)
-    if window[0].start < (head := head_end(text)):
-        window = _below(text, head, finder, query_terms, anchor, window)
-    start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
-    return _shown(text, window, finder.marks(query_terms, within=(start, end)), start, end)
-
-
 def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> bool:
     return sum(word >= 0 for word in words) == len(query_terms)
 
@@ -139,13 +144,13 @@ def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]])
 def _below(
     text: str,
     head: int,
+    end: int,
     finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
-    anchor: TermVariant | None,
     window: list[Mark],
 ) -> list[Mark]:
     """Return the best stretch below the front matter, if it has the same words, else the one that is given."""
-    found = TermFinder(text[head:], finder.analyzers).window(query_terms, anchor)
+    found = TermFinder(text[head:end], finder.analyzers).window(query_terms)
     if not {mark.term for mark in found} >= {mark.term for mark in window}:
         return window
     return [Mark(head + mark.start, head + mark.end, mark.term) for mark in found]
@@ -153,11 +158,13 @@ def _below(
 
 def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> ShownPassage:
     """Return the passage from `start` to `end`, with those of the marks that lie in it."""
+    first = window[0].start
+    line = _line(text, first)
     return ShownPassage(
-        _line(text, window[0].start),
-        _line(text, max(mark.end for mark in window) - 1),
+        line,
+        line + text.count("\n", first, max(mark.end for mark in window) - 1),
         text[start:end],
-        _line(text, start),
+        line - text.count("\n", start, first),
         _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
         words=frozenset(mark.term for mark in window),
         text=text,
@@ -165,7 +172,66 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
     )
 
 
-def further_passages(
+def matches_in(
+    finder: TermFinder, query_terms: Sequence[Sequence[TermVariant]], most: int = MOST_MATCHES
+) -> DocumentMatches:
+    """Return the first `most` matches in a text."""
+    text, places = finder.text, finder.every_place(query_terms, most + 1)
+    lines, line, at = [], 1, 0
+    for start, _ in places[:most]:
+        line, at = line + text.count("\n", at, start), start
+        lines.append(line)
+    words = {word.lower(): word for place in places[:most] if (word := _word(text, *place))}
+    return DocumentMatches(lines, len(places) <= most, [*words.values()][:_MOST_WORDS])
+
+
+def _word(text: str, start: int, end: int) -> str:
+    """Return a match without markup, with an asterisk on each side where its word goes on."""
+    before = "*" if start and text[start - 1].isalnum() else ""
+    after = "*" if text[end : end + 1].isalnum() else ""
+    return before + _MARKUP.sub(" ", text[start:end]).strip() + after
+
+
+def beside(
+    connection: Connection,
+    document: DocumentRow,
+    finder: TermFinder,
+    best: ShownPassage,
+    query_terms: Sequence[Sequence[TermVariant]],
+    count: int,
+    vectors: QueryVectors | None = None,
+) -> list[ShownPassage]:
+    """Return up to `count` further passages of the text, best first. `vectors` of the query: the nearest pieces
+    decide."""
+    if vectors is None:
+        return _further(finder, [best], query_terms, count)
+    found: list[ShownPassage] = []
+    for part in _nearest(connection, document, vectors):
+        if len(found) == count:
+            break
+        passage = best_passage(finder, query_terms, within=part)
+        if passage.snippet and not any(_overlap(passage, each) for each in (best, *found)):
+            found.append(passage)
+    return found
+
+
+def _nearest(connection: Connection, document: DocumentRow, vectors: QueryVectors) -> list[tuple[int, int]]:
+    """Return the ranges of the pieces that are nearly as near to the query as the nearest, best first."""
+    uri = vectors.served.get(document.collection)
+    query = vectors.row(0).get(uri) if uri else None
+    if query is None:
+        return []
+    pieces = [(each, each.vector) for each in embedded_pieces.of_document(connection, document.mirror_hash, uri)]
+    embedded = [(each, vector) for each, vector in pieces if vector is not None]
+    if not embedded:
+        return []
+    cosines = np.stack([vector for _, vector in embedded]) @ query
+    order = np.argsort(-cosines, kind="stable").tolist()
+    enough = FURTHER * float(cosines[order[0]])
+    return [(embedded[n][0].start, embedded[n][0].end) for n in order if float(cosines[n]) >= enough]
+
+
+def _further(
     finder: TermFinder, taken: Sequence[ShownPassage], query_terms: Sequence[Sequence[TermVariant]], count: int
 ) -> list[ShownPassage]:
     """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
@@ -188,7 +254,7 @@ def further_passages(
     return found
 
 
-def overlap(one: ShownPassage, other: ShownPassage) -> bool:
+def _overlap(one: ShownPassage, other: ShownPassage) -> bool:
     """Tell whether two passages of a text have a line in common."""
     first, second = (
         range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
@@ -222,8 +288,8 @@ def _worth(words: Iterable[int], counts: Counter[int]) -> float:
     return round(worth_of(words, counts), 9)
 
 
-def _opening(text: str) -> ShownPassage:
-    start, end = snippets.opening(text)
+def _opening(text: str, within: tuple[int, int] | None = None) -> ShownPassage:
+    start, end = snippets.opening(text, *(within or ()))
     line = _line(text, start)
     return ShownPassage(line, max(_line(text, end - 1), line), text[start:end], line, [], text=text, start=start)
 

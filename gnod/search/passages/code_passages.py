@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from gnod import bm25
 from gnod.search.keyword.marks import Mark, TermFinder, TermVariant
-from gnod.search.passages.best_passage import ShownPassage, best_in_part
 from gnod.search.ranking.ranked import Span
 from gnod.store.connection import Connection
 from gnod.store.tables import definitions
@@ -41,23 +40,21 @@ class _CodePart(NamedTuple):
     named: int
 
 
-def best_in_definition(
+def best_definition(
     connection: Connection,
     document: DocumentRow,
     finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
     near: Span | None = None,
-) -> ShownPassage | None:
-    """Return the best passage in the best definition; None for a document without definitions, or without a word.
-    `finder`: of its text. `near`: the best part by vector."""
+) -> tuple[int, int] | None:
+    """Return the range of the best definition; None for a document without definitions, or without a word. `finder`: of
+    its text. `near`: the best part by vector."""
     found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
     text = finder.text
     if not found or len(text) > _MAX_CHARACTERS:
         return None
     part = _best(_parts(text, found), finder.marks(query_terms), near)
-    if part is None:
-        return None
-    return best_in_part(text[part.start : part.end], text.count("\n", 0, part.start), query_terms, finder.analyzers)
+    return part and (part.start, part.end)
 
 
 def _parts(text: str, found: Sequence[StoredDefinition]) -> list[_CodePart]:

@@ -39,11 +39,14 @@ class _SnippetPart(NamedTuple):
     is_head: bool = False
 
 
-def around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range of a snippet that holds `text[start:end]`."""
+def around(text: str, start: int, end: int, within: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Return the range of a snippet that holds `text[start:end]`, and no sentences outside of `within`."""
     if start < (head := head_end(text)):
         return _of_head(text, head, start, end)
-    parts = _parts(text, *_region(text, head, start, end), start, end)
+    low, high = _region(text, head, start, end)
+    if within:
+        low, high = max(low, within[0]), min(high, max(within[1], end))
+    parts = _parts(text, low, high, start, end)
     inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
     if not inside:  # the text is markup only
         return _cut(text, start, end, start, end)
@@ -51,10 +54,11 @@ def around(text: str, start: int, end: int) -> tuple[int, int]:
     return _cut(text, parts[first].start, parts[last].end, start, end)
 
 
-def opening(text: str) -> tuple[int, int]:
-    """Return the range of the first text that is neither front matter nor a heading; if there is none, of any text."""
-    low = head_end(text)
-    if parts := _parts(text, low, _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text)))):
+def opening(text: str, start: int = 0, end: int | None = None) -> tuple[int, int]:
+    """Return the range of the first text from `start` on that is neither front matter nor a heading; if there is none,
+    of any text."""
+    low = max(head_end(text), start)
+    if parts := _parts(text, low, _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text) if end is None else end))):
         first = next((n for n, part in enumerate(parts) if not part.is_head or _is_table(text, part)), 0)
         _, last = _grown(text, parts, first, first, grows_up=False)
         return _cut(text, parts[first].start, parts[last].end, parts[first].start, parts[first].start + 1)

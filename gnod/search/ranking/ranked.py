@@ -26,7 +26,7 @@ class RankedDocument(NamedTuple):
     """`score`: larger is better; in [0, 1] in results. `span`: the best part by vector; None: not known, as of a
     document that only keywords found. `components`: what the score is made of, by name. `unplaced`: the best vectors,
     if their span was not looked up yet (`gnod.search.meaning.candidate_documents.placed`). `is_loose`: as in
-    `gnod.search.ranking.loose`."""
+    `gnod.search.ranking.trust`."""
 
     id: int
     score: float

@@ -3,6 +3,11 @@ embedding model can read, and by what was learned of the collection. Pure.
 
 A document in another language than the query's shares only names with it. Then keywords count as much as the part of
 the query that they found; and less where the model reads both languages, since then its vectors compare the meaning.
+
+And which documents of a list are only loosely similar to the query: there are nearest documents for every query, also
+when none is about it. Two things are evidence that one is: it has the query's words, or its vector is nearer than those
+of unrelated texts are. How near these are to the query is known for each model and language (gnod.models.readability),
+so one line holds for every model (docs/adr/0047-scores.md).
 """
 
 from __future__ import annotations
@@ -16,6 +21,13 @@ from gnod.search.ranking.fusion import Trust
 # The exponents for the coverage of the query by keywords: if the model reads both languages, and if it does not.
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
+# A document is about the query from this nearness on, in standard deviations of the cosines of unrelated texts.
+NEAR = 3.5
+# The words of the query count as this much nearness, if a document has all of them.
+WORDS = 5.0
+# Where nearness says nothing, this share of the words is enough.
+FEW_WORDS = 0.2
+_ALL = 1 - 1e-9
 # Written languages that are similar enough to share words.
 _SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr", "ms": "id", "xh": "zu", "tn": "st"}
 
@@ -51,6 +63,14 @@ def of_documents(
     by_group = {group: _trust(*group, query, reader, priors) for group in {facts[1:] for facts in documents.values()}}
     found = {id_: by_group[facts[1:]] for id_, facts in documents.items()}
     return {id_: trust for id_, trust in found.items() if trust != Trust()}
+
+
+def is_loose(share: float, nearness: float | None) -> bool:
+    """Tell whether neither is evidence. `share` of the query's words that the document has, by weight, in [0, 1].
+    `nearness`: as in `Unrelated.nearness`; None: it says nothing, or the document has no vector."""
+    if nearness is None or share >= _ALL:
+        return share < FEW_WORDS
+    return nearness + WORDS * share < NEAR
 
 
 def _trust(

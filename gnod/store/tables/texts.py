@@ -19,11 +19,14 @@ _SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
 def whole(connection: Connection, mirror_hash: str) -> str | None:
     """Return the text of a mirror; None if it is long or unknown."""
     found = connection.execute(
-        "SELECT coalesce(unpacked(packed), iif(octet_length(markdown) <= ?, markdown, NULL)) FROM mirrors"
-        " WHERE mirror_hash = ?",
+        "SELECT packed, iif(octet_length(markdown) <= ?, markdown, NULL) FROM mirrors WHERE mirror_hash = ?",
         (WHOLE_BYTES, mirror_hash),
-    ).get
-    return None if found is None else str(found)
+    ).fetchone()
+    if not found:
+        return None
+    # Unpack it here: SQLite would copy the text twice.
+    packed, text = found
+    return text if packed is None else packing.unpack(connection, packed)
 
 
 def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ import pytest
 
 from gnod.analysis.stemming import normalise
 from gnod.search.keyword import lexical
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
 from gnod.search.passages.best_passage import best_passage
 from gnod.search.query.parsing import parse_clauses
@@ -62,7 +63,7 @@ def _fault(index: SmallIndex, query: str, path: str, form: str) -> str | None:
         return f"{query!r} does not find {form!r}"
     text = documents.markdown(index.reader, row.mirror_hash)
     analyzers = anchors.analyzers_of(rows, found.analyzers)[row.id]
-    passage = best_passage(text, found.expression.query_terms(), analyzers)
+    passage = best_passage(TermFinder(text, analyzers), found.expression.query_terms())
     marked = normalise("".join(passage.snippet[start:end] for start, end in passage.marks))
     letters = set(filter(str.isalnum, normalise(form)))
     return None if letters <= set(marked) else f"{query!r} marks {marked!r} of {form!r}"

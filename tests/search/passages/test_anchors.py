@@ -6,6 +6,7 @@ import pytest
 
 from gnod.analysis.terms import Analyzer
 from gnod.search.hits import marked
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
 from gnod.search.passages.best_passage import best_passage, best_passage_of
@@ -94,7 +95,8 @@ def test_a_short_text_shows_what_the_table_says_of_it(small_index: SmallIndex, t
     connection = small_index.reader
     analyzers = [Analyzer("en")]
     of_table, of_text = wanted_in(connection, query), wanted_in(connection, query, text)
-    assert best_passage(text, of_text.terms, analyzers) == best_passage(text, of_table.terms, analyzers)
+    finder = TermFinder(text, analyzers)
+    assert best_passage(finder, of_text.terms) == best_passage(finder, of_table.terms)
 
 
 def test_a_short_text_is_marked_as_its_language_has_it(small_index: SmallIndex) -> None:
@@ -106,7 +108,7 @@ def test_a_short_text_is_marked_as_its_language_has_it(small_index: SmallIndex) 
     def work(connection: Connection) -> list[str]:
         words = marked(connection, parse_clauses("long"))
         analyzers = anchors.analyzers_of(documents.by_ids(connection, [1]), words.analyzers)[1]
-        passage = best_passage(text, wanted_in(connection, "long", text).terms, analyzers)
+        passage = best_passage(TermFinder(text, analyzers), wanted_in(connection, "long", text).terms)
         return [passage.snippet[start:end] for start, end in passage.marks]
 
     assert small_index.database.submit_read(work).result() == ["long"]

@@ -6,6 +6,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import code_passages
+from gnod.search.passages.best_passage import best_passage
 from gnod.search.query.parsing import parse_text
 from gnod.store.tables import documents
 from tests.small_index import SmallIndex
@@ -23,8 +24,9 @@ def line_of_hit(index: SmallIndex, query: str) -> int | None:
     (document,) = documents.under(index.reader, None, "", 10, 0)
     analyzers, text = [Analyzer("en")], documents.markdown(index.reader, document.mirror_hash)
     terms = lexical.query_terms(parse_text(query), analyzers)
-    found = code_passages.best_in_definition(index.reader, document, TermFinder(text, analyzers), terms)
-    return found.line if found else None
+    finder = TermFinder(text, analyzers)
+    part = code_passages.best_definition(index.reader, document, finder, terms)
+    return best_passage(finder, terms, within=part).line if part else None
 
 
 def test_the_definition_with_the_words_is_shown(small_index: SmallIndex) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages.best_passage import ShownPassage, best_passage, best_passage_of
 from gnod.search.query.parsing import parse_clauses
 
@@ -17,7 +18,7 @@ ANALYZERS = [Analyzer("de"), Analyzer("en")]
 
 
 def passage(text: str, query: str) -> ShownPassage:
-    return best_passage(text, expression.build(parse_clauses(query), ANALYZERS).query_terms(), ANALYZERS)
+    return best_passage(TermFinder(text, ANALYZERS), expression.build(parse_clauses(query), ANALYZERS).query_terms())
 
 
 def marked(text: str, query: str) -> list[str]:
@@ -128,7 +129,7 @@ def test_one_part_gives_the_same_passage_as_the_text(text: str, query: str) -> N
         sought = expression.build(parse_clauses(query), ANALYZERS).query_terms()
     except QuerySyntaxError:
         return
-    assert best_passage_of([text], sought, ANALYZERS) == best_passage(text, sought, ANALYZERS)
+    assert best_passage_of([text], sought, ANALYZERS) == best_passage(TermFinder(text, ANALYZERS), sought)
 
 
 def test_a_match_in_the_title_only_shows_the_documents_start() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gnod.analysis.markup import head_end
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword import expression
+from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import snippets
 from gnod.search.passages.best_passage import ShownPassage, best_passage
 from gnod.search.passages.snippets import SNIPPET_CHARACTERS, SNIPPET_LINES
@@ -45,7 +46,7 @@ texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join)
 
 def passage(text: str, query: str) -> ShownPassage:
     analyzers = [Analyzer("en")]
-    return best_passage(text, expression.build(parse_text(query), analyzers).query_terms(), analyzers)
+    return best_passage(TermFinder(text, analyzers), expression.build(parse_text(query), analyzers).query_terms())
 
 
 @given(texts, st.data())
