@@ -97,6 +97,13 @@ _ALL = [
         "links.check", li.LinksCheckParams, li.LinksCheckResult, "List dead links, which lead to no file or heading."
     ),
     Method("collection.add", c.CollectionAddParams, c.CollectionAddResult, "Add a folder."),
+    _again("collection.folders", c.CollectionFoldersParams, c.CollectionFoldersResult, "List the folders in a folder."),
+    _again(
+        "collection.preview",
+        c.CollectionPreviewParams,
+        c.CollectionPreviewResult,
+        "Count what adding a folder would index; change nothing.",
+    ),
     Method("collection.remove", c.CollectionRemoveParams, c.CollectionRemoveResult, "Remove a folder from the index."),
     Method("collection.rename", c.CollectionRenameParams, c.CollectionRenameResult, "Rename a collection."),
     Method(
@@ -142,6 +149,7 @@ _ALL = [
         i.IndexAcknowledgeResult,
         "Do not mention the files that failed so far in answers.",
     ),
+    _again("index.retry", i.IndexRetryParams, i.IndexRetryResult, "Read the files that failed again."),
     _again("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
     _again("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),
@@ -188,6 +196,7 @@ _LONG = {
         "index.cleanup",
         "index.backup",
         "index.restore",
+        "index.retry",
         "document.move",
         "document.unmove",
         "models.recommend",
