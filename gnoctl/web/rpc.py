@@ -57,7 +57,15 @@ ALLOWED = frozenset(
             "index.pause",
             "index.resume",
         ),
-        *("memory.store", "memory.search", "memory.list", "memory.retrieve", "memory.update", "memory.forget", "memory.history"),
+        *(
+            "memory.store",
+            "memory.search",
+            "memory.list",
+            "memory.retrieve",
+            "memory.update",
+            "memory.forget",
+            "memory.history",
+        ),
         *("memory.lock", "memory.unlock", "memory.status"),
         *("models.list", "models.recommend", "models.use", "doctor.run"),
     }

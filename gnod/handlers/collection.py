@@ -163,7 +163,9 @@ def _free(name: str, config: Config) -> str:
     """Return a name that no collection has: with a number if it is taken."""
     taken = {each.name for each in config.collections}
     numbered = (f"{name[:60]}-{number}" for number in itertools.count(2))
-    return next(each for each in itertools.chain([name], numbered) if each not in taken and not config.is_attached(each))
+    return next(
+        each for each in itertools.chain([name], numbered) if each not in taken and not config.is_attached(each)
+    )
 
 
 def _name(given: str | None, path: str) -> str:

@@ -6,7 +6,7 @@ export const DEEPEST = 3;
 export const MODES = { hybrid: "Hybrid", keyword: "Keyword", vector: "Vector" };
 
 /**
- * Return the route of a location: `view` (search, ask, collections, memories), what is asked, and `doc`, the open document, with its
+ * Return the route of a location: `view` (search, ask, add, collections, memories), what is asked, and `doc`, the open document, with its
  * `fragment` (`L10`, `page=3`), and `graph`: how far its neighbourhood is shown, 0 for its text.
  */
 export function parse(location) {
@@ -28,7 +28,7 @@ export function parse(location) {
     route.doc = { collection: rest[0], path: rest.slice(1).join("/"), fragment: decoded(location.hash.slice(1)) };
     route.graph = Math.min(DEEPEST, Number.parseInt(params.get("graph") ?? "", 10) || 0);
     if (params.has("ask")) return { ...route, view: "ask", q: params.get("ask") };
-  } else if (["ask", "collections", "memories"].includes(first)) {
+  } else if (["ask", "add", "collections", "memories"].includes(first)) {
     route.view = first;
   }
   return route;
@@ -38,7 +38,7 @@ export function parse(location) {
 export function address(route) {
   const params = new URLSearchParams();
   const isAsk = route.view === "ask";
-  if (route.q && route.view !== "collections") params.set(isAsk && route.doc ? "ask" : "q", route.q);
+  if (route.q && !["add", "collections"].includes(route.view)) params.set(isAsk && route.doc ? "ask" : "q", route.q);
   else if (isAsk && route.doc) params.set("ask", "");
   if (route.view === "search") {
     if (route.mode && route.mode !== "hybrid") params.set("mode", route.mode);
@@ -98,7 +98,7 @@ export function rewrite(route) {
 
 function path(route) {
   if (route.doc) return documentPath(route.doc.collection, route.doc.path);
-  return { search: route.q || route.similar ? "/search" : "/", ask: "/ask", collections: "/collections", memories: "/memories" }[route.view];
+  return { search: route.q || route.similar ? "/search" : "/", ask: "/ask", add: "/add", collections: "/collections", memories: "/memories" }[route.view];
 }
 
 function decoded(text) {
