@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,6 @@ from gnod.store.database import Database
 from gnod.store.documents import collections
 from gnod.store.tables import documents
 from gnod.types import check_collection_name
-
 
 _MOST_FOLDERS = 1000
 _PREVIEW_S = 1.0
@@ -178,4 +178,6 @@ def _name(given: str | None, path: str) -> str:
 
 
 def _proposed_name(path: str) -> str:
-    return re.sub(r"[^a-z0-9_-]+", "-", Path(path).name.lower()).strip("-_")[:64]
+    """Return a name for a collection, without accents; "" if none of its characters is allowed."""
+    plain = unicodedata.normalize("NFKD", Path(path).name.casefold()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64]

@@ -60,7 +60,7 @@ class CollectionPreviewParams(Params, frozen=True, kw_only=True):
 
 
 class KindOfFile(Result, frozen=True, kw_only=True):
-    """`kind`: what the names of the files say, such as "Markdown". `is_read`: false if gnod does not read such files."""
+    """`kind`: what the names say, such as "Markdown". `is_read`: false if gnod does not read such files."""
 
     kind: str
     files: int
