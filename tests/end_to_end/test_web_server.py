@@ -286,7 +286,7 @@ def test_the_page_runs_no_command(site: Site) -> None:
 
 def test_the_page_downloads_models_of_presets_only(site: Site) -> None:
     model = PRESETS["mini"]["embed"]
-    for params in (
+    refused: list[dict[str, object]] = [
         {},
         {"models": []},
         {"models": ["embed"]},
@@ -295,7 +295,8 @@ def test_the_page_downloads_models_of_presets_only(site: Site) -> None:
         {"models": [model], "force": True},
         {"models": [model], "accept": "0" * 64},
         {"models": [model], "network": {"HF_ENDPOINT": "http://127.0.0.1:9"}},
-    ):
+    ]
+    for params in refused:
         answer = site.post("/api/pull", params)
         assert (answer.status, answer.error["kind"]) == (400, "invalid_params"), params
 

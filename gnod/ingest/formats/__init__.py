@@ -16,16 +16,8 @@ __all__ = ["ConversionFailed", "Converted", "convert"]
 
 
 def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
-    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored. `scans` notes its pages
-    without text; a file that has some may have no text at all.
-
-    Raises ConversionFailed, and MemoryError when the process's limit is reached.
-    """
-    # All converters are imported with the first file, because pages and pictures are shown without them.
+    """Call `dispatch.convert`. All converters are imported with the first file, because pages and pictures, which share
+    this package, are shown without them."""
     from gnod.ingest.formats import dispatch
-    from gnod.ingest.reading.converter import FileContent
 
-    scans = Scans() if scans is None else scans
-    return dispatch.convert(
-        FileContent(data=data, name=name, max_characters=max_characters, convert=dispatch.convert, scans=scans)
-    )
+    return dispatch.convert(data, name, max_characters=max_characters, scans=scans)

@@ -11,12 +11,29 @@ from gnod.ingest.formats.text import PLAIN
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
+from gnod.ingest.reading.scans import Scans
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def convert(content: FileContent) -> Converted:
-    """Raises ConversionFailed, and MemoryError when the process's limit is reached."""
+def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
+    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored. `scans` notes its pages
+    without text; a file that has some may have no text at all.
+
+    Raises ConversionFailed, and MemoryError when the process's limit is reached.
+    """
+    return _convert(
+        FileContent(
+            data=data,
+            name=name,
+            max_characters=max_characters,
+            convert=_convert,
+            scans=Scans() if scans is None else scans,
+        )
+    )
+
+
+def _convert(content: FileContent) -> Converted:
     try:
         converter = _choose(content)
         if converter.read is None:
