@@ -9,7 +9,6 @@ import { showHelp } from "./help.js";
 import { HitList } from "./hits.js";
 import { actionOf } from "./keys.js";
 import { follow } from "./live.js";
-import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
 import { MODES, address, addressOf as documentAddress, documentPath, fragmentOf, rewrite, start } from "./router.js";
 import { Saving } from "./saving.js";
@@ -73,10 +72,10 @@ const ask = new Ask($("#answer"), $("#ask-status"), {
 /** Views that are loaded when they are first shown, as promises. */
 const SHEETS = {
   add: () => import("./adding.js").then(({ Adding }) => new Adding($("#add"), { say })),
+  memories: () => import("./memories.js").then(({ Memories }) => new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) })),
   collections: () => import("./collections.js").then(({ Collections }) => new Collections($("#collections"), { say })),
 };
 const sheets = {};
-const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
 
 function show(next, state) {
   const before = route;
@@ -94,8 +93,6 @@ function show(next, state) {
   if (next.view === "ask") showAsk(next);
   const isOther = before && before.view !== next.view;
   showSheet(next, isOther);
-  if (next.view === "memories") memories.show(next);
-  if (next.view === "memories" && isOther) $("#memories h1")?.focus();
   showDocument(next, state, before);
   for (const covered of [$("#left"), $(".top")]) covered.inert = Boolean(next.doc) && !wide.matches;
   setTitle(next);
