@@ -1,13 +1,13 @@
 /** The first run, and each further folder: choose one, see what it has, and watch how it is indexed. */
 
 import { isAbort, rpc } from "./api.js";
-import { button, fill, h } from "./dom.js";
+import { button, fill, h, nextLook } from "./dom.js";
 import { Field, wordsOf } from "./fields.js";
 import { ModelOffer } from "./offer.js";
 import { count, inline, number } from "./text.js";
 
 const PAUSE_MS = 200;
-const POLL_MS = 800;
+const POLL_MS = 1000;
 // A model is chosen by the documents, so by what is indexed until then.
 const OFFER_AFTER_MS = 15_000;
 const MOST_KINDS = 8;
@@ -35,7 +35,7 @@ export class Adding {
     this.found = h("div.found", { "aria-live": "polite" });
     this.submit = h("button.button.primary", { type: "submit" }, "Add this folder");
     const about = h("p.about", {}, "Its files stay where they are and as they are. Nothing leaves this machine.");
-    const choice = h("div.choice", {}, h("nav.tree-box", { "aria-label": "Your folders" }, this.tree), h("div", {}, this.found, this.name.element, this.submit));
+    const choice = h("div.choice", {}, h("nav.tree-box", { "aria-label": "Your folders" }, this.tree), h("div", {}, this.name.element, this.submit, this.found));
     return h("form.adding", { onsubmit: (event) => this.#add(event) }, about, this.folder.element, this.names, choice);
   }
 
@@ -122,7 +122,7 @@ export class Adding {
       this.#reset();
       await this.#follow(collection.name);
     } catch (error) {
-      (ABOUT_THE_NAME.includes(error.kind) ? this.name : this.folder).fail(wordsOf(error));
+      (ABOUT_THE_NAME.includes(error.kind) ? this.name : this.folder).refuse(wordsOf(error));
     } finally {
       this.submit.disabled = false;
     }
@@ -148,8 +148,8 @@ export class Adding {
       const isDone = each && !each.pending && !status.syncing && each.last_sync;
       if (each) fill(this.progress, indexed(each, isDone), button("Add another folder", () => this.#another()));
       if (isDone || (each?.indexed && Date.now() - this.addedAt > OFFER_AFTER_MS)) this.offer.show();
-      if (isDone) break;
-      await new Promise((resume) => setTimeout(resume, POLL_MS));
+      if (isDone || each?.available === false) break;
+      await nextLook(this.root, POLL_MS);
     }
     if (this.added === name) this.added = null;
   }

@@ -42,7 +42,7 @@ function draw(form, names, { preferred, dialog, say }) {
       dialog.close();
       say(`Saved: ${placeOf(uri)}`);
     } catch (error) {
-      text.fail(wordsOf(error));
+      text.refuse(wordsOf(error));
     } finally {
       save.disabled = false;
     }

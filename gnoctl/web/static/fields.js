@@ -23,7 +23,12 @@ export class Field {
   fail(text) {
     fill(this.error, inline(text));
     this.input.setAttribute("aria-invalid", String(Boolean(text)));
-    if (text) this.input.focus();
+  }
+
+  /** What was sent is refused: show why, and let the user correct it. */
+  refuse(text) {
+    this.fail(text);
+    this.input.focus();
   }
 }
 

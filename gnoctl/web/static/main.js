@@ -381,7 +381,11 @@ function escape() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if ($("dialog[open]")) return;
+  if ($("dialog[open]")) {
+    if (event.key !== "F1") return;
+    event.preventDefault();
+    return $("dialog[open]").close();
+  }
   const isWriting = event.target.matches?.("input, textarea, select");
   const action = actionOf(event, { isWriting, isSearching: event.target === input });
   if (!action || action === "none") return;

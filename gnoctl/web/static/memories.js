@@ -59,7 +59,7 @@ export class Memories {
         const stored = await rpc("memory.store", { text: text.value, type: type.value || "fact", topics: listOf(topics.value) });
         this.say(stored.existed ? "This memory was there already." : "Stored.");
       } catch (error) {
-        return text.fail(error.message);
+        return text.refuse(error.message);
       }
       fill(this.adding);
       this.input.value = "";
@@ -76,11 +76,11 @@ export class Memories {
     const again = new Field("Once more", { type: "password", autocomplete: "new-password", required: true });
     const save = async (event) => {
       event.preventDefault();
-      if (first.input.value !== again.input.value) return again.fail("This is not the same passphrase.");
+      if (first.input.value !== again.input.value) return again.refuse("This is not the same passphrase.");
       try {
         await rpc("memory.unlock", { passphrase: first.input.value });
       } catch (error) {
-        return first.fail(error.kind === "wrong_passphrase" ? error.message : `The passphrase could not be set: ${error.message}`);
+        return first.refuse(error.kind === "wrong_passphrase" ? error.message : `The passphrase could not be set: ${error.message}`);
       }
       await this.show({ q: "" });
     };
@@ -100,7 +100,7 @@ export class Memories {
       try {
         await rpc("memory.unlock", passphrase.input.value ? { passphrase: passphrase.input.value } : {});
       } catch (error) {
-        return isPassphrase ? passphrase.fail(error.kind === "wrong_passphrase" ? "This is not the passphrase." : error.message) : this.say(error.message);
+        return isPassphrase ? passphrase.refuse(error.kind === "wrong_passphrase" ? "This is not the passphrase." : error.message) : this.say(error.message);
       }
       this.say("Unlocked.");
       await this.show({ q: this.input.value.trim() });

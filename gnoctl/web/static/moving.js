@@ -49,7 +49,7 @@ export function showMove({ collection, path }, { onMoved }) {
       onMoved(destination.slice(source.length - path.length));
     } catch (error) {
       await look(); // files have changed, so what is shown may be wrong
-      to.fail(wordsOf(error));
+      to.refuse(wordsOf(error));
     }
   });
   to.input.setSelectionRange(path.lastIndexOf("/") + 1, path.length - (/\.\w+$/.exec(path)?.[0].length ?? 0));

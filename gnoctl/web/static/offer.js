@@ -1,7 +1,7 @@
 /** Offers the models that fit the machine and the documents, with their sizes; downloads them; shows how far embedding is. */
 
 import { isAbort, pull, rpc } from "./api.js";
-import { button, fill, h } from "./dom.js";
+import { button, fill, h, nextLook } from "./dom.js";
 import { wordsOf } from "./fields.js";
 import { count, inline, number, size } from "./text.js";
 
@@ -95,10 +95,10 @@ export class ModelOffer {
       const { embedding, collections } = await rpc("index.status");
       const chunks = collections.reduce((sum, each) => sum + each.chunks - each.wordless, 0);
       const done = collections.reduce((sum, each) => sum + (each.next_model ? 0 : each.embedded), 0);
-      const isDone = !embedding.pending && embedding.state !== "embedding" && done > 0;
+      const isDone = !embedding.pending && embedding.state !== "embedding" && (done > 0 || !chunks);
       fill(this.element, title(), isDone ? ready(model) : embedded(embedding, done, chunks));
       if (isDone || ["paused", "failing"].includes(embedding.state)) return;
-      await new Promise((resume) => setTimeout(resume, POLL_MS));
+      await nextLook(this.element, POLL_MS);
     }
   }
 
