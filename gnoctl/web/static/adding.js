@@ -146,7 +146,7 @@ export class Adding {
       const each = status?.collections.find((other) => other.name === name);
       if (status && !each) break; // it was removed
       const isDone = each && !each.pending && !status.syncing && each.last_sync;
-      if (each) fill(this.progress, indexed(each, isDone), button("Add another folder", () => this.#another()));
+      if (each) fill(this.progress, indexed(each, isDone, button("Add another folder", () => this.#another())));
       if (isDone || (each?.indexed && Date.now() - this.addedAt > OFFER_AFTER_MS)) this.offer.show();
       if (isDone || each?.available === false) break;
       await nextLook(this.root, POLL_MS);
@@ -175,8 +175,8 @@ function contents({ kinds, excluded, is_complete: isComplete, collections }) {
   ];
 }
 
-function indexed({ name, on_disk: onDisk, indexed: documents, pending, failed, available }, isDone) {
-  if (!available) return h("p.error", { role: "alert" }, `The folder of ${name} cannot be read now.`);
+function indexed({ name, on_disk: onDisk, indexed: documents, pending, failed, available }, isDone, another) {
+  if (!available) return [h("p.error", { role: "alert" }, `The folder of ${name} cannot be read now.`), h("p.tools", {}, another)];
   const total = onDisk ?? documents + pending;
   const done = Math.max(0, total - pending);
   const search = h("a.button.primary", { href: `/search?collection=${encodeURIComponent(name)}` }, isDone ? "Search it" : "Search what is indexed");
@@ -184,6 +184,6 @@ function indexed({ name, on_disk: onDisk, indexed: documents, pending, failed, a
   return [
     h("h2", {}, isDone ? `${name} is indexed` : `${name} is being indexed`),
     h("p.embedded", {}, isDone ? null : h("progress", { max: total || 1, value: done, "aria-label": `Files of ${name} that are indexed` }), h("span", {}, isDone ? `${count(documents, "document")} can be searched. ` : `${number(done)} of ${count(total, "file")}`), problems),
-    h("p.tools", {}, search),
+    h("p.tools", {}, search, another),
   ];
 }
