@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
+from gnoctl.folder_choice import TO_TRY, choose_folder
 from gnoctl.preset_choice import choose_preset, use_preset
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED, note, print_json
@@ -82,12 +84,12 @@ class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def init(options: InitOptions) -> int:
     """Create the config file, index a first folder, and choose models for it.
 
-    Chooses a preset of models that fits this machine and the languages of the folder, says why, and writes it to
-    index.yml. Asks before it downloads anything; without a terminal, only --yes downloads. Keyword search works without
-    models.
+    Asks for the folder in a terminal, if you name none. Chooses a preset of models that fits this machine and the
+    languages of the folder, says why, and writes it to index.yml. Asks before it downloads anything; without a
+    terminal, only --yes downloads. Keyword search works without models.
 
     Examples:
-      gnoctl init ~/notes
+      gnoctl init
       gnoctl init ~/notes --yes
       gnoctl init ~/notes --preset none             # keyword search alone
       gnoctl init ~/work/docs --name work --exclude drafts
@@ -100,11 +102,16 @@ def init(options: InitOptions) -> int:
             print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
         if options.preset not in (None, "auto"):
             use_preset(daemon, options, options.preset)
+        is_person = sys.stdin.isatty() and not options.json
+        if options.path is None and is_person and (asked := choose_folder(daemon)):
+            options = msgspec.structs.replace(options, path=asked.path, name=options.name or asked.name)
         if options.path is not None:
             status, added = _add_and_index(daemon, options, options.path)
             chosen = _choose_models(daemon, options, has_preset=places.has_preset)
             if options.json:
                 print_json(InitAnswer(collection=added.collection, models=chosen))
+            elif is_person:
+                print(TO_TRY)
             return status
     options.show(places, "next: `gnoctl collection add FOLDER`")
     return 0

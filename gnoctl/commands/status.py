@@ -44,9 +44,7 @@ def status(options: StatusOptions) -> None:
     """
     if options.acknowledge:
         known = options.call("index.acknowledge", wire.IndexAcknowledgeParams(), wire.IndexAcknowledgeResult)
-        options.note(
-            f"{count(known.files, 'failure')} acknowledged; a file that fails in another way is mentioned again"
-        )
+        options.note(f"{count(known.files, 'failure')} acknowledged; a file that changes and fails is mentioned again")
     result = options.call(
         "index.status", wire.IndexStatusParams(errors=options.errors, verify=options.verify), wire.IndexStatusResult
     )

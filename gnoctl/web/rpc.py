@@ -1,7 +1,7 @@
 """`POST /api/rpc/METHOD`: passes a call on to the daemon. Nothing of it but the methods in `ALLOWED` is reachable.
 
 A browser that goes away cancels its call. `POST /api/ask`: quotes first, then the answer while a model writes it, as
-lines of JSON.
+lines of JSON. `POST /api/pull`: the progress of a download of models, likewise.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gnoctl.preset_choice import network
 from gnoctl.web.errors import body_of, json
 from gnoctl.web.streaming import Stream, unless_gone
 from gnod.client import AsyncClient
 from gnod.errors import GnoError, InvalidParams, MethodNotFound
+from gnod.presets import PRESETS
 from gnod.protocol.base import Params, ProgressValue, Result
 from gnod.protocol.methods import METHODS
+from gnod.protocol.models import ModelsPullParams, ModelsPullResult
 from gnod.protocol.search import AskParams, AskResult
 
 P = TypeVar("P", bound=Params)
@@ -37,22 +40,34 @@ ALLOWED = frozenset(
             "document.layers",
             "document.links",
             "document.matches",
+            "document.capture",
+            "document.move",
+            "document.unmove",
         ),
         *("links.graph", "links.mentions"),
-        *("collection.add", "collection.remove", "collection.list"),
+        *("collection.add", "collection.folders", "collection.preview", "collection.remove", "collection.list"),
         *(
             "index.status",
             "index.skipped",
             "index.acknowledge",
+            "index.retry",
             "index.activity",
             "index.why",
             "index.sync",
             "index.pause",
             "index.resume",
         ),
-        *("memory.search", "memory.list", "memory.retrieve", "memory.update", "memory.forget", "memory.history"),
+        *(
+            "memory.store",
+            "memory.search",
+            "memory.list",
+            "memory.retrieve",
+            "memory.update",
+            "memory.forget",
+            "memory.history",
+        ),
         *("memory.lock", "memory.unlock", "memory.status"),
-        *("models.list", "doctor.run"),
+        *("models.list", "models.recommend", "models.use", "doctor.run"),
     }
 )
 
@@ -61,7 +76,10 @@ ALLOWED = frozenset(
 _FIXED: dict[str, dict[str, object]] = {
     "collection.add": {"update_command": None, "egress": "local"},
     "index.sync": {"update": False},
+    "models.pull": {"force": False, "accept": "", "network": {}},
 }
+# The only models that a page may have downloaded.
+_OF_PRESETS = frozenset(uri for preset in PRESETS.values() for uri in preset.values() if uri)
 
 
 async def call(request: Request, client: AsyncClient) -> Response:
@@ -69,10 +87,7 @@ async def call(request: Request, client: AsyncClient) -> Response:
     if name not in ALLOWED:
         raise MethodNotFound(f"the page must not call {name!r}")
     method = METHODS[name]
-    params = await read_params(request, method.params)
-    for field, value in _FIXED.get(name, {}).items():
-        if getattr(params, field) != value:
-            raise InvalidParams(f"the page must not use {field!r}: use `gnoctl` instead")
+    params = await _allowed_params(request, name, method.params)
     result = await unless_gone(request, client.call(name, params, cast(type[Result], method.result)))
     return json(result)
 
@@ -86,15 +101,32 @@ async def read_params(request: Request, kind: type[P]) -> P:
     return structs.replace(params, progress_token=None)
 
 
+async def _allowed_params(request: Request, name: str, kind: type[P]) -> P:
+    params = await read_params(request, kind)
+    for field, value in _FIXED.get(name, {}).items():
+        if getattr(params, field) != value:
+            raise InvalidParams(f"the page must not use {field!r}: use `gnoctl` instead")
+    return params
+
+
 async def ask(request: Request, client: AsyncClient) -> Stream:
     params = await read_params(request, AskParams)
-    return Stream(request, _lines(client, params), "application/x-ndjson")
+    return Stream(request, _lines(client, "ask.answer", params, AskResult), "application/x-ndjson")
 
 
-async def _lines(client: AsyncClient, params: AskParams) -> AsyncGenerator[bytes]:
+async def pull(request: Request, client: AsyncClient) -> Stream:
+    """Download models of presets, with the proxies and mirrors of the terminal of `gnoctl web`."""
+    params = await _allowed_params(request, "models.pull", ModelsPullParams)
+    if not params.models or not _OF_PRESETS.issuperset(params.models):
+        raise InvalidParams("the page can download models of presets only: use `gnoctl models pull` for others")
+    params = structs.replace(params, network=network())
+    return Stream(request, _lines(client, "models.pull", params, ModelsPullResult), "application/x-ndjson")
+
+
+async def _lines(client: AsyncClient, method: str, params: Params, result: type[Result]) -> AsyncGenerator[bytes]:
     """Yield the progress, then the result or the error."""
     progress: asyncio.Queue[ProgressValue | None] = asyncio.Queue()
-    asking = asyncio.ensure_future(client.call("ask.answer", params, AskResult, on_progress=progress.put_nowait))
+    asking = asyncio.ensure_future(client.call(method, params, result, on_progress=progress.put_nowait))
     asking.add_done_callback(lambda _: progress.put_nowait(None))
     try:
         while (value := await progress.get()) is not None:

@@ -28,7 +28,7 @@ from gnod.client import AsyncClient
 from gnod.errors import GnoError
 from gnod.paths import IndexPaths
 
-_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/browse", "/collections", "/memories")
+_VIEWS = ("/", "/search", "/doc/{path:path}", "/ask", "/add", "/browse", "/collections", "/memories")
 _SEARCH_ENGINE = """<?xml version="1.0" encoding="UTF-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
 <ShortName>gnod</ShortName>
@@ -81,6 +81,7 @@ def application(client: AsyncClient, events: PageEvents, session: WebSession) ->
         Route("/api/image", partial(image, client=client), methods=["GET"]),
         Route("/api/picture", partial(picture, client=client), methods=["GET"]),
         Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
+        Route("/api/pull", partial(rpc.pull, client=client), methods=["POST"]),
         Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
         Route("/api/folder", partial(opening.open_document, client=client, in_folder=True), methods=["POST"]),
         Route(DESCRIPTION, search_engine, methods=["GET"]),

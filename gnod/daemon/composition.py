@@ -286,7 +286,7 @@ async def _compose(
     families = (
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
-        collection.handlers(configuration, database, attached_infos),
+        collection.handlers(configuration, database, attached_infos, scheduler.ignore_files),
         daemon.handlers(places, stats, pool, control.stop),
         doctor.handlers(
             doctor.DoctorServices(

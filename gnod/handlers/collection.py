@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 from gnod.config import edit
-from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, ContextConfig
+from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, Config, ContextConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.preview import preview, subfolders
 from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
@@ -24,15 +28,28 @@ from gnod.store.documents import collections
 from gnod.store.tables import documents
 from gnod.types import check_collection_name
 
+_MOST_FOLDERS = 1000
+_PREVIEW_S = 1.0
+
 
 def handlers(
-    configuration: Configuration, database: Database, attached: Callable[[], list[wire.AttachedInfo]]
+    configuration: Configuration,
+    database: Database,
+    attached: Callable[[], list[wire.AttachedInfo]],
+    ignore_files: IgnoreFiles,
 ) -> Mapping[str, Handler]:
     async def collection_add(params: wire.CollectionAddParams, _: Call) -> wire.CollectionAddResult:
         collection = await asyncio.to_thread(_new_collection, params)
         await configuration.edit(partial(edit.add_collection, collection=collection))
         added = configuration.collection(collection.name)
         return wire.CollectionAddResult(collection=collection_info(added, 0), config_file=str(configuration.path))
+
+    async def collection_folders(params: wire.CollectionFoldersParams, _: Call) -> wire.CollectionFoldersResult:
+        return await asyncio.to_thread(_folders, params.path or "~")
+
+    async def collection_preview(params: wire.CollectionPreviewParams, _: Call) -> wire.CollectionPreviewResult:
+        await configuration.reload()
+        return await asyncio.to_thread(_preview, params.path, configuration.current, ignore_files)
 
     async def collection_remove(params: wire.CollectionRemoveParams, _: Call) -> wire.CollectionRemoveResult:
         if configuration.collection(params.name).publish:
@@ -78,7 +95,8 @@ def handlers(
         return wire.ContextRemoveResult(removed=[copied(wire.ContextInfo, context) for context in removed])
 
     return named(
-        *(collection_add, collection_remove, collection_rename, collection_list),
+        *(collection_add, collection_folders, collection_preview),
+        *(collection_remove, collection_rename, collection_list),
         *(context_add, context_list, context_remove),
     )
 
@@ -89,8 +107,7 @@ def _counts(connection: Connection) -> dict[str, int]:
 
 def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
     """Raises FolderNotFound, FolderUnreadable, InvalidName."""
-    path = os.path.abspath(os.path.expanduser(params.path))  # noqa: PTH100, PTH111  (keeps symbolic links)
-    _check_folder(path)
+    path = _checked(params.path)
     return CollectionConfig(
         name=_name(params.name, path),
         path=path,
@@ -106,18 +123,61 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
     )
 
 
-def _check_folder(path: str) -> None:
+def _checked(written: str) -> str:
+    """Return the whole path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
+    path = os.path.abspath(os.path.expanduser(written))  # noqa: PTH100, PTH111  (keeps symbolic links)
     if not os.path.lexists(path):
         raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
     if problem := root_problem(path):
         raise FolderUnreadable(problem, {"path": path})
+    return path
+
+
+def _folders(written: str) -> wire.CollectionFoldersResult:
+    path = _checked(written)
+    names, is_complete = subfolders(path, _MOST_FOLDERS)
+    return wire.CollectionFoldersResult(path=path, folders=names, has_more=not is_complete)
+
+
+def _preview(written: str, config: Config, ignore_files: IgnoreFiles) -> wire.CollectionPreviewResult:
+    collection = _new_collection(wire.CollectionAddParams(path=written, name="new"))
+    found = preview(collection, ignore_files, _PREVIEW_S)
+    return wire.CollectionPreviewResult(
+        path=collection.path,
+        name=_free(_proposed_name(collection.path), config),
+        kinds=[
+            wire.KindOfFile(kind=kind, files=files, is_read=is_read)
+            for (kind, is_read), files in found.kinds.most_common()
+        ],
+        excluded=found.excluded,
+        is_complete=found.is_complete,
+        collections=[each.name for each in config.collections if _overlap(each.path, collection.path)],
+    )
+
+
+def _overlap(one: str, other: str) -> bool:
+    return os.path.commonpath((one, other)) in (one.rstrip("/") or "/", other.rstrip("/") or "/")
+
+
+def _free(name: str, config: Config) -> str:
+    """Return a name that no collection has: with a number if it is taken."""
+    taken = {each.name for each in config.collections}
+    numbered = (f"{name[:60]}-{number}" for number in itertools.count(2))
+    return next(
+        each for each in itertools.chain([name], numbered) if each not in taken and not config.is_attached(each)
+    )
 
 
 def _name(given: str | None, path: str) -> str:
     if given is not None:
         check_collection_name(given)
         return given
-    proposal = re.sub(r"[^a-z0-9_-]+", "-", Path(path).name.lower()).strip("-_")[:64]
-    if not proposal:
+    if not (proposal := _proposed_name(path)):
         raise InvalidName(f"no collection name can be derived from {path}: use --name", {"path": path})
     return proposal
+
+
+def _proposed_name(path: str) -> str:
+    """Return a name for a collection, without accents; "" if none of its characters is allowed."""
+    plain = unicodedata.normalize("NFKD", Path(path).name.casefold()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64]

@@ -109,15 +109,25 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         return wire.IndexSkippedResult(files=[ingest_error(each) for each in found], total=total)
 
     async def index_acknowledge(params: wire.IndexAcknowledgeParams, _: Call) -> wire.IndexAcknowledgeResult:
-        configuration.check_known(params.collections)
-        names = params.collections or [each.name for each in configuration.current.collections]
-        files = await services.database.write(lambda connection: failures.acknowledge(connection, names))
+        names = chosen_names(params.collections)
+        files = await services.database.write(lambda c: failures.acknowledge(c, names, params.kinds))
         return wire.IndexAcknowledgeResult(files=files)
+
+    async def index_retry(params: wire.IndexRetryParams, _: Call) -> wire.IndexRetryResult:
+        names = chosen_names(params.collections)
+        files = await services.database.write(lambda c: failures.try_again(c, names, params.kinds))
+        await scheduler.sync(names)
+        return wire.IndexRetryResult(files=files)
+
+    def chosen_names(given: list[str]) -> list[str]:
+        configuration.check_known(given)
+        return given or [each.name for each in configuration.current.collections]
 
     return named(
         index_init,
         index_skipped,
         index_acknowledge,
+        index_retry,
         index_sync,
         index_status,
         index_egress,

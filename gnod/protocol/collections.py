@@ -34,6 +34,57 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
     ocr: str = "on"
 
 
+class CollectionFoldersParams(Params, frozen=True, kw_only=True):
+    """`path`: a folder; the home folder if it is null."""
+
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class CollectionFoldersResult(Result, frozen=True, kw_only=True):
+    """The folders in a folder, to choose one to add.
+
+    - `path`: the folder.
+    - `folders`: their names in order, at most 1,000. Hidden folders and links are left out.
+    - `has_more`: there are more.
+    """
+
+    path: str
+    folders: list[str]
+    has_more: bool
+
+
+class CollectionPreviewParams(Params, frozen=True, kw_only=True):
+    """`path`: the folder to look at."""
+
+    path: Annotated[str, Meta(max_length=4096)]
+
+
+class KindOfFile(Result, frozen=True, kw_only=True):
+    """`kind`: what the names say, such as "Markdown". `is_read`: false if gnod does not read such files."""
+
+    kind: str
+    files: int
+    is_read: bool
+
+
+class CollectionPreviewResult(Result, frozen=True, kw_only=True):
+    """What `collection.add` would index, by the names of the files.
+
+    - `name`: a free name for the collection; "" if none can be made of the folder's name.
+    - `kinds`: the files by kind, the most frequent first.
+    - `excluded`: how many files the rules leave out. Files in excluded folders are not counted.
+    - `is_complete`: false if counting stopped after a second. Then there are more files.
+    - `collections`: the collections that have this folder already, or are inside it or around it.
+    """
+
+    path: str
+    name: str
+    kinds: list[KindOfFile]
+    excluded: int
+    is_complete: bool
+    collections: list[str]
+
+
 class CollectionRemoveParams(Params, frozen=True, kw_only=True):
     name: str
 

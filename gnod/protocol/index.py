@@ -159,9 +159,21 @@ class IndexSkippedResult(Result, frozen=True, kw_only=True):
 
 
 class IndexAcknowledgeParams(Params, frozen=True, kw_only=True):
-    """`collections`: empty for all."""
+    """`collections`, `kinds`: whose failures, and which kinds of them; empty for all. A file that changes and fails
+    again is mentioned again."""
 
     collections: list[str] = []
+    kinds: Annotated[list[str], Meta(max_length=100)] = []
+
+
+class IndexRetryParams(IndexAcknowledgeParams, frozen=True, kw_only=True):
+    """The result comes when the files were read."""
+
+
+class IndexRetryResult(Result, frozen=True, kw_only=True):
+    """`files`: how many files were read again. Those that fail again are in `index.status`."""
+
+    files: int
 
 
 class IndexAcknowledgeResult(Result, frozen=True, kw_only=True):

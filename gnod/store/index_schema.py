@@ -270,8 +270,8 @@ _CHANGES = f"""
             OR EXISTS (SELECT 1 FROM changes WHERE collection = name AND path = NEW.path)
         );
     END;
-    CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message ON ingest_errors
-    WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message
+    CREATE TRIGGER ingest_error_changed AFTER UPDATE OF kind, message, acknowledged ON ingest_errors
+    WHEN OLD.kind <> NEW.kind OR OLD.message <> NEW.message OR OLD.acknowledged > NEW.acknowledged
     BEGIN
         INSERT INTO changes (collection, path)
         SELECT name, NEW.path FROM collections WHERE id = NEW.collection_id AND (

@@ -107,7 +107,7 @@ def cookie(browser: Any, site: Site) -> Any:
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.entrance)
-    page.wait_for_url(f"{site.origin}/")
+    page.wait_for_url(lambda url: "token=" not in url)
     state = context.storage_state()
     context.close()
     return state
@@ -156,6 +156,13 @@ def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable
         for each in visits:
             assert not each.abroad
             assert not each.errors
+
+
+def violations(page: Any, **options: Any) -> list[tuple[str, list[str]]]:
+    """Return what axe finds: its rules are those of WCAG 2.2 AA and good practice."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
 
 
 def long_text() -> str:

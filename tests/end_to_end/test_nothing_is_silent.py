@@ -55,6 +55,37 @@ def test_skipped_and_failed_files(machine: Machine) -> None:
     wait_until(lambda: machine.call("search.lexical", query="heron")["freshness"]["failed"] == 1)
 
 
+def failures(machine: Machine) -> dict[str, tuple[str, bool, int]]:
+    errors = machine.quiet()["errors"]
+    return {each["path"]: (each["kind"], each["acknowledged"], each["count"]) for each in errors}
+
+
+def test_failures_are_acknowledged_and_tried_again_by_their_kind(machine: Machine) -> None:
+    for name in ("a.docx", "b.docx"):
+        (machine.notes / name).write_bytes(b"PK\x03\x04 damaged")
+    machine.write(empty_md="")  # it is skipped, which is no failure
+    (machine.notes / "c.pdf").write_bytes(b"\0" * 40)
+    machine.ok("collection", "add", str(machine.notes), "--name", "notes")
+    first = failures(machine)
+    kinds = {kind for kind, _, _ in first.values()}
+    assert first.keys() == {"a.docx", "b.docx", "c.pdf"}
+
+    assert machine.call("index.acknowledge", kinds=["no such kind"])["files"] == 0
+    assert machine.call("index.acknowledge", kinds=[*kinds])["files"] == 3
+    assert all(is_known for _, is_known, _ in failures(machine).values())
+    # A file that changes and fails in the same way is new to the user.
+    (machine.notes / "a.docx").write_bytes(b"PK\x03\x04 damaged in another place")
+    wait_until(lambda: not failures(machine)["a.docx"][1])
+    assert failures(machine)["b.docx"][1]
+
+    assert machine.call("index.retry", kinds=["no such kind"])["files"] == 0
+    assert machine.call("index.retry", collections=["notes"])["files"] == 3
+    again = failures(machine)
+    assert [count for _, _, count in again.values()] == [3, 2, 2]
+    assert not any(is_known for _, is_known, _ in again.values())
+    assert machine.answer("index.retry", collections=["other"])["error"]["data"]["kind"] == "collection_not_found"
+
+
 def test_hidden_files_leave_the_index_at_the_next_sync_and_are_counted(machine: Machine) -> None:
     machine.write(a_md="heron\n", empty_md="")
     hidden = (".obsidian/plugins/heron.md", ".trash/heron.md", ".heron.md")

@@ -23,6 +23,7 @@ from PIL import Image
 
 from gnoctl.web.rpc import ALLOWED
 from gnoctl.web.security import HEADERS, MAX_BODY_BYTES
+from gnod.presets import PRESETS
 from gnod.protocol.methods import METHODS
 from tests.machine import Machine, temporary_machine, wait_until
 from tests.pdf_files import pdf
@@ -251,7 +252,7 @@ def test_requests_of_others_are_refused(site: Site, status: int, change: dict[st
 
 def test_only_what_the_page_needs_can_be_called(site: Site) -> None:
     assert set(METHODS) > ALLOWED
-    for method in ("daemon.shutdown", "index.restore", "index.backup", "memory.store", "models.pull", "rpc.discover"):
+    for method in ("daemon.shutdown", "index.restore", "index.backup", "models.clear", "models.pull", "rpc.discover"):
         answer = site.post(f"/api/rpc/{method}")
         assert (answer.status, answer.error["kind"]) == (404, "method_not_found")
     assert site.machine.json("daemon", "status", "--json")["pid"] == site.machine.pid()
@@ -281,6 +282,23 @@ def test_the_page_runs_no_command(site: Site) -> None:
         assert (answer.status, answer.error["kind"]) == (400, "invalid_params")
     assert site.post("/api/rpc/index.sync").status == 200
     assert not [*folder.iterdir()]
+
+
+def test_the_page_downloads_models_of_presets_only(site: Site) -> None:
+    model = PRESETS["mini"]["embed"]
+    refused: list[dict[str, object]] = [
+        {},
+        {"models": []},
+        {"models": ["embed"]},
+        {"models": ["hf:evil/model"]},
+        {"models": [model, "http://127.0.0.1:9/v1#m"]},
+        {"models": [model], "force": True},
+        {"models": [model], "accept": "0" * 64},
+        {"models": [model], "network": {"HF_ENDPOINT": "http://127.0.0.1:9"}},
+    ]
+    for params in refused:
+        answer = site.post("/api/pull", params)
+        assert (answer.status, answer.error["kind"]) == (400, "invalid_params"), params
 
 
 def test_bodies_without_an_end_are_refused(site: Site) -> None:

@@ -216,6 +216,29 @@ async def test_cancelling_ends_the_worker_and_spares_the_others(tmp_path: Path) 
         await until(lambda: gone(worker))
 
 
+async def test_a_page_that_nobody_waits_for_any_more_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf(["one", "two"]))
+    job = PageJob(path=str(path), relative_path="a.pdf", max_bytes=1 << 20, number=1)
+    async with pool_of(1) as pool:
+        await pool.run(job, urgent=True)
+        worker = pids(pool)[0]
+        for step in range(5):
+            task = asyncio.create_task(pool.run(job, urgent=True))
+            await asyncio.sleep(step * 0.002)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            outcome = await pool.run(replace(job, number=2), urgent=True)
+            assert isinstance(outcome, PageRead)
+            assert outcome.text == "two"
+        assert pids(pool) == [worker]
+        slow = asyncio.create_task(pool.run(file_job(slow_file(tmp_path)), urgent=True))
+        await reading(pool)
+        slow.cancel()
+        await asyncio.wait([slow])
+        await until(lambda: gone(worker))
+
+
 async def test_cancelling_at_any_moment_never_mixes_up_answers() -> None:
     async with pool_of(2) as pool:
         for step in range(8):

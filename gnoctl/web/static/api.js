@@ -31,8 +31,13 @@ export async function openFile(ref, where = "open") {
 }
 
 /** Yield what `ask` streams: objects with `progress`, at last one with `result`. */
-export async function* ask(params, { signal } = {}) {
-  const response = await send("/api/ask", { method: "POST", headers: JSON_TYPE, body: JSON.stringify(params), signal });
+export const ask = (params, options) => streamed("/api/ask", params, options);
+
+/** Download models, likewise. Aborting stops the download. */
+export const pull = (params, options) => streamed("/api/pull", params, options);
+
+async function* streamed(address, params, { signal } = {}) {
+  const response = await send(address, { method: "POST", headers: JSON_TYPE, body: JSON.stringify(params), signal });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

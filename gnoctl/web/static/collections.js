@@ -2,6 +2,7 @@
 
 import { rpc } from "./api.js";
 import { $, button, fill, h, svg } from "./dom.js";
+import { failure, failures } from "./failures.js";
 import { documentPath } from "./router.js";
 import { ago, count, inline, number, size } from "./text.js";
 
@@ -48,7 +49,7 @@ export class Collections {
       fill(this.parts.list, status.collections.length ? status.collections.map((each) => this.#collection(each)) : nothing());
       fill(this.parts.endpoints, endpoints(status.endpoints));
       fill(this.parts.activity, activity?.buckets?.length ? chart(activity.buckets) : null);
-      fill(this.parts.errors, this.#failures(status));
+      fill(this.parts.errors, failures(status, (...call) => this.#do(...call)));
     } catch (error) {
       fill(this.parts.summary, h("p.error", { role: "alert" }, inline(error.message)));
     }
@@ -59,7 +60,7 @@ export class Collections {
       title: h("h1", { tabindex: "-1" }, "Collections"),
       summary: h("div.summary"),
       list: h("div.cards"),
-      add: this.#addForm(),
+      add: h("p.tools", {}, h("a.button.primary", { href: "/add" }, "Add a folder")),
       endpoints: h("section.endpoints"),
       activity: h("section.activity"),
       errors: h("section.errors"),
@@ -114,33 +115,15 @@ export class Collections {
     const open = async (event) => {
       if (!event.target.open) return;
       const { files, total } = await rpc("index.skipped", { collection: each.name, limit: MOST_SKIPPED }).catch((error) => ({ files: [], total: 0, error }));
-      fill(list, files.map(failure), total > files.length ? h("li", {}, `and ${number(total - files.length)} more`) : null);
+      fill(list, files.map((file) => failure(file)), total > files.length ? h("li", {}, `and ${number(total - files.length)} more`) : null);
     };
     return h("details.skipped", { ontoggle: open }, h("summary", {}, summary), list);
-  }
-
-  #failures({ errors, errors_left_out: leftOut }) {
-    if (!errors?.length) return null;
-    const isNew = errors.some((each) => !each.acknowledged);
-    const acknowledge = button("I have seen these", () => this.#do("Answers do not mention these files any more.", "index.acknowledge"));
-    return [h("h2", {}, `${count(errors.length + leftOut, "file")} could not be read`), isNew ? acknowledge : null, h("ul.failures", {}, errors.map(failure)), leftOut ? h("p", {}, `and ${number(leftOut)} more`) : null];
   }
 
   #remover(each) {
     const box = h("span.confirm");
     const ask = button("Remove …", () => fill(box, h("span", {}, `Remove ${each.name} from the index? Its files stay. `), button("Remove", () => this.#do(`Removed ${each.name}.`, "collection.remove", { name: each.name }), { class: "button danger" }), button("Keep", () => fill(box, ask))));
     return fill(box, ask);
-  }
-
-  #addForm() {
-    const path = h("input", { name: "path", required: true, placeholder: "/home/you/notes", autocomplete: "off", spellcheck: "false" });
-    const name = h("input", { name: "name", placeholder: "from the folder", autocomplete: "off", spellcheck: "false" });
-    const submit = async (event) => {
-      event.preventDefault();
-      const params = { path: path.value.trim(), ...(name.value.trim() ? { name: name.value.trim() } : {}) };
-      if (await this.#do("Added. Its files are being indexed.", "collection.add", params)) event.target.reset();
-    };
-    return h("section", {}, h("h2", {}, "Add a folder"), h("form.row", { onsubmit: submit }, h("label", {}, "Folder", path), h("label", {}, "Name", name), h("button.button.primary", { type: "submit" }, "Add")));
   }
 
   #whyForm() {
@@ -188,7 +171,7 @@ export class Collections {
 }
 
 function nothing() {
-  return h("div.empty", {}, h("p.empty-title", {}, "No folder is indexed yet."), h("p", {}, "Add one below. Its files stay where they are, and nothing leaves this machine."));
+  return h("div.empty", {}, h("p.empty-title", {}, "No folder is indexed yet."), h("p", {}, "Add one: its files stay where they are, and nothing leaves this machine."));
 }
 
 function watched({ watch, watch_reason: reason }) {
@@ -205,21 +188,18 @@ function byMeaning({ collections, documents }) {
 
 /** A bar of the chunks that have a vector. */
 function embedded({ chunks: all, wordless, embedded: done, unembeddable, model, next_model: next }) {
-  if (!model && !next) return h("p.about", {}, inline("Keyword search only: no model is chosen (`gnoctl models use auto`)."));
+  if (!model && !next) return h("p.about", {}, "Keyword search only: no model is chosen. ", h("a", { href: "/add" }, "Choose one"));
   const chunks = all - wordless;
   const bar = h("progress", { max: chunks || 1, value: done, "aria-label": "Chunks with a vector" });
   const left = unembeddable ? `, ${number(unembeddable)} failed` : "";
   const without = wordless ? `, ${number(wordless)} of numbers or encoded data are not` : "";
-  return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}${without}`));
+  const choose = model ? null : h("a", { href: "/add" }, "Choose a model");
+  return h("p.embedded", {}, bar, h("span", {}, `${number(done)} of ${count(chunks, "chunk")} embedded${left}${without}`), choose);
 }
 
 function reasons(what, amounts, words) {
   const found = Object.entries(amounts).map(([kind, amount]) => `${number(amount)} ${words[kind] ?? kind}`);
   return found.length ? `${what}: ${found.join(", ")}` : null;
-}
-
-function failure(each) {
-  return h("li", {}, h("a", { href: `/collections?why=${encodeURIComponent(`${each.collection}/${each.path}`)}` }, `${each.collection}/${each.path}`), h("span.kind", {}, each.kind), h("p", {}, inline(each.message)));
 }
 
 function verdict(result) {

@@ -40,6 +40,12 @@ export function unfold(element) {
   for (let folded = element; (folded = folded?.closest("details:not([open])")); ) folded.open = true;
 }
 
+/** Wait before asking again how far something is: until the time is over, and the user sees it. */
+export async function nextLook(element, pauseMs) {
+  do await new Promise((resume) => setTimeout(resume, pauseMs));
+  while (document.hidden || !element.offsetParent);
+}
+
 export function button(label, onclick, properties = {}) {
   return h("button.button", { type: "button", onclick, ...properties }, label);
 }

@@ -1,6 +1,7 @@
 /** The help: keys, and what a query can contain. */
 
-import { $, button, fill, h, key } from "./dom.js";
+import { showDialog } from "./dialog.js";
+import { h, key } from "./dom.js";
 import { KEYS } from "./keys.js";
 
 const QUERIES = [
@@ -15,18 +16,9 @@ const QUERIES = [
 ];
 
 export function showHelp() {
-  const dialog = $("#help");
-  if (dialog.open) return dialog.close();
-  if (!dialog.firstChild) fill(dialog, content(dialog));
-  dialog.showModal();
+  const dialog = showDialog("Keys and queries", content());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 }
 
-function content(dialog) {
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  return h(
-    "div.help",
-    {},
-    h("div.card-head", {}, h("h2", { id: "help-title" }, "Keys and queries"), button("×", () => dialog.close(), { class: "button icon", "aria-label": "Close the help" })),
-    h("div.columns", {}, h("dl.keys", {}, KEYS.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))), h("dl.keys.queries", {}, QUERIES.map(([query, what]) => h("div", {}, h("dt", {}, h("code", {}, query)), h("dd", {}, what))))),
-  );
-}
+const content = () =>
+  h("div.columns", {}, h("dl.keys", {}, KEYS.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))), h("dl.keys.queries", {}, QUERIES.map(([query, what]) => h("div", {}, h("dt", {}, h("code", {}, query)), h("dd", {}, what)))));

@@ -13,6 +13,7 @@ export const KEYS = [
   ["Ctrl-O", "Open in your editor or viewer"],
   ["Alt-L", "Links of the document, and to it"],
   ["Alt-G", "What is around the document, as a graph"],
+  ["Alt-N", "Write a note"],
   ["n N", "Next and previous match in the document"],
   ["F1 ?", "This help"],
 ];
@@ -24,7 +25,7 @@ export function actionOf(event, { isWriting, isSearching }) {
 }
 
 function withControl({ ctrlKey, metaKey, altKey, shiftKey, code }) {
-  if (altKey && !ctrlKey && !metaKey) return { KeyA: "ask", KeyT: "mode", KeyE: "explain", KeyL: "links", KeyG: "graph" }[code] ?? null;
+  if (altKey && !ctrlKey && !metaKey) return { KeyA: "ask", KeyT: "mode", KeyE: "explain", KeyL: "links", KeyG: "graph", KeyN: "capture" }[code] ?? null;
   if (!(ctrlKey || metaKey) || altKey) return null;
   if (code === "KeyY") return shiftKey ? "cite" : "copy";
   return shiftKey ? "none" : ({ KeyS: "similar", KeyO: "openFile", KeyK: "focus" }[code] ?? "none");

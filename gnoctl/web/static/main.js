@@ -1,6 +1,6 @@
 /** Starts the page: makes the views, shows the one that the address names, and connects keys and changes to them. */
 
-import { refOf } from "./api.js";
+import { refOf, rpc } from "./api.js";
 import { Ask } from "./ask.js";
 import { Beside } from "./beside.js";
 import { $, button, fill, h, visible } from "./dom.js";
@@ -9,10 +9,9 @@ import { showHelp } from "./help.js";
 import { HitList } from "./hits.js";
 import { actionOf } from "./keys.js";
 import { follow } from "./live.js";
-import { Memories } from "./memories.js";
 import { Reader, copyOf } from "./reader.js";
 import { forget, opened } from "./recent.js";
-import { MODES, address, addressOf as documentAddress, fragmentOf, rewrite, start } from "./router.js";
+import { MODES, address, addressOf as documentAddress, documentPath, fragmentOf, rewrite, start } from "./router.js";
 import { Saving } from "./saving.js";
 import { Search, similarTo, titleOf } from "./search.js";
 import { count } from "./text.js";
@@ -32,6 +31,7 @@ const reader = new Reader($("#reader"), {
   onSimilar: (doc) => similar(doc),
   onLinks: () => beside.flip(),
   onGraph: flipGraph,
+  onMove: moveDocument,
   onPlace: (fragment) => {
     const { collection, path } = reader.open;
     navigate(address({ ...current(), graph: 0, doc: { collection, path, fragment } }));
@@ -76,10 +76,11 @@ const ask = new Ask($("#answer"), $("#ask-status"), {
 /** Views that are loaded when they are first shown, as promises. */
 const SHEETS = {
   browse: () => import("./browse.js").then(({ Browse }) => new Browse($("#browse"))),
+  add: () => import("./adding.js").then(({ Adding }) => new Adding($("#add"), { say })),
+  memories: () => import("./memories.js").then(({ Memories }) => new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) })),
   collections: () => import("./collections.js").then(({ Collections }) => new Collections($("#collections"), { say })),
 };
 const sheets = {};
-const memories = new Memories($("#memories"), { say, onQuery: (q) => rewrite({ ...route, q }) });
 
 function show(next, state) {
   const before = route;
@@ -97,15 +98,13 @@ function show(next, state) {
   if (next.view === "ask") showAsk(next);
   const isOther = before && before.view !== next.view;
   showSheet(next, isOther);
-  if (next.view === "memories") memories.show(next);
-  if (next.view === "memories" && isOther) $("#memories h1")?.focus();
   showDocument(next, state, before);
   for (const covered of [$("#left"), $(".top")]) covered.inert = Boolean(next.doc) && !wide.matches;
   setTitle(next);
 }
 
 async function showSheet(next, hasFocus) {
-  for (const [view, loaded] of Object.entries(sheets)) if (view !== next.view) loaded.then((sheet) => sheet.hide());
+  for (const [view, loaded] of Object.entries(sheets)) if (view !== next.view) loaded.then((sheet) => sheet.hide?.());
   if (!SHEETS[next.view]) return;
   const sheet = await (sheets[next.view] ??= SHEETS[next.view]());
   if (route !== next) return;
@@ -142,7 +141,7 @@ function showDocument(next, state, before) {
 }
 
 function setTitle(next) {
-  const name = { ask: "Ask", browse: "Browse", collections: "Collections", memories: "Memories" }[next.view];
+  const name = { ask: "Ask", add: "Add a folder", browse: "Browse", collections: "Collections", memories: "Memories" }[next.view];
   if (next.doc) document.title = visible(`${(reader.open?.path === next.doc.path && reader.open.document?.title) || next.doc.path} · gnod`);
   else document.title = next.view === "search" ? titleOf(next) : next.view === "ask" && next.q ? `${next.q} · gnod` : `${name} · gnod`;
 }
@@ -294,7 +293,7 @@ function again() {
   search.refresh();
   beside.changed();
   graph?.changed();
-  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed());
+  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed?.());
 }
 
 function changed({ indexed, removed, failed, freshness, embedding }) {
@@ -307,7 +306,7 @@ function changed({ indexed, removed, failed, freshness, embedding }) {
     beside.changed();
     graph?.changed();
   }
-  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed());
+  for (const loaded of Object.values(sheets)) loaded.then((sheet) => sheet.changed?.());
 }
 
 // Keys
@@ -341,7 +340,34 @@ const ACTIONS = {
   previousMatch: () => reader.step(-1),
   links: () => $("#reader .links-toggle")?.click(),
   graph: () => $("#reader .graph-toggle")?.click(),
+  capture: writeNote,
 };
+
+async function writeNote() {
+  const { showCapture } = await import("./capture.js");
+  showCapture({ say, preferred: (route.doc ?? reader.open)?.collection });
+}
+
+/** Rename or move the open document; then it is shown at its new place, with the way back. */
+async function moveDocument({ collection, path }) {
+  const { showMove } = await import("./moving.js");
+  const show = (now) => navigate(documentPath(collection, now), { replace: true });
+  const undo = async () => {
+    try {
+      await rpc("document.unmove");
+      show(path);
+      say("It is where it was, and so are the links.");
+    } catch (error) {
+      say(error.message);
+    }
+  };
+  showMove({ collection, path }, {
+    onMoved(now) {
+      show(now);
+      reader.tell(`Moved here from ${path}. `, button("Undo", undo, { class: "link" }));
+    },
+  });
+}
 
 function enter() {
   const q = input.value.trim();
@@ -364,7 +390,11 @@ function escape() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if ($("#help").open && event.key !== "F1") return;
+  if ($("dialog[open]")) {
+    if (event.key !== "F1") return;
+    event.preventDefault();
+    return $("dialog[open]").close();
+  }
   const isWriting = event.target.matches?.("input, textarea, select");
   const action = actionOf(event, { isWriting, isSearching: event.target === input });
   if (!action || action === "none") return;
@@ -377,7 +407,7 @@ document.addEventListener("keydown", (event) => {
 // now on the open document is a preview like any other.
 input.addEventListener("input", (event) => {
   if (route.view !== "search") event.stopImmediatePropagation();
-  if (["browse", "collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
+  if (["add", "browse", "collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
   else if (route.view === "search" && route.doc) {
     isPreview = true;
     route = { ...route, doc: null };
@@ -394,6 +424,7 @@ $("#reader .reader-body").addEventListener("scroll", () => {
 
 $("#theme").addEventListener("click", nextTheme);
 $("#help-button").addEventListener("click", showHelp);
+$("#capture-button").addEventListener("click", writeNote);
 wide.addEventListener("change", () => show(route, history.state ?? {}));
 
 drawTheme();
@@ -401,3 +432,10 @@ navigate = start(show);
 search.loadSaved().catch(() => {});
 follow({ state: (state) => drawState(state), changed, daemon });
 if (!route.doc && ["search", "ask"].includes(route.view)) input.focus();
+if (location.pathname === "/") beginIfEmpty().catch(() => {});
+
+/** Without any folder, there is one thing to do. */
+async function beginIfEmpty() {
+  const { collections, attached } = await rpc("collection.list");
+  if (!collections.length && !attached.length && location.pathname === "/") navigate("/add", { replace: true });
+}

@@ -1,7 +1,8 @@
-/** Memories: search, edit, forget, lock and unlock. */
+/** Memories: add, search, edit, forget, lock and unlock. */
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
+import { Field } from "./fields.js";
 import { ago, count, inline } from "./text.js";
 
 const PAUSE_MS = 200;
@@ -13,7 +14,8 @@ export class Memories {
     this.input = h("input.wide", { type: "search", placeholder: "Search memories", "aria-label": "Search memories", autocomplete: "off", oninput: () => this.#typed() });
     this.head = h("div.summary");
     this.list = h("div.memories");
-    fill(root, h("h1", { tabindex: "-1" }, "Memories"), this.head, this.input, this.list);
+    this.adding = h("div.adding-memory");
+    fill(root, h("h1", { tabindex: "-1" }, "Memories"), this.head, this.adding, this.input, this.list);
   }
 
   async show(route) {
@@ -29,31 +31,84 @@ export class Memories {
 
   #draw(status) {
     const isLocked = !status.unlocked && !status.opens_by_itself;
-    this.input.hidden = isLocked || !status.key;
-    if (!status.key) return this.#nothing();
+    const isEmpty = !status.key;
+    this.input.hidden = isLocked || isEmpty;
+    if (isLocked) fill(this.adding);
+    else if (!this.adding.firstChild) this.#offerToAdd({ isOpen: isEmpty });
+    if (isEmpty) fill(this.list, isLocked ? null : nothing());
+    if (isEmpty && isLocked) return this.#protect(status);
     if (isLocked) return this.#locked(status);
+    if (isEmpty) return fill(this.head);
     const known = status.memories === null || status.memories === undefined ? "" : `${count(status.memories, "memory", "memories")} · `;
     fill(this.head, h("p", { role: "status" }, `${known}encrypted, ${status.unlocked ? "unlocked" : "opened by the keyring"}`), h("div.tools", {}, button("Lock", () => this.#lock())));
   }
 
-  #nothing() {
-    fill(this.head);
-    fill(this.list, h("div.empty", {}, h("p.empty-title", {}, "No memory is stored yet."), h("p", {}, "Store one in a terminal: ", h("code", {}, "gnoctl remember 'Staging runs on Postgres 16'"), ". Memories are encrypted, and agents can use them, too.")));
+  #offerToAdd({ isOpen = false } = {}) {
+    const open = button("Add a memory", () => this.#add(), { class: "button primary" });
+    if (isOpen) this.#add({ hasFocus: false });
+    else fill(this.adding, h("p.tools", {}, open));
+  }
+
+  #add({ hasFocus = true } = {}) {
+    const text = new Field("Memory", { rows: 3, required: true, dir: "auto", placeholder: "Staging runs on Postgres 16" }, "textarea");
+    const type = new Field("Type", { value: "fact", list: "memory-types" });
+    const topics = new Field("Topics", { placeholder: "staging, database" });
+    const save = async (event) => {
+      event.preventDefault();
+      try {
+        const stored = await rpc("memory.store", { text: text.value, type: type.value || "fact", topics: listOf(topics.value) });
+        this.say(stored.existed ? "This memory was there already." : "Stored.");
+      } catch (error) {
+        return text.refuse(error.message);
+      }
+      fill(this.adding);
+      this.input.value = "";
+      await this.show({ q: "" });
+    };
+    const tools = h("div.tools", {}, h("button.button.primary", { type: "submit" }, "Store"), hasFocus ? button("Cancel", () => this.#offerToAdd()) : null);
+    fill(this.adding, h("form.card.edit", { onsubmit: save }, text.element, h("div.row", {}, type.element, topics.element), types(), tools));
+    if (hasFocus) text.input.focus();
+  }
+
+  /** Nothing is stored yet, and there is no keyring for the key: say so, and take a passphrase. */
+  #protect({ keyring_problem: problem }) {
+    const first = new Field("New passphrase", { type: "password", autocomplete: "new-password", required: true });
+    const again = new Field("Once more", { type: "password", autocomplete: "new-password", required: true });
+    const save = async (event) => {
+      event.preventDefault();
+      if (first.input.value !== again.input.value) return again.refuse("This is not the same passphrase.");
+      try {
+        await rpc("memory.unlock", { passphrase: first.input.value });
+      } catch (error) {
+        return first.refuse(error.kind === "wrong_passphrase" ? error.message : `The passphrase could not be set: ${error.message}`);
+      }
+      await this.show({ q: "" });
+    };
+    fill(
+      this.head,
+      h("div", {}, h("p.empty-title", {}, "Choose a passphrase for your memories."), h("p", {}, "Memories are encrypted. Their key would be in the keyring of the system, but ", inline(problem ?? "it cannot be used"), ". So a passphrase protects them: you type it once after each start of gnod. Nobody can recover it.")),
+      h("form.edit.passphrase", { onsubmit: save }, h("div.row", {}, first.element, again.element, h("button.button.primary", { type: "submit" }, "Set it"))),
+    );
   }
 
   #locked(status) {
-    const passphrase = h("input", { type: "password", autocomplete: "off", "aria-label": "Passphrase" });
+    const isPassphrase = status.key === "passphrase";
+    const passphrase = new Field("Passphrase", { type: "password", autocomplete: "current-password" });
+    passphrase.element.hidden = !isPassphrase;
     const unlock = async (event) => {
       event.preventDefault();
-      await this.#do("Unlocked.", "memory.unlock", passphrase.value ? { passphrase: passphrase.value } : {});
+      try {
+        await rpc("memory.unlock", passphrase.input.value ? { passphrase: passphrase.input.value } : {});
+      } catch (error) {
+        return isPassphrase ? passphrase.refuse(error.kind === "wrong_passphrase" ? "This is not the passphrase." : error.message) : this.say(error.message);
+      }
+      this.say("Unlocked.");
+      await this.show({ q: this.input.value.trim() });
     };
+    const where = isPassphrase ? null : h("span", {}, "Their key is in the keyring of the system.");
+    const problem = status.keyring_problem && !isPassphrase ? h("p.hint.warn", {}, "It cannot be read now: ", inline(status.keyring_problem), ". Start or unlock the keyring of your desktop, then unlock the memories.") : null;
     fill(this.list);
-    fill(
-      this.head,
-      h("p.empty-title", {}, "The memories are locked."),
-      h("form.row", { onsubmit: unlock }, status.key === "passphrase" ? h("label", {}, "Passphrase", passphrase) : h("span", {}, "Their key is in the keyring of the system."), h("button.button.primary", { type: "submit" }, "Unlock")),
-      status.keyring_problem && status.key === "keyring" ? h("p.hint", {}, inline(status.keyring_problem)) : null,
-    );
+    fill(this.head, h("p.empty-title", {}, "The memories are locked."), h("form.row", { onsubmit: unlock }, passphrase.element, where, h("button.button.primary", { type: "submit" }, "Unlock")), problem);
   }
 
   async #lock() {
@@ -109,15 +164,14 @@ export class Memories {
     const topics = h("input", { value: memory.topics.join(", "), "aria-label": "Topics" });
     const save = async (event) => {
       event.preventDefault();
-      const changes = { id: memory.id, text: text.value, type: type.value.trim(), topics: topics.value.split(",").map((each) => each.trim()).filter(Boolean) };
+      const changes = { id: memory.id, text: text.value, type: type.value.trim(), topics: listOf(topics.value) };
       const updated = await this.#try("memory.update", changes);
       if (!updated) return;
       this.say("Saved.");
       this.#view(card, updated).querySelector("button")?.focus();
     };
     const cancel = () => this.#view(card, found).querySelector("button")?.focus();
-    const known = h("datalist", { id: "memory-types" }, TYPES.map((value) => h("option", { value })));
-    fill(card, h("form.edit", { onsubmit: save }, text, h("div.row", {}, h("label", {}, "Type", type), h("label", {}, "Topics", topics)), known, h("div.tools", {}, h("button.button.primary", { type: "submit" }, "Save"), button("Cancel", cancel))));
+    fill(card, h("form.edit", { onsubmit: save }, text, h("div.row", {}, h("label", {}, "Type", type), h("label", {}, "Topics", topics)), types(), h("div.tools", {}, h("button.button.primary", { type: "submit" }, "Save"), button("Cancel", cancel))));
     text.focus();
   }
 
@@ -154,7 +208,10 @@ export class Memories {
   }
 }
 
-function none(query) {
-  if (!query) return h("div.empty", {}, h("p.empty-title", {}, "No memory is stored yet."), h("p", {}, "Store one in a terminal: ", h("code", {}, "gnoctl remember TEXT")));
-  return h("div.empty", {}, h("p.empty-title", {}, `No memory matches “${query}”.`));
-}
+const listOf = (written) => written.split(",").map((each) => each.trim()).filter(Boolean);
+
+const types = () => h("datalist", { id: "memory-types" }, TYPES.map((value) => h("option", { value })));
+
+const nothing = () => h("div.empty", {}, h("p.empty-title", {}, "No memory is stored yet."), h("p", {}, "Memories are facts, decisions and preferences. They are encrypted, and AI agents that you connect can use them, too."));
+
+const none = (query) => (query ? h("div.empty", {}, h("p.empty-title", {}, `No memory matches “${query}”.`)) : nothing());

@@ -12,11 +12,11 @@ const BUSY_AFTER_MS = 300;
 
 export class Reader {
   /**
-   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`, `onPlace(fragment)`: what the user chose;
+   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`, `onMove(document)`, `onPlace(fragment)`: what the user chose;
    * `onShown(document)`: another one, or null, is shown.
    */
-  constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onPlace, onShown }) {
-    Object.assign(this, { root, say, onClose, onSimilar, onLinks, onGraph, onShown });
+  constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onMove, onPlace, onShown }) {
+    Object.assign(this, { root, say, onClose, onSimilar, onLinks, onGraph, onMove, onShown });
     this.head = root.querySelector(".reader-head");
     this.body = root.querySelector(".reader-body");
     this.open = null;
@@ -81,6 +81,11 @@ export class Reader {
     this.head.querySelector(".changed")?.remove();
     const again = button("Show the new version", () => this.reload(), { class: "link" });
     this.head.append(h("p.changed", { role: "status" }, isRemoved ? "This file is no longer in the index." : ["This file has changed. ", again]));
+  }
+
+  /** Say something above the document that is being opened. */
+  tell(...text) {
+    this.told = h("p.changed", { role: "status" }, text);
   }
 
   reload() {
@@ -222,7 +227,9 @@ export class Reader {
       h("div.reader-about", {}, h("span", {}, about.filter(Boolean).join(" · ")), tags),
       h("div.tools", { role: "toolbar", "aria-label": "Document" }, this.#tools(isPaged)),
       info.stale ? h("p.changed", {}, "The file has changed since it was indexed.") : null,
+      this.told,
     );
+    this.told = null;
     this.#offerObsidian();
   }
 
@@ -235,6 +242,7 @@ export class Reader {
       button("Cite", () => this.copy("citation"), { title: "Copy a citation (Ctrl-Shift-Y)" }),
       h("a.button", { href: `/api/raw?ref=${encodeURIComponent(this.open.ref)}`, target: "_blank", title: "The text as it is written" }, "Raw"),
       button("Folder", () => this.openFile("folder"), { title: "Show the file in the file manager" }),
+      this.open.path.includes("!/") ? null : button("Move …", () => this.onMove(this.open), { title: "Rename or move the file; links to it follow" }),
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
       button("Links", this.onLinks, { class: "button links-toggle", "aria-expanded": "false", "aria-controls": "links", title: "Links of this document (Alt-L)" }),
       button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "What is around it (Alt-G)" }),
@@ -287,7 +295,8 @@ export class Reader {
     this.open = { ...open, error, document: { title: open.path, ...open } };
     this.#drop();
     this.onShown(null);
-    fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })));
+    fill(this.head, h("div.reader-bar", {}, h("div.reader-name", {}, h("h1", { tabindex: "-1" }, open.path), h("p.reader-place", {}, open.name)), button("×", this.onClose, { class: "button icon close", "aria-label": "Close the document" })), this.told);
+    this.told = null;
     const why = h("a", { href: `/collections?why=${encodeURIComponent(open.name)}` }, "Why is this file not in the index?");
     fill(this.body, h("div.empty", { role: "alert" }, h("p.empty-title", {}, inline(error.message)), error.status === 404 ? h("p", {}, why) : null));
   }

@@ -8,7 +8,7 @@ export const DEEPEST = 3;
 export const MODES = { hybrid: "Hybrid", keyword: "Keyword", vector: "Vector" };
 
 /**
- * Return the route of a location: `view` (search, ask, browse, collections, memories), what is asked, and `doc`, the open document, with its
+ * Return the route of a location: `view` (search, ask, add, browse, collections, memories), what is asked, and `doc`, the open document, with its
  * `fragment` (`L10`, `page=3`), and `graph`: how far its neighbourhood is shown, 0 for its text.
  */
 export function parse(location) {
@@ -30,7 +30,7 @@ export function parse(location) {
     route.doc = { collection: rest[0], path: rest.slice(1).join("/"), fragment: decoded(location.hash.slice(1)) };
     route.graph = Math.min(DEEPEST, Number.parseInt(params.get("graph") ?? "", 10) || 0);
     if (params.has("ask")) return { ...route, view: "ask", q: params.get("ask") };
-  } else if (["ask", "browse", "collections", "memories"].includes(first)) {
+  } else if (["ask", "add", "browse", "collections", "memories"].includes(first)) {
     route.view = first;
   }
   return route;
@@ -49,7 +49,7 @@ function filtersOf(params) {
 export function address(route) {
   const params = new URLSearchParams();
   const isAsk = route.view === "ask";
-  if (route.q && !["browse", "collections"].includes(route.view)) params.set(isAsk && route.doc ? "ask" : "q", route.q);
+  if (route.q && !["add", "browse", "collections"].includes(route.view)) params.set(isAsk && route.doc ? "ask" : "q", route.q);
   else if (isAsk && route.doc) params.set("ask", "");
   if (route.view === "search") {
     if (route.mode && route.mode !== "hybrid") params.set("mode", route.mode);
@@ -109,7 +109,7 @@ export function rewrite(route) {
 
 function path(route) {
   if (route.doc) return documentPath(route.doc.collection, route.doc.path);
-  return { search: route.q || route.similar || Object.keys(route.filters ?? {}).length ? "/search" : "/", ask: "/ask", browse: "/browse", collections: "/collections", memories: "/memories" }[route.view];
+  return { search: route.q || route.similar || Object.keys(route.filters ?? {}).length ? "/search" : "/", ask: "/ask", add: "/add", browse: "/browse", collections: "/collections", memories: "/memories" }[route.view];
 }
 
 function decoded(text) {

@@ -265,7 +265,7 @@ function noCollections({ freshness }) {
   if (freshness.pending) return [h("p.empty-title", {}, "The first files are being indexed …"), h("p", {}, "They appear here by themselves.")];
   return [
     h("p.empty-title", {}, "No document is indexed yet."),
-    h("p", {}, h("a.button.primary", { href: "/collections" }, "Add a folder"), " or run ", h("code", {}, "gnoctl collection add FOLDER"), "."),
+    h("p", {}, h("a.button.primary", { href: "/add" }, "Add a folder"), " or run ", h("code", {}, "gnoctl collection add FOLDER"), "."),
   ];
 }
 

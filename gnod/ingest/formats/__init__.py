@@ -9,7 +9,15 @@ connection: converters see bytes.
 
 from __future__ import annotations
 
-from gnod.ingest.formats.dispatch import convert
 from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.scans import Scans
 
 __all__ = ["ConversionFailed", "Converted", "convert"]
+
+
+def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
+    """Call `dispatch.convert`. All converters are imported with the first file, because pages and pictures, which share
+    this package, are shown without them."""
+    from gnod.ingest.formats import dispatch
+
+    return dispatch.convert(data, name, max_characters=max_characters, scans=scans)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.ingest.reading.result import ConversionFailed
@@ -23,6 +24,7 @@ _MIN_WIDTH, _MIN_HEIGHT = 40, 16
 # The maximum length of the longer side: A4 at 200 dpi. More takes longer, and does not make text more readable.
 LONGEST = 2_400
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF", "GIF", "AVIF")
+_DRIVERS = ("Png", "Jpeg", "WebP", "Tiff", "Bmp", "Gif", "Avif")
 _NOT_READABLE = (OSError, SyntaxError, ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError)
 
 
@@ -116,9 +118,12 @@ def _register_heif() -> None:
 
 
 def _known() -> set[str]:
+    """Load the drivers of these formats only: somebody may wait for the picture, and there are forty."""
     from PIL import Image
 
-    Image.init()
+    for driver in _DRIVERS:
+        with suppress(ImportError):
+            import_module(f"PIL.{driver}ImagePlugin")
     return set(Image.OPEN)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,8 @@ from gnod.store.tables.records import FileStat
 JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
+# Seconds that a page may still be read after the user went on to another document.
+_ENDS_SOON_S = 0.5
 
 
 class _Killed(Exception):
@@ -84,7 +87,8 @@ class WorkerPool:
         """Do a job, waiting for a worker if all are busy. A worker that ends for another reason than the file is
         replaced once. `urgent`: somebody waits, so the job has a slot beside those of other files.
 
-        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker.
+        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker, an
+        urgent job's only if the job does not end soon.
         """
         try:
             request = frames.encode(job)
@@ -100,7 +104,8 @@ class WorkerPool:
                 warm = bool(self._idle)
                 try:
                     worker = self._take() if warm else await self._start()
-                    outcome = await self._attempt(worker, job, request)
+                    attempt = self._attempt(worker, job, request)
+                    outcome = await (_ended_soon(attempt) if urgent else attempt)
                     if outcome is not None:
                         return outcome
                     if not warm:
@@ -281,6 +286,19 @@ class WorkerPool:
     def _require_open(self) -> None:
         if self._closed:
             raise ShuttingDown("the daemon is shutting down")
+
+
+async def _ended_soon(attempt: Coroutine[Any, Any, Outcome | None]) -> Outcome | None:
+    """Await an attempt. If it is cancelled, wait a moment for its end: pages are cancelled whenever a user goes on to
+    the next document, and to start a worker takes longer than to read a page."""
+    attempting = asyncio.ensure_future(attempt)
+    try:
+        return await asyncio.shield(attempting)
+    except asyncio.CancelledError:
+        await asyncio.wait([attempting], timeout=_ENDS_SOON_S)
+        raise
+    finally:
+        attempting.cancel()
 
 
 async def _cleared(worker: IngestProcess) -> str:

@@ -61,7 +61,8 @@ def note(
         " ON CONFLICT (collection_id, path) DO UPDATE SET"
         " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
         " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
-        " acknowledged = acknowledged AND kind = excluded.kind,"
+        " acknowledged = acknowledged AND kind = excluded.kind AND size IS excluded.size"
+        " AND mtime_ns IS excluded.mtime_ns,"
         " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
         " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, ctime_ns = excluded.ctime_ns",
         (collection_id, path, stage, kind, message, now, *of_file),
@@ -117,15 +118,30 @@ def skipped(connection: Connection, collection: str | None, limit: int, offset: 
     return [_failed_file(row) for row in rows], int(total)
 
 
-def acknowledge(connection: Connection, collections: list[str]) -> int:
-    """Note that the user knows the failures of these collections. Returns how many were new."""
-    marks = ",".join("?" * len(collections))
-    connection.execute(
-        f"UPDATE ingest_errors SET acknowledged = 1 WHERE NOT acknowledged AND {FAILED}"
-        f" AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
-        collections,
-    )
+def acknowledge(connection: Connection, collections: list[str], kinds: list[str]) -> int:
+    """Note that the user knows these failures (of all kinds if there are none), until the files change. Returns how
+    many were new."""
+    where, values = _chosen(collections, kinds)
+    connection.execute(f"UPDATE ingest_errors SET acknowledged = 1 WHERE NOT acknowledged AND {where}", values)
     return connection.changes()
+
+
+def try_again(connection: Connection, collections: list[str], kinds: list[str]) -> int:
+    """Make the next sync read these files again, although they are unchanged. Returns how many they are."""
+    where, values = _chosen(collections, kinds)
+    forgotten = "size = NULL, mtime_ns = NULL, inode = NULL, ctime_ns = NULL, acknowledged = 0"
+    connection.execute(f"UPDATE ingest_errors SET {forgotten} WHERE {where}", values)
+    return connection.changes()
+
+
+def _chosen(collections: list[str], kinds: list[str]) -> tuple[str, list[str]]:
+    of_kinds = f" AND kind IN ({_marks(kinds)})" if kinds else ""
+    named = f"collection_id IN (SELECT id FROM collections WHERE name IN ({_marks(collections)}))"
+    return f"{FAILED} AND {named}{of_kinds}", [*collections, *kinds]
+
+
+def _marks(values: list[str]) -> str:
+    return ",".join("?" * len(values))
 
 
 def acknowledged(connection: Connection) -> dict[str, int]:
@@ -163,14 +179,9 @@ def in_part(connection: Connection) -> dict[str, Counter[str]]:
 
 def count(connection: Connection, collections: list[str]) -> int:
     """Return how many files of these collections failed, without those that are skipped or acknowledged."""
-    marks = ",".join("?" * len(collections))
-    return int(
-        connection.execute(
-            f"SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE NOT acknowledged"
-            f" AND {FAILED} AND collection_id IN (SELECT id FROM collections WHERE name IN ({marks}))",
-            collections,
-        ).get
-    )
+    where, values = _chosen(collections, [])
+    counted = "SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE NOT acknowledged"
+    return int(connection.execute(f"{counted} AND {where}", values).get)
 
 
 def _failed_file(row: tuple[object, ...]) -> FailedFile:
