@@ -57,7 +57,8 @@ def test_minilm_equals_sentence_transformers(minilm: TextEmbedder, every: int) -
     assert sum(row["tokens"] > 254 for row in rows) >= 20 // every, "some must be longer than the window"
     assert len({row["language"] for row in rows}) >= 10
     worst = np.argmin(cosines := _cosines(vectors, expected))
-    assert cosines.min() >= (0.965 if isinstance(minilm, OnnxEmbedding) else 0.999), texts[worst]
+    assert cosines.min() >= (0.97 if isinstance(minilm, OnnxEmbedding) else 0.999), texts[worst]
+    assert cosines.mean() >= 0.996, "tokens with large values must not make the steps coarse for the others"
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert [len(minilm._tokenization.tokens(text)) for text in texts] == [row["tokens"] for row in rows]
 
