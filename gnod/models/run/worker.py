@@ -190,12 +190,25 @@ class Worker:
             self._channel.sendall(frames.encode(message))
 
 
+# The imports take 0.1 s each, and most workers need one of them.
 def _embedding(spec: ModelSpec) -> TextEmbedder:
-    return _load(_embedding_engine, spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxEmbedding
+
+        return _load(OnnxEmbedding, spec)
+    from gnod.models.run.llama.embedding import EmbeddingEngine
+
+    return _load(EmbeddingEngine, spec)
 
 
 def _ranking(spec: ModelSpec) -> PairRanker:
-    return _load(_ranking_engine, spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxRanking
+
+        return _load(OnnxRanking, spec)
+    from gnod.models.run.llama.ranking import RankingEngine
+
+    return _load(RankingEngine, spec)
 
 
 def _generation(spec: ModelSpec) -> GenerationEngine:
@@ -211,27 +224,6 @@ def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
             return make(spec)
     memory.require(spec)
     return make(replace(spec, gpu=False))
-
-
-# The imports take 0.1 s each, and most workers need one of them.
-def _embedding_engine(spec: ModelSpec) -> TextEmbedder:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxEmbedding
-
-        return OnnxEmbedding(spec)
-    from gnod.models.run.llama.embedding import EmbeddingEngine
-
-    return EmbeddingEngine(spec)
-
-
-def _ranking_engine(spec: ModelSpec) -> PairRanker:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxRanking
-
-        return OnnxRanking(spec)
-    from gnod.models.run.llama.ranking import RankingEngine
-
-    return RankingEngine(spec)
 
 
 def _kind(request: Work) -> str:
