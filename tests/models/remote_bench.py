@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from gnod.egress import Purpose, Scope
 from gnod.models.files import ModelFiles
-from gnod.models.remote.addresses import Addresses
-from gnod.models.remote.limits import RequestLimits
+from gnod.models.remote.addresses import Addresses, RequestLimits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.run.embedder import Embedder
 from gnod.models.uris import endpoint_of

@@ -183,13 +183,14 @@ def prefix(config: dict[str, Any]) -> str:
     return "" if config["architectures"][0].endswith("Model") else has_head[config["model_type"]]
 
 
-def head(config: dict[str, Any]) -> list[Part]:
+def head(config: gguf_models.Config) -> list[Part]:
     """Return the tensors of the classification head, if there is one."""
     if not config["architectures"][0].endswith("ForSequenceClassification"):
         return []
     is_bert = config["model_type"] == "bert"
     dense, out = ("bert.pooler.dense", "classifier") if is_bert else ("classifier.dense", "classifier.out_proj")
-    return [*affine("cls", dense, SIZE, SIZE), *affine("cls.output", out, 1, SIZE)]
+    wide = config["hidden_size"]
+    return [*affine("cls", dense, wide, wide), *affine("cls.output", out, 1, wide)]
 
 
 def _random(random: np.random.RandomState, name: str, shape: tuple[int, ...], replica: Replica) -> Floats:

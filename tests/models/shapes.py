@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import count
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 import gguf
 import numpy as np
 from gguf import GGMLQuantizationType, PoolingType
+from numpy.typing import NDArray
 
 from gnod.models.encoder import MODEL, Encoder
 from gnod.models.supply.encoders import repository
@@ -19,29 +22,58 @@ from gnod.models.supply.encoders.onnx_file import FLOAT, GraphValue, OnnxGraph, 
 from tests.models import gguf_models, gguf_replicas, replicas
 from tests.models.gguf_models import Config, Part
 
-QWEN3_EMBEDDING: Config = {
+_QWEN3_COMMON: Config = {
     "model_type": "qwen3",
-    "hidden_size": 1024,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 8,
     "head_dim": 128,
-    "intermediate_size": 3072,
-    "vocab_size": 151_669,
+    "num_key_value_heads": 8,
     "max_position_embeddings": 32_768,
     "rope_theta": 1e6,
 }
-BGE_M3: Config = {
-    "model_type": "xlm-roberta",
-    "hidden_size": 1024,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "intermediate_size": 4096,
-    "vocab_size": 250_002,
-    "max_position_embeddings": 8194,
-    "type_vocab_size": 1,
-    "pad_token_id": 1,
-    "layer_norm_eps": 1e-5,
+
+
+def _qwen3(wide: int, layers: int, heads: int, inner: int, words: int = 151_936, **more: int) -> Config:
+    sizes = {"hidden_size": wide, "num_hidden_layers": layers, "num_attention_heads": heads}
+    return {**_QWEN3_COMMON, **sizes, "intermediate_size": inner, "vocab_size": words, **more}
+
+
+def _xlm_roberta(kind: str, **more: object) -> Config:
+    return {
+        "model_type": "xlm-roberta",
+        "architectures": [kind],
+        "hidden_size": 1024,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 16,
+        "intermediate_size": 4096,
+        "vocab_size": 250_002,
+        "max_position_embeddings": 8194,
+        "type_vocab_size": 1,
+        "pad_token_id": 1,
+        "layer_norm_eps": 1e-5,
+        **more,
+    }
+
+
+class GgufShape(NamedTuple):
+    """`seed`: of weights that pass the self-test."""
+
+    config: Config
+    tokenizer: str
+    pooling: PoolingType | None
+    is_q8: bool
+    seed: int = 1
+
+
+# By a part of the model's address. SmolLM3 with the norms of Qwen3; bge-m3 with the pooling for which a seed was found.
+GGUF = {
+    "Qwen3-Embedding-0.6B": GgufShape(_qwen3(1024, 28, 16, 3072, 151_669), "qwen", PoolingType.LAST, True, seed=2),
+    "qwen3-reranker-0.6b": GgufShape(_qwen3(1024, 28, 16, 3072, 151_669), "qwen", None, True),
+    "Qwen3-1.7B": GgufShape(_qwen3(2048, 28, 16, 6144), "qwen", None, False),
+    "Qwen3-4B": GgufShape(_qwen3(2560, 36, 32, 9728), "qwen", None, False),
+    "SmolLM3": GgufShape(_qwen3(2048, 36, 16, 11_008, 128_256, num_key_value_heads=4), "qwen", None, False),
+    "bge-m3": GgufShape(_xlm_roberta("XLMRobertaModel"), "pieces", PoolingType.LAST, False, seed=5),
+    "bge-reranker-v2-m3": GgufShape(
+        _xlm_roberta("XLMRobertaForSequenceClassification"), "pieces", PoolingType.RANK, False, seed=2
+    ),
 }
 
 
@@ -60,35 +92,77 @@ GRANITE_97M = ModernBert(384, 12, 12, 1536, 180_000, seed=1)
 ETTIN_17M = ModernBert(256, 7, 4, 384, 50_368, seed=2)
 
 
-def write_gguf(target: Path, config: Config, tokenizer: str, pooling: PoolingType) -> Path:
-    """Write a model with weights of 8 bits."""
-    random = np.random.default_rng(1)
-    content = json.loads((replicas.TOKENIZERS / f"{tokenizer}.json").read_text(encoding="utf-8"))
-    fields = gguf_models.fields(config) | {"{arch}.pooling_type": int(pooling)}
-    fields |= gguf_replicas.tokenizer_fields(content, tokenizer, config["vocab_size"])
+class _Weights(NamedTuple):
+    """A tensor in its type. `shape` in bytes; `begins`: its first bytes, the others are zeros."""
+
+    kind: GGMLQuantizationType
+    shape: tuple[int, ...]
+    begins: NDArray[np.uint8]
+
+
+def write_gguf(target: Path, shape: GgufShape) -> Path:
+    """Write a file of the model's whole size. Only the first layer, and the words of the tokenizer, have weights; zeros
+    take no room on the disk."""
+    config = shape.config
+    content = json.loads((replicas.TOKENIZERS / f"{shape.tokenizer}.json").read_text(encoding="utf-8"))
+    fields = gguf_models.fields(config)
+    fields |= {} if shape.pooling is None else {"{arch}.pooling_type": int(shape.pooling)}
+    fields |= gguf_replicas.tokenizer_fields(content, shape.tokenizer, config["vocab_size"])
     architecture = gguf_models.ARCHITECTURES[config["model_type"]]
+    parts = [*gguf_models.parts(config), *(replicas.head(config) if "architectures" in config else ())]
+    tensors = {part.name: _weights(part, shape) for part in parts}
     with closing(gguf.GGUFWriter(target, architecture)) as writer:
         for name, value in fields.items():
             gguf_models.add_field(writer, name.replace("{arch}", architecture), value)
-        for part in gguf_models.parts(config):
-            _add_tensor(writer, random, part)
+        for name, weights in tensors.items():
+            is_whole = weights.kind == GGMLQuantizationType.F32
+            kind = np.dtype(np.float32 if is_whole else np.uint8)
+            elements = (*weights.shape[:-1], weights.shape[-1] // kind.itemsize)
+            writer.add_tensor_info(name, elements, kind, math.prod(weights.shape), None if is_whole else weights.kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
+        writer.write_ti_data_to_file()
+        assert writer.fout
+        (file,) = writer.fout
+        at = _padded(file.tell())
+        for weights in tensors.values():
+            file.seek(at)
+            file.write(weights.begins.tobytes())
+            at += _padded(math.prod(weights.shape))
+        file.truncate(at)
     return target
 
 
-def _add_tensor(writer: gguf.GGUFWriter, random: np.random.Generator, part: Part) -> None:
+def _padded(size: int) -> int:
+    return size + -size % gguf.GGUF_DEFAULT_ALIGNMENT
+
+
+def _weights(part: Part, shape: GgufShape) -> _Weights:
+    """Return a tensor in the type that llama.cpp's recipes Q8_0 and Q4_K_M give it, about."""
+    random = np.random.default_rng([shape.seed, zlib.crc32(part.name.encode())])
     *rows, columns = part.shape
     if part.name == "position_embd.weight":
         rows = [rows[0] - 2]
-    if rows and rows[0] > 1 and part.name != "position_embd.weight":
-        blocks = random.integers(-127, 128, (*rows, columns // 32, 34), np.int8).view(np.uint8)
-        blocks[..., :2] = np.frombuffer(np.float16(0.0003).tobytes(), np.uint8)  # the scale of a block
-        writer.add_tensor(part.name, blocks.reshape(*rows, -1), raw_dtype=GGMLQuantizationType.Q8_0)
+    some = [min(count, replicas.WORDS) for count in rows]
+    if not rows or rows[0] == 1 or part.name.startswith(("position", "token_types", "cls")):
+        # What all texts share would hide how they differ.
+        spread = 0.02 if part.name.startswith("cls") else 0
+        values = random.standard_normal((*some, columns)) * spread + part.name.endswith("norm.weight")
+        return _Weights(GGMLQuantizationType.F32, (*rows, 4 * columns), values.astype(np.float32).view(np.uint8))
+    layer = int(part.name.split(".")[1]) if part.name.startswith("blk") else 0
+    kind = GGMLQuantizationType.Q8_0
+    if not shape.is_q8:
+        is_finer = layer == 0 or (layer % 2 and part.name.split(".")[2] in ("attn_v", "ffn_down"))
+        kind = GGMLQuantizationType.Q6_K if is_finer else GGMLQuantizationType.Q4_K
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    blocks = random.integers(0, 256, (*(some if layer == 0 else [0]), columns // block, size), np.uint8)
+    # The scale of a block: in Q8_0 at its beginning, in Q6_K at its end, after a scale for each 16 values.
+    scale = np.frombuffer(np.float16(0.0003).tobytes(), np.uint8)
+    if kind == GGMLQuantizationType.Q8_0:
+        blocks[..., :2] = scale
     else:
-        values = random.standard_normal((*rows, columns)) * 0.02 + part.name.endswith("norm.weight")
-        writer.add_tensor(part.name, values.astype(np.float32))
+        blocks[..., -2:], blocks[..., -18:-2] = scale, 4
+    return _Weights(kind, (*rows, columns // block * size), blocks)
 
 
 def write_onnx(folder: Path, shape: ModernBert) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.models.run.embedding import windows
-from gnod.models.run.llama.packing import packed
+from gnod.models.run.llama.lane import packed
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))

@@ -57,7 +57,8 @@ def test_minilm_equals_sentence_transformers(minilm: TextEmbedder, every: int) -
     assert sum(row["tokens"] > 254 for row in rows) >= 20 // every, "some must be longer than the window"
     assert len({row["language"] for row in rows}) >= 10
     worst = np.argmin(cosines := _cosines(vectors, expected))
-    assert cosines.min() >= (0.965 if isinstance(minilm, OnnxEmbedding) else 0.999), texts[worst]
+    assert cosines.min() >= (0.97 if isinstance(minilm, OnnxEmbedding) else 0.999), texts[worst]
+    assert cosines.mean() >= 0.996, "tokens with large values must not make the steps coarse for the others"
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     assert [len(minilm._tokenization.tokens(text)) for text in texts] == [row["tokens"] for row in rows]
 
@@ -87,16 +88,16 @@ def test_the_order_and_company_of_texts_do_not_matter(minilm: TextEmbedder) -> N
 @pytest.mark.parametrize("words", [1, 20, 200])
 def test_queries_and_documents_have_the_same_vectors(minilm: TextEmbedder, words: int) -> None:
     text = " ".join(["harbour"] * words)
-    query = minilm.embed([text], interactive=True)
-    document = minilm.embed([text])
+    query = minilm.embed([text])
+    document = minilm.embed([text], no_rest)
     assert _cosines(query, document).min() > 0.99999
 
 
 def test_many_short_texts_of_a_client(minilm: TextEmbedder) -> None:
     texts = ["a harbour"] * 100
-    vectors = minilm.embed(texts, interactive=True)
+    vectors = minilm.embed(texts)
     assert len(vectors) == 100
-    assert _cosines(vectors, minilm.embed(texts)).min() > 0.99999
+    assert _cosines(vectors, minilm.embed(texts, no_rest)).min() > 0.99999
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "[CLS] [SEP]", "\ud800 lone", "🙂" * 2000, "a" * 100_000, "\n\n"])
@@ -116,8 +117,8 @@ def test_several_threads_at_once(minilm: TextEmbedder) -> None:
     texts = [f"A longer text about the harbour, number {n}. " * 20 for n in range(5)]
     undisturbed = minilm.embed(texts)
     with ThreadPoolExecutor(3) as pool:
-        behind = [pool.submit(minilm.embed, texts) for _ in range(2)]
-        in_front = [pool.submit(minilm.embed, [text], interactive=True) for text in texts]
+        behind = [pool.submit(minilm.embed, texts, no_rest) for _ in range(2)]
+        in_front = [pool.submit(minilm.embed, [text]) for text in texts]
         assert all(_cosines(future.result(), undisturbed).min() > 0.9999 for future in behind)
         alone = np.concatenate([future.result() for future in in_front])
     assert _cosines(alone, undisturbed).min() > 0.9999
@@ -150,3 +151,7 @@ def test_a_model_that_cannot_embed_is_refused(smollm_gguf: Path) -> None:
 def _cosines(found: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArray[np.float32]:
     products = (found * expected).sum(axis=1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
     return np.asarray(products, np.float32)
+
+
+def no_rest(_worked_s: float) -> None:
+    """Work on, as long as nobody searches."""

@@ -16,9 +16,8 @@ import pytest
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound, ModelRejected
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.supply import network
 from gnod.models.supply.fetch.index import places
-from gnod.models.supply.fetching import FetchProgress, fetch
+from gnod.models.supply.fetching import FetchProgress, fetch, for_child
 from gnod.presets import PRESETS
 from tests.models.hub_imitation import HubImitation, small_model
 from tests.waiting import until
@@ -255,6 +254,6 @@ def test_uvs_index_counts_where_pip_has_none(given: dict[str, str], index: str, 
 
 
 def test_a_clients_proxy_wins_over_the_daemons_in_both_spellings() -> None:
-    given = network.for_child({"https_proxy": "http://a", "NO_PROXY": "b", "HF_TOKEN": "t"})
+    given = for_child({"https_proxy": "http://a", "NO_PROXY": "b", "HF_TOKEN": "t"})
     assert (given["HTTPS_PROXY"], given["no_proxy"], given["HF_TOKEN"]) == ("http://a", "b", "t")
     assert "hf_token" not in given

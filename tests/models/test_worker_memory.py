@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
-from gguf import PoolingType
 
 from gnod.models.run.inference import Inference
-from gnod.models.run.messages import ModelSpec
+from gnod.models.run.messages import Generate, ModelSpec, Rank
 from gnod.models.supply import catalogue
+from gnod.presets import PRESETS
 from tests.models import shapes
-from tests.models.gguf_models import Config
-from tests.models.shapes import BGE_M3, ETTIN_17M, GRANITE_97M, QWEN3_EMBEDDING
+from tests.models.shapes import ETTIN_17M, GRANITE_97M
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,19 +27,6 @@ LONG = "The harbour master closed the east gate before the storm. " * 60
 # The memory above the file does not depend on the number of layers.
 LAYERS = 2
 _MB = 1_000_000
-# A decoder's keys and values depend on the number of layers, so the model's context is measured without its engine.
-LANE = """
-import sys
-from pathlib import Path
-from gnod.models.run.llama import library
-from gnod.models.run.llama.lane import Lane
-from gnod.models.run.messages import ModelSpec
-path, tokens = sys.argv[1], int(sys.argv[2])
-model = library.load(ModelSpec(path=path, gpu=False))
-lane = Lane(model, tokens=tokens, threads=2)
-lane.run([[5] * tokens])
-print(next(line.split()[1] for line in Path("/proc/self/status").open() if line.startswith("RssAnon")))
-"""
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
@@ -71,24 +58,46 @@ async def _peak(path: Path, lanes: int, window: int | None) -> int:
     try:
         spec = ModelSpec(path=str(path), window=window, threads=lanes)
         await served.embed(spec, [f"{number} {LONG}" for number in range(lanes)], interactive=False)
-        lines = Path(f"/proc/{served.status().pid}/status").read_text().splitlines()
+        return _peak_of(served)
     finally:
         await served.close()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-@pytest.mark.parametrize(
-    ("config", "tokenizer", "pooling", "tokens", "kept_mb"),
-    [(QWEN3_EMBEDDING, "qwen", PoolingType.LAST, 2048, 400), (BGE_M3, "pieces", PoolingType.CLS, 536, 550)],
-)
-def test_no_logits_are_kept(
-    config: Config, tokenizer: str, pooling: PoolingType, tokens: int, kept_mb: int, tmp_path: Path
-) -> None:
-    """They would be 4 bytes for each token and each word of the vocabulary: 1,240 MB and 540 MB. The weights are in
-    the process's own memory: 190 MB and 280 MB."""
-    small = {**config, "num_hidden_layers": LAYERS}
-    path = shapes.write_gguf(tmp_path / "model.gguf", small, tokenizer, pooling)
-    done = subprocess.run(
-        [sys.executable, "-c", LANE, str(path), str(tokens)], capture_output=True, check=True, text=True
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Returns a file in the shape of a preset's model, by its address."""
+    folder = tmp_path_factory.mktemp("gguf")
+
+    @cache
+    def write(uri: str) -> Path:
+        (name,) = (name for name in shapes.GGUF if name in uri)
+        path = shapes.write_gguf(folder / f"{name}.gguf", shapes.GGUF[name])
+        assert path.stat().st_size == pytest.approx(catalogue.MODELS[uri].bytes, rel=0.04)
+        return path
+
+    return write
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("preset", ["slim", "multilingual", "balanced", "quality"])
+async def test_presets_with_language_models(preset: str, lanes: int, gguf: Callable[[str], Path]) -> None:
+    """All models of a search, loaded at the same time."""
+    served = Inference(idle_unload_s=600)
+    embedder, reranker, expander = (
+        ModelSpec(path=str(gguf(PRESETS[preset][role] or "")), gpu=False, threads=lanes) for role in catalogue.SEARCH
     )
-    assert int(done.stdout) * 1024 <= kept_mb * _MB
+    try:
+        await served.embed(embedder, [LONG, LONG], interactive=False)
+        await served.embed(embedder, ["a query"], interactive=True)
+        await served.run(Rank(model=reranker, query="a query", documents=[LONG]))
+        await served.run(Generate(model=expander, messages=[("user", "a query")], max_tokens=2))
+        assert len(served.status().models) == 3
+        assert _peak_of(served) <= 1.3 * catalogue.memory_of(preset)
+    finally:
+        await served.close()
+
+
+def _peak_of(served: Inference) -> int:
+    lines = Path(f"/proc/{served.status().pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -1,4 +1,5 @@
-"""From the host of an endpoint to the addresses that may be connected to."""
+"""From the host of an endpoint to the addresses that may be connected to, and the limits of a request. Imports no HTTP
+library."""
 
 from __future__ import annotations
 
@@ -33,6 +34,20 @@ async def resolve(host: str, port: int) -> list[str]:
     """Ask the system. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class RequestLimits(NamedTuple):
+    """How long a server may take, and how much it may send. Seconds: to connect, and for the whole answer when somebody
+    waits for it, or does not. `silent_s`: between two parts of a streamed answer. `wait_s`: before the second attempt.
+    `patience_s`: what a server may take before it counts as one that does not answer. `answer_bytes`: of one answer."""
+
+    connect_s: float = 5.0
+    interactive_s: float = 30.0
+    background_s: float = 180.0
+    silent_s: float = 120.0
+    wait_s: float = 0.25
+    patience_s: float = 1.0
+    answer_bytes: int = 64 * 1024 * 1024
 
 
 class Addresses:

@@ -29,9 +29,8 @@ from gnod.config.model_uris import Endpoint
 from gnod.egress import EgressPass, Gate, Purpose, Scope
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, EndpointAddress, forbidden
+from gnod.models.remote.addresses import Addresses, EndpointAddress, RequestLimits, forbidden
 from gnod.models.remote.keys import ApiKey
-from gnod.models.remote.limits import RequestLimits
 
 _ATTEMPTS = 3
 _LONGEST_WAIT_S = 5.0

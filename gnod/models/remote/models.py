@@ -12,8 +12,7 @@ from gnod.config.model_uris import Endpoint
 from gnod.egress import Gate, Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote import keys
-from gnod.models.remote.addresses import Addresses, EndpointAddress, forbidden
-from gnod.models.remote.limits import RequestLimits
+from gnod.models.remote.addresses import Addresses, EndpointAddress, RequestLimits, forbidden
 
 if TYPE_CHECKING:
     from gnod.models.remote.runner import RemoteRunner

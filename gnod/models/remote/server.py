@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from gnod.config.model_uris import Endpoint
 from gnod.egress import Gate
 from gnod.errors import EndpointChanged
-from gnod.models.remote.addresses import Addresses
+from gnod.models.remote.addresses import Addresses, RequestLimits
 from gnod.models.remote.connection import EndpointConnection
-from gnod.models.remote.limits import RequestLimits
 
 FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
 # With other threads, cards and quantisations, the same model differs by less.

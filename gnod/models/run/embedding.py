@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from gnod.models.encoder import unit
 from gnod.models.run.tokenization import Tokenization
 
 Matrix = NDArray[np.float32]
+Rest = Callable[[float], None]
+"""Called after each computation that nobody waits for, with its seconds; returns when the next one may begin."""
 
 # The self-test: two questions with their answers, which a model for retrieval must match correctly.
 KNOWN_PAIRS = (
@@ -31,16 +33,16 @@ class TextEmbedder(ABC):
         self._room = window - len(specials.prefix) - len(specials.suffix)
 
     @abstractmethod
-    def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
+    def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
         """Return the vector of each part, of length 1. Raises InferenceFailed."""
 
     @abstractmethod
     def close(self) -> None:
         """Free what the model holds."""
 
-    def embed(self, texts: Sequence[str], *, interactive: bool = False) -> Matrix:
+    def embed(self, texts: Sequence[str], rest: Rest | None = None) -> Matrix:
         """Return one vector of length 1 for each text. A text longer than the window is embedded in windows; their
-        vectors are averaged by length. Raises InferenceFailed."""
+        vectors are averaged by length. Without `rest`, somebody waits for them. Raises InferenceFailed."""
         prefix, suffix, *_ = self._tokenization.specials
         parts: list[list[int]] = []
         owners: list[int] = []
@@ -48,7 +50,7 @@ class TextEmbedder(ABC):
             for window in windows(self._tokenization.tokens(text), self._room):
                 parts.append([*prefix, *window, *suffix])
                 owners.append(number)
-        vectors = self._vectors(parts, interactive=interactive)
+        vectors = self._vectors(parts, rest)
         lengths = np.array([len(part) for part in parts], np.float32)
         sums = np.zeros((len(texts), vectors.shape[1]), np.float32)
         np.add.at(sums, owners, vectors * lengths[:, None])
@@ -56,7 +58,7 @@ class TextEmbedder(ABC):
 
     def self_test(self) -> None:
         """Raise ModelRejected unless each known question is nearest to its answer."""
-        vectors = self.embed([text for pair in KNOWN_PAIRS for text in pair], interactive=True)
+        vectors = self.embed([text for pair in KNOWN_PAIRS for text in pair])
         similarities = vectors[0::2] @ vectors[1::2].T
         is_right = (similarities.argmax(axis=1) == np.arange(len(similarities))).all()
         if not (np.isfinite(vectors).all() and is_right):

@@ -25,6 +25,7 @@ from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
 from gnod.models.encoder import ONNX
 from gnod.models.run import memory
 from gnod.models.run.embedding import TextEmbedder
+from gnod.models.run.giving_way import GivingWay
 from gnod.models.run.llama import library
 from gnod.models.run.llama.generation import GenerationEngine
 from gnod.models.run.loaded_models import E, LoadedModels
@@ -51,8 +52,6 @@ from gnod.models.run.ranking import PairRanker
 from gnod.models.run.stop import Stop
 
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
-# A generation that yields checks this often whether it may continue.
-_YIELD_S = 0.005
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
@@ -94,7 +93,7 @@ class Worker:
         self._models = LoadedModels(idle_s, self._send)
         self._queues: dict[str, SimpleQueue[_Job]] = {}
         self._stops: dict[int, Stop] = {}
-        self._interactive: set[int] = set()
+        self._way = GivingWay()
 
     def serve(self) -> None:
         """Accept requests until the stream ends, then end the process, even if it is computing."""
@@ -131,17 +130,15 @@ class Worker:
     def _process(self, job: _Job) -> None:
         request_id = job.request.id
         self._send(Begun(id=request_id))
-        if is_interactive := _kind(job.request) in _INTERACTIVE:
-            self._interactive.add(request_id)
+        is_interactive = _kind(job.request) in _INTERACTIVE
         try:
-            self._send(self._run(job))
+            with self._way.searching(request_id) if is_interactive else contextlib.nullcontext():
+                reply = self._run(job)
+            self._send(reply)
         except GnoError as error:
             self._send(FailedReply(id=request_id, code=error.code, message=error.message))
         except MemoryError:
             self._send(FailedReply(id=request_id, code=NotEnoughMemory.code, message=memory.message(job.request.model)))
-        finally:
-            if is_interactive:
-                self._interactive.discard(request_id)
 
     def _run(self, job: _Job) -> TextsEmbedded | RequestDone:
         match job.request:
@@ -157,7 +154,7 @@ class Worker:
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
         with self._models.use(_embedding, request.model) as engine:
-            vectors = engine.embed(request.texts, interactive=request.interactive)
+            vectors = engine.embed(request.texts, None if request.interactive else self._way.rest)
         return TextsEmbedded(
             id=request.id,
             dimensions=vectors.shape[1],
@@ -186,24 +183,32 @@ class Worker:
                 took_s = time.monotonic() - started
                 self._send(TextGenerated(id=request.id, took_s=took_s, **piece._asdict()))
                 if request.yields_after_s is not None and took_s > request.yields_after_s:
-                    self._wait_for_interactive(stop)
-
-    def _wait_for_interactive(self, stop: Stop) -> None:
-        """Wait while the worker computes something that somebody waits for."""
-        while self._interactive and not stop():
-            time.sleep(_YIELD_S)
+                    self._way.wait(stop)
 
     def _send(self, message: WorkerMessage) -> None:
         with self._sending:
             self._channel.sendall(frames.encode(message))
 
 
+# The imports take 0.1 s each, and most workers need one of them.
 def _embedding(spec: ModelSpec) -> TextEmbedder:
-    return _load(_embedding_engine, spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxEmbedding
+
+        return _load(OnnxEmbedding, spec)
+    from gnod.models.run.llama.embedding import EmbeddingEngine
+
+    return _load(EmbeddingEngine, spec)
 
 
 def _ranking(spec: ModelSpec) -> PairRanker:
-    return _load(_ranking_engine, spec)
+    if spec.path.endswith(ONNX):
+        from gnod.models.run.onnx.engines import OnnxRanking
+
+        return _load(OnnxRanking, spec)
+    from gnod.models.run.llama.ranking import RankingEngine
+
+    return _load(RankingEngine, spec)
 
 
 def _generation(spec: ModelSpec) -> GenerationEngine:
@@ -219,27 +224,6 @@ def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
             return make(spec)
     memory.require(spec)
     return make(replace(spec, gpu=False))
-
-
-# The imports take 0.1 s each, and most workers need one of them.
-def _embedding_engine(spec: ModelSpec) -> TextEmbedder:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxEmbedding
-
-        return OnnxEmbedding(spec)
-    from gnod.models.run.llama.embedding import EmbeddingEngine
-
-    return EmbeddingEngine(spec)
-
-
-def _ranking_engine(spec: ModelSpec) -> PairRanker:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxRanking
-
-        return OnnxRanking(spec)
-    from gnod.models.run.llama.ranking import RankingEngine
-
-    return RankingEngine(spec)
 
 
 def _kind(request: Work) -> str:

@@ -1,6 +1,7 @@
 """Fetch a model in a child process (`gnod.models.supply.fetch`), and report its progress.
 
-Cancelling kills the child. What it has fetched stays, and the next one continues there.
+Cancelling kills the child. What it has fetched stays, and the next one continues there. The values of environment
+variables are never logged or shown: some are tokens and passwords.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
-from gnod.errors import DownloadFailed, ModelCorrupt, from_code
+from gnod.errors import DownloadFailed, ModelCorrupt, Offline, from_code
 from gnod.models import uris
 from gnod.models.files import Installed, ModelFiles
-from gnod.models.supply import network
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchReply, FetchRequest, OnProgress
 from gnod.models.uris import LocalFile
 
 __all__ = ["FetchProgress", "OnProgress", "fetch"]
+
+_OFF = frozenset({"", "0", "false", "no", "off"})
 
 _replies = msgspec.msgpack.Decoder(FetchReply)
 
@@ -41,11 +43,11 @@ async def fetch(
     ModelRejected, DownloadFailed, Offline and StorageFailed.
     """
     parsed = uris.parse(uri)
-    environment = network.for_child(variables)
+    environment = for_child(variables)
     if not isinstance(parsed, LocalFile):
         if not force and (installed := await asyncio.to_thread(files.find, uri)):
             return installed
-        network.require(uri, {**os.environ, **environment})
+        _require_online(uri, {**os.environ, **environment})
     await _run(
         FetchRequest(uri=str(parsed), folder=str(files.folder), force=force, accept=accept), on_progress, environment
     )
@@ -55,7 +57,27 @@ async def fetch(
     return fetched
 
 
-async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapping[str, str]) -> Fetched:
+def _require_online(uri: str, environment: Mapping[str, str]) -> None:
+    """Raise Offline if a variable forbids the download."""
+    for name in ("GNO_OFFLINE", "HF_HUB_OFFLINE"):
+        if environment.get(name, "").strip().lower() not in _OFF:
+            text = f"{uri} must be downloaded, and {name} forbids that: set {name}=0 and try again"
+            raise Offline(text, {"uri": uri, "variable": name})
+
+
+def for_child(network: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a client's download adds to the daemon's environment.
+
+    Each proxy in both spellings: the lower-case one counts, and the daemon's must not override the client's.
+
+    >>> for_child({"HTTPS_PROXY": "http://a"})["https_proxy"]
+    'http://a'
+    """
+    twins = {name.swapcase(): value for name, value in network.items() if name.lower().endswith("_proxy")}
+    return {**twins, **network}
+
+
+async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapping[str, str]) -> None:
     """Run a child. Raises the error that it reports, or DownloadFailed when it dies."""
     child = await _launch(environment)
     try:
@@ -66,8 +88,8 @@ async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapp
                     on_progress(progress)
                 case FetchFailed() as failed:
                     raise from_code(failed.code, failed.message, failed.details)
-                case Fetched() as fetched:
-                    return fetched
+                case Fetched():
+                    return
                 case None:
                     break
     except (frames.FrameError, msgspec.DecodeError, ConnectionError):

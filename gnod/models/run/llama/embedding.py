@@ -6,6 +6,7 @@ the rest. They never wait for each other.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import wait
 from functools import partial
@@ -14,11 +15,10 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from gnod.models.encoder import unit
-from gnod.models.run.embedding import Matrix, TextEmbedder
+from gnod.models.run.embedding import Matrix, Rest, TextEmbedder
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.lane import Lane
-from gnod.models.run.llama.packing import STEP_TOKENS, packed
+from gnod.models.run.llama.lane import STEP_TOKENS, Lane, packed
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
 
@@ -53,8 +53,8 @@ class EmbeddingEngine(TextEmbedder):
             lane.close()
         llama_cpp.llama_model_free(self._model)
 
-    def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
-        lanes = self._interactive_lanes(parts) if interactive else self._background
+    def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
+        lanes = self._background if rest else self._interactive_lanes(parts)
         steps: SimpleQueue[list[int]] = SimpleQueue()
         # Put similar lengths together: the attention of a step costs the square of its longest part.
         longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
@@ -68,7 +68,10 @@ class EmbeddingEngine(TextEmbedder):
                     numbers = steps.get_nowait()
                 except Empty:
                     return
+                started = time.monotonic()
                 vectors[numbers] = lane.run([parts[number] for number in numbers])
+                if rest:
+                    rest(time.monotonic() - started)
 
         done = [lane.submit(partial(work, lane)) for lane in lanes]
         wait(done)  # wait for all of them: none may write into an array that is released

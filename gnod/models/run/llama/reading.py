@@ -13,8 +13,7 @@ from threading import Lock
 from gnod.errors import InferenceFailed
 from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.lane import Lane, Stopped
-from gnod.models.run.llama.packing import STEP_TOKENS, packed
+from gnod.models.run.llama.lane import STEP_TOKENS, Lane, Stopped, packed
 from gnod.models.run.ranking import sigmoid
 from gnod.models.run.stop import Stop
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from gnod.errors import ModelRejected
 from gnod.models.encoder import unit
-from gnod.models.run.embedding import KNOWN_PAIRS, Matrix, TextEmbedder
+from gnod.models.run.embedding import KNOWN_PAIRS, Matrix, Rest, TextEmbedder
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.onnx.session import EncoderSession, threads
 from gnod.models.run.ranking import NO_HEAD, CrossEncoderPrompts, PairRanker, sigmoid
@@ -41,17 +43,20 @@ class OnnxEmbedding(TextEmbedder):
         for pool in (self._interactive, self._background):
             pool.shutdown()
 
-    def _vectors(self, parts: Sequence[Sequence[int]], *, interactive: bool) -> Matrix:
-        pool = self._interactive if interactive else self._background
-        compute = self._session.run if interactive else self._in_turn
+    def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
+        pool = self._background if rest else self._interactive
+        compute = partial(self._in_turn, rest) if rest else self._session.run
         # The longest first, so that at the end no thread has much left.
         order = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
         rows = dict(zip(order, pool.map(lambda number: compute(parts[number]), order), strict=True))
         return unit(np.stack([rows[number] for number in range(len(parts))]))
 
-    def _in_turn(self, part: Sequence[int]) -> Matrix:
+    def _in_turn(self, rest: Rest, part: Sequence[int]) -> Matrix:
         with self._session.room_for(part):
-            return self._session.run(part)
+            started = time.monotonic()
+            vector = self._session.run(part)
+        rest(time.monotonic() - started)
+        return vector
 
 
 class OnnxRanking(PairRanker):

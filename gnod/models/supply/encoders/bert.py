@@ -109,8 +109,9 @@ class _Encoder:
         if config.type_vocab_size == 1:  # every token has the same type
             positions = positions + self._types()
         graph.constant("positions", positions[config.first_position :])
-        for name, number in (("zero", 0), ("one", 1), ("two", 2)):
+        for name, number in (("zero", 0), ("one", 1), ("two", 2), ("last", -1)):
             graph.constant(name, np.array([number], np.int64))
+        graph.constant("tiny", np.array(1e-12, np.float32))
         graph.node("Shape", "input_ids", out="shape")
         graph.node("Slice", "shape", "one", "two", out="count")
         return graph.node("Slice", "positions", "zero", "count", "zero", out="position")
@@ -129,11 +130,13 @@ class _Encoder:
         )
         heads = self._config.num_attention_heads
         seen = graph.node("MultiHeadAttention", *products, shifts, out=f"{layer}.seen", domain=FUSED, num_heads=heads)
-        hidden = self._add(seen, hidden, f"{layer}.attention.output", wide, wide)
-        product = self._product(hidden, f"{layer}.intermediate.dense", between, wide)
+        product = self._product(seen, f"{layer}.attention.output.dense", wide, wide)
+        hidden = self._add(product, hidden, f"{layer}.attention.output", wide)
+        product = self._even_product(hidden, f"{layer}.intermediate.dense", between, wide)
         shift = self._vector(f"{layer}.intermediate.dense.bias", between)
         wider = graph.node("BiasGelu", product, shift, out=f"{layer}.wider", domain=FUSED)
-        return self._add(wider, hidden, f"{layer}.output", wide, between)
+        product = self._even_product(wider, f"{layer}.output.dense", wide, between)
+        return self._add(product, hidden, f"{layer}.output", wide)
 
     def _product(self, hidden: str, name: str, rows: int, columns: int) -> str:
         """Multiply with a matrix, in 8 bits."""
@@ -142,9 +145,19 @@ class _Encoder:
         scale = self._graph.constant(f"{name}.scale", scales)
         return self._graph.node("DynamicQuantizeMatMul", hidden, matrix, scale, out=f"{name}.product", domain=FUSED)
 
-    def _add(self, values: str, hidden: str, name: str, rows: int, columns: int) -> str:
+    def _even_product(self, hidden: str, name: str, rows: int, columns: int) -> str:
+        """Do as `_product`, with the values of each token scaled to the same maximum. All tokens of a text are rounded
+        in the same steps: a few with large values would make them coarse for the others."""
+        graph = self._graph
+        size = graph.node("Abs", hidden, out=f"{name}.size")
+        largest = graph.node(
+            "Max", graph.node("ReduceMax", size, "last", out=f"{name}.most"), "tiny", out=f"{name}.top"
+        )
+        even = graph.node("Div", hidden, largest, out=f"{name}.even")
+        return graph.node("Mul", self._product(even, name, rows, columns), largest, out=f"{name}.uneven")
+
+    def _add(self, product: str, hidden: str, name: str, rows: int) -> str:
         """Add the product to what was there before, and normalise."""
-        product = self._product(values, f"{name}.dense", rows, columns)
         norm = self._norm(f"{name}.LayerNorm", f"{name}.norm")
         shift = self._vector(f"{name}.dense.bias", rows)
         inputs = (product, hidden, *norm, shift)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # The oldest versions with the operators that gnod uses, for older runtimes.
-_IR_VERSION, _OPSET = 8, 17
+_IR_VERSION, _OPSET = 8, 18
 # ONNX Runtime's own operators.
 FUSED = "com.microsoft"
 FLOAT = 1

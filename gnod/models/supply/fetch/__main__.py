@@ -14,7 +14,7 @@ from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
 from gnod.models import uris
-from gnod.models.files import Installed, ModelFiles
+from gnod.models.files import ModelFiles
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetch import staging
 from gnod.models.supply.fetch.check import Expected, check_model
@@ -34,7 +34,8 @@ def main() -> None:
     if request is None:
         return
     try:
-        reply: Fetched | FetchFailed = Fetched(_fetch(request, _Reporter(channel)).bytes)
+        _fetch(request, _Reporter(channel))
+        reply: Fetched | FetchFailed = Fetched()
     except Exception as error:
         reply = _failure(request, error)
     channel.sendall(frames.encode(reply))
@@ -65,29 +66,29 @@ class _Reporter:
         self._channel.sendall(frames.encode(progress))
 
 
-def _fetch(request: FetchRequest, report: OnProgress) -> Installed:
-    """Return the installed model. Raises GnoError or OSError."""
+def _fetch(request: FetchRequest, report: OnProgress) -> None:
+    """Install the model. Raises GnoError or OSError."""
     uri = uris.parse(request.uri)
     files = ModelFiles(Path(request.folder))
     if isinstance(uri, LocalFile) and not Path(uri.path).is_dir():
-        return _check_local(uri, files)
+        _check_local(uri, files)
+        return
     before = files.find(request.uri)
     partial = files.partial_for(request.uri)
     with staging.exclusive(partial, lambda: report(FetchProgress("wait", 0))):
         installed = files.find(request.uri)
         # Another process may have fetched it meanwhile. With `force`, that also counts.
         if installed and (not request.force or installed != before):
-            return installed
+            return
         try:
             recorded = files.pin(request.uri)
             pin = recorded if recorded.hashes else catalogue.pin_of(request.uri)
             done = _download(uri, partial, report, Expected(pin, request.accept))
-            installed = files.install(request.uri, *done)
+            files.install(request.uri, *done)
         except (Corrupt, NotFound, Refused):
             shutil.rmtree(partial, ignore_errors=True)  # it is useless for another attempt
             raise
         shutil.rmtree(partial, ignore_errors=True)
-        return installed
 
 
 def _download(uri: ModelUri, partial: Path, report: OnProgress, expected: Expected) -> staging.Staged:
@@ -97,20 +98,19 @@ def _download(uri: ModelUri, partial: Path, report: OnProgress, expected: Expect
         from gnod.models.supply.fetch import index
 
         return index.fetch(uri, partial, report, expected)
-    from gnod.models.supply.fetch import hub, repository
+    from gnod.models.supply.fetch import hub
 
     assert not isinstance(uri, LocalFile | Endpoint)
     if isinstance(uri, HubRepository):
-        return repository.fetch(uri, partial, report, expected)
+        return hub.fetch_repository(uri, partial, report, expected)
     return hub.fetch(uri, partial, report, expected)
 
 
-def _check_local(uri: LocalFile, files: ModelFiles) -> Installed:
+def _check_local(uri: LocalFile, files: ModelFiles) -> None:
     if Path(uri.path).is_file():
         check_model(Path(uri.path), str(uri))
-    if installed := files.find(str(uri)):
-        return installed
-    raise ModelNotFound(f"there is no file {uri.path}", {"uri": str(uri), "path": uri.path})
+    if not files.find(str(uri)):
+        raise ModelNotFound(f"there is no file {uri.path}", {"uri": str(uri), "path": uri.path})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ class FetchProgress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
-    bytes: int
+    """The model is installed."""
 
 
 class FetchFailed(msgspec.Struct, frozen=True, tag="failed"):
