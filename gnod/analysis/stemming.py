@@ -67,7 +67,9 @@ UNSTEMMED = "none"
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
 _NUMBERS = {code: number for number, code in enumerate((UNSTEMMED, *sorted(SNOWBALL)))}
-MOST_STEMMERS = len(_NUMBERS)
+# Texts of which the language is unknown. They may be in any, although they are stemmed in the default language.
+UNKNOWN_NUMBER = len(_NUMBERS)
+MOST_STEMMERS = UNKNOWN_NUMBER + 1
 
 # Other ways to write the letters of a language: two letters where a keyboard does not have one, and the Cyrillic
 # script. The stemmers for German and Serbian know them; marking words in a text needs them too.
@@ -124,7 +126,7 @@ def stemming_language(language: str | None) -> str:
 
 def stemmer_number(language: str | None) -> int:
     """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index has these numbers."""
-    return _NUMBERS[stemming_language(language)]
+    return _NUMBERS[stemming_language(language)] if language else UNKNOWN_NUMBER
 
 
 class Folds(dict[str, str]):

@@ -30,8 +30,9 @@ from gnod.analysis.figures import figures
 from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_language
 from gnod.caches import Computed
 
-# The version is a part of the index. Increase it when the same text gives other terms: indexes are then rebuilt.
-VERSION = 6
+# The version is a part of the index. Increase it when the same text gives other terms, or another language: indexes are
+# then rebuilt.
+VERSION = 7
 
 MAX_TERM_CHARACTERS = 64
 # The last character of the terms of other spellings. No other term ends with it.
