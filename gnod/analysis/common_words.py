@@ -52,6 +52,10 @@ _WORDS = {
         není o od on ona oni po pod podle pokud pro proto protože před při s se si svůj ta tak také ten
         tento to tomu tu ty u už v ve však vše z za ze že
     """,
+    "cy": """
+        ac am ar beth bod cael chi ddim ei eich ein eu fod fy gael gan gyda hefyd hwn hyd hyn mae maent mewn mi mwy
+        na nad neu ni nid oedd oes ond os pa pam pan rhaid roedd sut sydd sy wedi wrth y yma yn yng yr ydy yw
+    """,
     "da": """
         af alle alt at blev blive bliver da de dem den denne deres det dette dig din du efter eller en end
         er et for fra få får ham han hans har havde hun hvad hver hvis hvor hvordan i ikke ind jeg jo kan
@@ -133,6 +137,10 @@ _WORDS = {
         man med meg mer men min mot må noe noen nå når og også om opp over på seg sin skal skulle som så til
         ut uten under var ved vi vil ville være vært vår før
     """,
+    "nn": """
+        berre då dei eg ein eit frå gjere heile ho ikkje kor korfor korleis kva kvar kven kvifor meir nokon noko
+        sidan vart vere
+    """,
     "pl": """
         a aby ale ani bardzo bez będzie był była było były być co czy czym dla do gdy gdzie go i ich ja jak
         jako je jego jej jest jestem jeszcze już każdy kiedy kto która które który mam mi mnie może można
@@ -154,6 +162,10 @@ _WORDS = {
         ali ampak bi bil bila bili bo bodo brez če da do ga in iz je jih kako kaj kdaj ker ki kje ko kot
         lahko med mi na nad ne ni o ob od on ona oni pa po pod pred pri sem se si smo so svoj ta tako tem to
         tudi v več vse z za zaradi že
+    """,
+    "so": """
+        ah ama ay ayaa badan baa ee iyo ilaa inay ka kale kasta ku kuma la leh loo marka maxaa maxay oo sida sidee
+        soo tahay ugu uu waa waxa waxaa waxay yahay
     """,
     "sq": """
         dhe do e ishte është i jam janë ka kam ke këtë kjo ku kur mbi me më mund nga në nëse një nuk o para
@@ -205,11 +217,20 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CLEAR = 0.5
 
 
+def words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+def is_of(word: str, language: str) -> bool:
+    """Tell whether a word, in lower case, is one of the commonest of a language."""
+    return language in _languages_by_word().get(word, ())
+
+
 def scores(text: str, languages: Sequence[str]) -> dict[str, float]:
     """Return how many of its different words each language has; a word counts the less, the more of them have it."""
     found = dict.fromkeys(languages, 0.0)
     known = _languages_by_word()
-    for word in {word.lower() for word in _WORD.findall(text)}:
+    for word in set(words(text.lower())):
         having = [code for code in known.get(word, ()) if code in found]
         for code in having:
             found[code] += 1 / len(having)

@@ -1,8 +1,8 @@
 """Detect the language of a text: its script and letters leave some candidates, of which lingua chooses.
 
 lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. All
-of its 75 languages are told apart. This is for the converter workers; the daemon has `short_texts`, which needs less
-memory.
+of its 75 languages are told apart. It always finds a language, also for a list of names; so the text must show that it
+is in this language. This is for the converter workers; the daemon has `short_texts`, which needs less memory.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ from functools import cache, lru_cache
 
 from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
-from gnod.analysis import alphabets, close_languages
+from gnod.analysis import alphabets, close_languages, common_words
 from gnod.analysis.alphabets import candidates
-from gnod.analysis.prose import SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
+from gnod.analysis.dictionaries import has_word
+from gnod.analysis.prose import ENGLISH_WORDS, SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
+from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
-# In ASCII, shorter texts give no clear answer, and source code with fewer letters has more names than words. Other
-# letters tell more.
-_MIN_LETTERS = 24
-_MIN_LETTERS_IN_CODE = 120
+# Shorter texts give no clear answer. Other letters than those of ASCII tell more, and source code has more names.
+_MIN_LETTERS, _MIN_LETTERS_IN_ASCII, _MIN_LETTERS_IN_CODE = 8, 16, 120
 _CODE = re.compile(r"[_=(){}\[\];<>]")
-_CODE_SHARE = 0.03
-# How much likelier than the next a language must be if the text may be English: lingua takes names and source code for
-# other languages.
-_MIN_RELATIVE_DISTANCE = 0.5
+_CODE_SHARE = 0.05
+# A text in a language has more than this share of its common words. (Messages of programs have few.)
+_COMMON_SHARE = 0.03
+_ALSO_ENGLISH = ENGLISH_FUNCTION_WORDS | ENGLISH_WORDS
+# Or more than this share of its words, without the shortest, are in lower case and not English: names are capitalised,
+# and keywords are mostly English.
+_FOREIGN_SHARE = 0.6
+_MIN_WORD = 3
+# A text with letters that English does not have needs only that not nearly all of its words are capitalised.
+_NAMES_SHARE = 0.85
 # Keep this many detectors, each for one set of candidates: 0.03 MB each, since all share lingua's models.
 _DETECTORS = 64
 # Lists of English or scientific words look like Latin to lingua, but have none of these.
@@ -32,29 +38,43 @@ _LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sun
 
 
 def detect(text: str) -> str | None:
-    """Return the ISO 639-1 code of a Markdown text's language; None for short, mixed or unclear text."""
+    """Return the ISO 639-1 code of a Markdown text's language; None for short, mixed or unclear text, and for lists of
+    names."""
     if is_plainly_english(text):
         return "en"
     sample = prose_sample(text)
     if is_english(sample):
         return "en"
     head = text[:SAMPLE_CHARACTERS]
-    least = _MIN_LETTERS_IN_CODE if len(_CODE.findall(head)) > _CODE_SHARE * len(head) else _MIN_LETTERS
-    if sum(map(str.isalpha, sample)) < (least if sample.isascii() else _MIN_LETTERS // 3):
+    least = _MIN_LETTERS_IN_CODE if len(_CODE.findall(head)) > _CODE_SHARE * len(head) else _MIN_LETTERS_IN_ASCII
+    if sum(map(str.isalpha, sample)) < (least if sample.isascii() else _MIN_LETTERS):
         return None
-    return _detect(sample, candidates(sample))
+    possible = candidates(sample)
+    language = _likeliest(sample, possible)
+    return language if language and _shows(sample, language, possible) else None
 
 
-def _detect(sample: str, possible: list[str]) -> str | None:
-    distance = _MIN_RELATIVE_DISTANCE if "en" in possible else 0.0
+def _likeliest(sample: str, possible: list[str]) -> str | None:
     if "la" in possible and not _LATIN.search(sample):
         possible.remove("la")
     if len(possible) < 2:
         return possible[0] if possible else None
     for code in possible:
         _load(code)
-    language = _detector(tuple(possible), distance).detect_language_of(sample)
+    language = _detector(tuple(possible)).detect_language_of(sample)
     return None if language is None else close_languages.told_apart(sample, language.iso_code_639_1.name.lower())
+
+
+def _shows(sample: str, language: str, possible: list[str]) -> bool:
+    """Tell whether the words of a sample show that it is in a language, and not a list of names."""
+    words = common_words.words(sample)
+    common = sum(common_words.is_of(word, language) and word not in _ALSO_ENGLISH for word in words)
+    if language == "en" or common > _COMMON_SHARE * len(words):
+        return True
+    if "en" not in possible:
+        return sum(word[0].isupper() for word in words) < _NAMES_SHARE * len(words)
+    longer = [word for word in words if len(word) >= _MIN_WORD]
+    return sum(word.islower() and not has_word(word, ["en"]) for word in longer) > _FOREIGN_SHARE * len(longer)
 
 
 @cache
@@ -66,11 +86,6 @@ def _load(code: str) -> None:
 
 
 @lru_cache(_DETECTORS)
-def _detector(codes: tuple[str, ...], distance: float = 0.0) -> LanguageDetector:
+def _detector(codes: tuple[str, ...]) -> LanguageDetector:
     members = [getattr(IsoCode639_1, code.upper()) for code in codes]
-    return (
-        LanguageDetectorBuilder.from_iso_codes_639_1(*members)
-        .with_low_accuracy_mode()
-        .with_minimum_relative_distance(distance)
-        .build()
-    )
+    return LanguageDetectorBuilder.from_iso_codes_639_1(*members).with_low_accuracy_mode().build()

@@ -28,6 +28,8 @@ _ENGLISH_ONLY = frozenset(
     }
 )
 _ENGLISH_LINE = 30
+# English prose has more of these words. Half of them are "the".
+_CERTAIN_SHARE = 0.05
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 # A word also begins after an underscore, which may have been read as markup.
 _IDENTIFIER = r"(?<![^\W_])(?:\w[^\W_]*+_\w|\w++[/.@]\w)\S*"
@@ -40,13 +42,16 @@ def is_english(sample: str) -> bool:
     thirds of technical notes at least a sixth, are these words; in other languages hardly a tenth."""
     words = sample.lower().split()
     count = sum(map(ENGLISH_WORDS.__contains__, words))
+    certain = sum(map(_ENGLISH_ONLY.__contains__, words))
     is_likely = len(words) >= _ENGLISH_LENGTH and count > _ENGLISH_SHARE * len(words)
-    if is_likely and (not alphabets.has_other_letters(sample) or "en" in candidates(sample)):
+    # Names may have letters that English does not have.
+    if is_likely and (
+        certain > _CERTAIN_SHARE * len(words) or not alphabets.has_other_letters(sample) or "en" in candidates(sample)
+    ):
         return True
     if len(words) >= _ENGLISH_LINE:
         return False
-    # In a note of one line lingua finds Dutch or German. A name may have letters that English does not have.
-    certain = sum(map(_ENGLISH_ONLY.__contains__, words))
+    # In a note of one line lingua finds Dutch or German.
     return certain > 1 or (certain == 1 and sample.isascii())
 
 

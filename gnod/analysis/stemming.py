@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 import Stemmer
@@ -67,7 +67,16 @@ UNSTEMMED = "none"
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
 _NUMBERS = {code: number for number, code in enumerate((UNSTEMMED, *sorted(SNOWBALL)))}
-MOST_STEMMERS = len(_NUMBERS)
+# Texts of which the language is unknown. They may be in any, although they are stemmed in the default language.
+UNKNOWN_NUMBER = len(_NUMBERS)
+MOST_STEMMERS = UNKNOWN_NUMBER + 1
+
+
+def _replacing(letters: Mapping[str, str]) -> Callable[[str], str]:
+    """Return what replaces letters: where a text has few of them, ten times as fast as `str.translate`."""
+    pattern = re.compile(f"[{''.join(letters)}]")
+    return lambda text: pattern.sub(lambda found: letters[found[0]], text)
+
 
 # Other ways to write the letters of a language: two letters where a keyboard does not have one, and the Cyrillic
 # script. The stemmers for German and Serbian know them; marking words in a text needs them too.
@@ -99,11 +108,11 @@ _WRITTEN_WITH_MARKS = _OTHER_SCRIPTS
 # Letters that look the same or are used for each other, by script. Arabic: as in Lucene's normalizers for Arabic and
 # Persian.
 _ARABIC = {"أإآٱ": "ا", "ىیئې": "ي", "ؤ": "و", "کڪ": "ك", "ةہۃۂۀە": "ه"}
-_SAME_LETTERS = str.maketrans({letter: one for letters, one in _ARABIC.items() for letter in letters})
+_same_letters = _replacing({letter: one for letters, one in _ARABIC.items() for letter in letters})
 # The lower case of the Turkish İ would be an i with a combining dot; capitals have two letters for the Armenian և.
-_CAPITALS = str.maketrans({"İ": "i", "և": "եվ"})
+_capitals = _replacing({"İ": "i", "և": "եվ"})
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
-_LETTERS_THAT_DO_NOT_DECOMPOSE = str.maketrans(
+_decomposed_letters = _replacing(
     {"ß": "ss", "ø": "o", "đ": "d", "ł": "l", "æ": "ae", "œ": "oe", "ı": "i", "ə": "e", "ħ": "h", "ð": "d", "þ": "th"}
 )
 
@@ -124,15 +133,25 @@ def stemming_language(language: str | None) -> str:
 
 def stemmer_number(language: str | None) -> int:
     """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index has these numbers."""
-    return _NUMBERS[stemming_language(language)]
+    return _NUMBERS[stemming_language(language)] if language else UNKNOWN_NUMBER
+
+
+def of_all(function: Callable[[str], str], words: Sequence[str]) -> list[str]:
+    """Return what a function of single letters makes of each word, all in one call. They have no line breaks.
+
+    >>> of_all(fold, ["žluťoučký", "kůň"])
+    ['zlutoucky', 'kun']
+    """
+    return function("\n".join(words)).split("\n") if words else []
 
 
 class Folds(dict[str, str]):
     """Words without diacritics. Stemmers of many languages return the same stems."""
 
-    def __missing__(self, word: str) -> str:
-        self[word] = folded = fold(word).strip()
-        return folded
+    def of(self, words: Sequence[str]) -> list[str]:
+        new = list({word for word in words if word not in self})
+        self.update(zip(new, map(str.strip, of_all(fold, new)), strict=True))
+        return [self[word] for word in words]
 
 
 class Stem:
@@ -177,15 +196,12 @@ class Stem:
     def of_each(self, words: Sequence[str], folds: Folds) -> list[str]:
         """Do as calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
         if self._snowball is None or (self._keeps_latin and max("".join(words), default="") < _AFTER_LATIN):
-            return [folds[word] for word in words]
-        if self._is_english:
-            prepared: Sequence[str] = [folds[word] for word in words]
-        else:
-            prepared = list(map(self._respell, words)) if self._respell else words
-        stems = self._snowball.stemWords(prepared)
+            return folds.of(words)
+        prepared: Sequence[str] = folds.of(words) if self._is_english else words
+        stems = self._snowball.stemWords(list(map(self._respell, prepared)) if self._respell else prepared)
         if self._is_english:
             stems = [_exception(word) or stem for word, stem in zip(prepared, stems, strict=True)]
-        return [folds[stem] or folds[word] for word, stem in zip(words, stems, strict=True)]
+        return [stem or fold(word).strip() for word, stem in zip(words, folds.of(stems), strict=True)]
 
     def _folded_stem(self, lower: str) -> str:
         # Accents in English words are often left out; stemmers of other languages need them.
@@ -208,7 +224,7 @@ def normalise(word: str) -> str:
     one word."""
     if word.isascii():
         return word.lower()
-    return unicodedata.normalize("NFKC", word.translate(_CAPITALS)).lower().translate(_SAME_LETTERS)
+    return _same_letters(unicodedata.normalize("NFKC", _capitals(word)).lower())
 
 
 def fold(word: str) -> str:
@@ -219,7 +235,7 @@ def fold(word: str) -> str:
     """
     if word.isascii():
         return word
-    decomposed = unicodedata.normalize("NFD", word.translate(_LETTERS_THAT_DO_NOT_DECOMPOSE))
+    decomposed = unicodedata.normalize("NFD", _decomposed_letters(word))
     return unicodedata.normalize("NFC", _COMBINING_DIACRITICS.sub("", decomposed))
 
 

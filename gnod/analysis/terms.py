@@ -27,11 +27,12 @@ from importlib import resources
 from typing import NamedTuple
 
 from gnod.analysis.figures import figures
-from gnod.analysis.stemming import Folds, Stem, fold, normalise, stemming_language
+from gnod.analysis.stemming import Folds, Stem, fold, normalise, of_all, stemming_language
 from gnod.caches import Computed
 
-# The version is a part of the index. Increase it when the same text gives other terms: indexes are then rebuilt.
-VERSION = 6
+# The version is a part of the index. Increase it when the same text gives other terms, or another language: indexes are
+# then rebuilt.
+VERSION = 7
 
 MAX_TERM_CHARACTERS = 64
 # The last character of the terms of other spellings. No other term ends with it.
@@ -337,7 +338,7 @@ def terms_of_many(
     """Return the terms of each of many compounds in any of the languages. Keeps nothing: most are not seen again.
     `possible` returns those of the words that a language may have; None: each may have all."""
     found: dict[str, set[str]] = {word: set() for word in words}
-    plain = {word: form for word in words if (form := _plain(word))}
+    plain = _plain(words)
     folds = Folds()
     for analyzer in analyzers:
         asked = possible(analyzer.language) if possible else words
@@ -350,12 +351,12 @@ def terms_of_many(
     return found
 
 
-def _plain(word: str) -> str | None:
-    """Return what is stemmed of a word of small letters, which gives one term; None for other compounds."""
-    if word.isascii():
-        return word if word.isalpha() and word.islower() else None
-    form = unicodedata.normalize("NFC", normalise(word))
-    return None if _NOT_PLAIN.search(word) or form.isascii() else form
+def _plain(words: Collection[str]) -> dict[str, str]:
+    """Return what is stemmed of words of small letters, which give one term each. Other compounds are left out."""
+    others = [word for word in words if not word.isascii() and not _NOT_PLAIN.search(word)]
+    forms = of_all(lambda joined: unicodedata.normalize("NFC", normalise(joined)), others)
+    found = {word: word for word in words if word.isascii() and word.isalpha() and word.islower()}
+    return found | {word: form for word, form in zip(others, forms, strict=True) if not form.isascii()}
 
 
 def _blocks(text: str) -> Iterator[str]:

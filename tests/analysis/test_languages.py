@@ -60,6 +60,39 @@ def test_what_is_too_little_or_of_an_unknown_script_stays_unknown(text: str) -> 
     assert detect(text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Haubrich, J. G. A.\nCACM September, 1963",
+        "Reinsch, C. H.\neigenvalues, QR Algorithm\nCACM November, 1973",
+        "Read, R. C.\npermutation, permutation generation\nCACM August, 1972",
+        "Mateusz Paprocki\nAnna van der Berg\nJosé Álvarez\nDavid Li\nGrzegorz Świderski\nMarcin Briański",
+        "- Jörg Müller\n- Jürgen Großmann\n- Günther Kälin\n- Käthe Böhm",
+        "# Playlist\n\nArvo Pärt, Sigur Rós, Röyksopp, Björk, Mötley Crüe, Motörhead",
+    ],
+)
+def test_a_list_of_names_is_in_no_language(text: str) -> None:
+    assert detect(text) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Falsche Dateinummer. Alle bekannten Zeichensätze werden ausgegeben."),
+        ("de", "Milch, Eier und Butter kaufen"),
+        ("nl", "dubbele berichtnaam, ongeldige codering gegeven"),
+        ("fi", "lohko vapautettu kahdesti, muisti loppui"),
+        ("cy", "Methwyd darllen digon o ddata o bibell y prosesydd"),
+        (
+            "en",
+            "Börte of the Onggirat tribe married Temüjin, as his father Yesügei had arranged with Dei-Sechen.",
+        ),
+    ],
+)
+def test_short_texts_and_texts_with_names_show_their_language(language: str, text: str) -> None:
+    assert detect(text) == language
+
+
 def test_a_language_without_a_stemmer_is_not_stemmed() -> None:
     assert stemming_language("cs-CZ") == stemming_language("uk") == stemming.UNSTEMMED
     assert Analyzer("cs").stream("Servery: žádné moduly") == "servery zadne moduly"

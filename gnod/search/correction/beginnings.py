@@ -6,11 +6,11 @@ first letters of words, with a bit for each language, take 16 bytes each: there 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from gnod.analysis.stemming import fold
+from gnod.analysis.stemming import fold, of_all
 
 _SHORTEST, _LONGEST = 3, 5
 # A word may have this many other letters at its end than the one that documents have.
@@ -39,7 +39,7 @@ class Beginnings:
         if the word is too short to tell."""
         asked = list(words)
         beginnings = list(map(_beginning, asked))
-        masks = self._masks_of({each for each in beginnings if len(each) >= _SHORTEST})
+        masks = self._masks_of(list({each for each in beginnings if len(each) >= _SHORTEST}))
         of_words = np.array([masks.get(each, _EVERY) for each in beginnings], np.int64)
 
         def of(language: str) -> list[str]:
@@ -47,17 +47,18 @@ class Beginnings:
 
         return of
 
-    def _masks_of(self, beginnings: Collection[str]) -> dict[str, int]:
+    def _masks_of(self, beginnings: Sequence[str]) -> dict[str, int]:
         if not self._hashes.size:
             return dict.fromkeys(beginnings, 0)
-        hashes = np.fromiter((hash(fold(each)[:_LONGEST]) for each in beginnings), np.int64)
+        hashes = np.fromiter((hash(each[:_LONGEST]) for each in of_all(fold, beginnings)), np.int64)
         places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
         found = np.where(self._hashes[places] == hashes, self._masks[places], 0)
         return dict(zip(beginnings, found.tolist(), strict=True))
 
 
 def _beginning(word: str) -> str:
-    return word[: min(max(len(word) - _ENDING, _SHORTEST), _LONGEST)]
+    length = len(word) - _ENDING
+    return word[: _LONGEST if length > _LONGEST else max(length, _SHORTEST)]
 
 
 def _beginnings(words: Iterable[str]) -> set[str]:

@@ -1,6 +1,7 @@
 """From a query's clauses to FTS5 expressions. Knows the analyser and FTS5's operators, no storage.
 
-A query is too short to detect its language, so each word is searched in the stem of every language of the index.
+A query is too short to detect its language, so each word is searched in the stem of every language of the index, and
+of the language that its function words show.
 Words are OR-ed; phrases are required; negated clauses are excluded. What documents spell in another way (`plug-in` for
 `plugin`, 2026-05-04 for `4 May 2026`) counts a little less than what was typed.
 """
@@ -15,12 +16,12 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from gnod.analysis import stopwords
-from gnod.analysis.common_words import is_common, language_of
+from gnod.analysis.common_words import is_common, is_of, language_of
 from gnod.analysis.figures import figures
 from gnod.analysis.prose import ENGLISH_WORDS
 from gnod.analysis.stemming import fold, normalise, stemming_language
 from gnod.analysis.stopwords import function_words
-from gnod.analysis.terms import SPELLED, Analyzer, QueryUnit, is_name, is_unspaced, visible
+from gnod.analysis.terms import SPELLED, Analyzer, QueryUnit, compounds, is_name, is_unspaced, visible
 from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword.marks import ANY_ENDING, TermVariant, as_written
@@ -37,6 +38,9 @@ _MIN_PREFIX = 3
 _SPELLING = 0.8
 # Two words of a query may be written as one if each has this many letters, and both together have this many.
 _MIN_JOINED, _MIN_JOINED_TOGETHER = 2, 5
+
+# So many function words show that a query is in a language that no document is in.
+_FUNCTION_WORDS = 2
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
 _DIGIT = re.compile(r"\d")
@@ -139,21 +143,34 @@ class Expression(NamedTuple):
         return Conditions(filters, [word.phrases for word in self.required], excluded)
 
 
-def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool = False) -> Expression:
-    """Return the expression. `prefix_last_term`: words that begin with the last one are variants of it. Common words
-    alone say little, so they also count as a phrase: `to be or not to be`.
+def build(
+    clauses: Sequence[Clause],
+    analyzers: Sequence[Analyzer],
+    *,
+    own: Analyzer | None = None,
+    prefix_last_term: bool = False,
+) -> Expression:
+    """Return the expression. `analyzers`: of the languages of the index. `own`: of the query's language, if that is not
+    one of them: languages have words in common. `prefix_last_term`: words that begin with the last one are variants of
+    it. Common words alone say little, so they also count as a phrase: `to be or not to be`.
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
-    terms = [c.text for c in clauses if not (c.is_negated or c.is_phrase or c.alternatives)]
-    units = _spelled([_variants(text, analyzers) for text in terms], terms, analyzers)
-    languages = [analyzer.language for analyzer in analyzers]
-    dropped = function_words((unit[0].surface for unit in units), languages)
-    shown = _shown_language(units, languages)
-    words = [_word(unit, languages, shown) for unit in _loosened(units) if unit[0].surface.lower() not in dropped]
+    terms = _plain_words(clauses)
+    every = [*analyzers, own] if own else analyzers
+    units = _spelled([_variants(text, every) for text in terms], terms, every)
+    languages = [analyzer.language for analyzer in every]
+    surfaces = [unit[0].surface.lower() for unit in units]
+    dropped = function_words(surfaces, languages)
+    shown = _shown_language(surfaces) if len(analyzers) > 1 and own is None else None
+    words = [
+        _word(unit, languages, shown if shown in languages else None)
+        for unit in _loosened(units)
+        if unit[0].surface.lower() not in dropped
+    ]
     if prefix_last_term and words and not (clauses[-1].is_phrase or clauses[-1].is_negated or clauses[-1].is_wildcard):
         words[-1] = _with_prefix(words[-1], units[-1][0])
-    if len(units) > 1 and all(is_common(unit[0].surface.lower()) for unit in units):
+    if len(units) > 1 and all(map(is_common, surfaces)):
         words += _phrases([Clause(" ".join(terms), is_phrase=True)], analyzers)
     words += [QueryTerm(c.alternatives) for c in clauses if c.alternatives and not c.is_negated]
     required = _phrases([c for c in clauses if c.is_phrase and not c.is_negated], analyzers)
@@ -161,6 +178,24 @@ def build(clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_la
     if not words and not required:
         raise QuerySyntaxError("the query has no words: add some", {"reason": "empty_query"})
     return Expression(words[:MAX_WORDS], required, excluded)
+
+
+def own_language(clauses: Sequence[Clause]) -> str | None:
+    """Return the stemmer of the language that several function words of a query show. One may be a name (`los
+    angeles`)."""
+    words = [word.lower() for word in compounds(" ".join(_plain_words(clauses)))]
+    language = language_of({*words})
+    is_shown = language and sum(is_of(word, language) for word in words) >= _FUNCTION_WORDS
+    return stemming_language(language) if is_shown else None
+
+
+def _plain_words(clauses: Sequence[Clause]) -> list[str]:
+    return [c.text for c in clauses if not (c.is_negated or c.is_phrase or c.alternatives)]
+
+
+def _shown_language(words: Sequence[str]) -> str | None:
+    language = language_of({*words})
+    return stemming_language(language) if language else None
 
 
 def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit, ...]]:
@@ -242,12 +277,6 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
                 if len(parts[0]) > 1:
                     loosened.append(tuple(QueryUnit(part, (part,)) for part in parts))
     return loosened
-
-
-def _shown_language(units: Sequence[tuple[QueryUnit, ...]], languages: Sequence[str]) -> str | None:
-    """Return which of the languages the query shows to be its own, by its function words."""
-    language = language_of({unit[0].surface.lower() for unit in units}) if len(languages) > 1 else None
-    return code if language and (code := stemming_language(language)) in languages else None
 
 
 def _word(units: tuple[QueryUnit, ...], languages: Sequence[str], shown: str | None) -> QueryTerm:

@@ -258,10 +258,13 @@ def expression_in(
 ) -> Expression:
     """Return what is searched for. Raises QuerySyntaxError."""
     occurs = fulltext.occurring(connection)
-    wanted = expression.build(clauses, analyzers).with_spellings(occurs)
+    language = expression.own_language(clauses)
+    is_new = language is not None and language not in {analyzer.language for analyzer in analyzers}
+    build = partial(expression.build, clauses, analyzers, own=_analyzer(language) if language and is_new else None)
+    wanted = build().with_spellings(occurs)
     if not prefix_last_term:
         return wanted
-    longer = expression.build(clauses, analyzers, prefix_last_term=True).with_spellings(occurs)
+    longer = build(prefix_last_term=True).with_spellings(occurs)
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
     few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted

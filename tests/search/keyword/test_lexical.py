@@ -186,6 +186,34 @@ def test_a_stem_of_one_language_counts_less_in_documents_of_another(
     assert small_index.search(query) == ["own.md", "accident.md"]
 
 
+def test_words_count_fully_in_texts_of_unknown_language(small_index: SmallIndex) -> None:
+    small_index.add({"names.md": "Namen: Häuser, Becker, Vogel, Schmidt"})
+    small_index.add({"en.md": "Names: Häuser, Becker, Vogel, Schmidt"}, language="en")
+    small_index.add({f"{number}.md": "Die Stadt 7" for number in range(5)}, language="de")
+    assert small_index.search("wer ist der Becker")[:2] == ["names.md", "en.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("Welche Universität hat die meisten Studenten", ["university.md"]),
+        ("Was ist die Motivation der Technologien", ["technology.md"]),
+        ("wo war die Konferenz", []),
+        ("los angeles", ["los.md"]),
+    ],
+)
+def test_a_question_in_a_language_that_no_document_has(small_index: SmallIndex, query: str, found: list[str]) -> None:
+    """Its function words are dropped, and languages have words in common. One word shows no language."""
+    pages = {
+        "university.md": "The university has many students.",
+        "technology.md": "Each technology needs a motive.",
+        "die.md": "Plants die in a war, and he was there in time.",
+        "los.md": "Flights to Los Alamos.",
+    }
+    small_index.add(pages, language="en")
+    assert small_index.search(query) == found
+
+
 @pytest.mark.parametrize(
     ("query", "language", "word", "other", "text"),
     [

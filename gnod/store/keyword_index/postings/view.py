@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
-from gnod.analysis.stemming import MOST_STEMMERS, stemmer_number
+from gnod.analysis.stemming import MOST_STEMMERS, UNKNOWN_NUMBER, stemmer_number
 from gnod.caches import Computed
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import columns
@@ -32,7 +32,7 @@ _FEW = 50
 _PATH = (1.0, 0.0, 0.0)
 # What the stem of one language counts in documents of another. There it is often that of another word, and sometimes
 # that of a related one.
-OTHER_LANGUAGE = 0.5
+OTHER_LANGUAGE = 0.6
 # Packs a row, and how often it has a phrase, by column.
 _PACK = Struct(f"=q{COLUMNS}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
@@ -318,9 +318,10 @@ def _add_titles(scores: NDArray[np.float64], titles: Numbers, found: Sequence[_I
 
 @cache
 def _trust(languages: frozenset[str]) -> NDArray[np.float64]:
-    """Return how much a stem of these languages counts in documents, by their stemmers."""
+    """Return how much a stem of these languages counts in documents, by their stemmers: fully where the language of a
+    document is not known."""
     trust = np.full(MOST_STEMMERS, OTHER_LANGUAGE)
-    trust[[stemmer_number(language) for language in languages]] = 1.0
+    trust[[UNKNOWN_NUMBER, *map(stemmer_number, languages)]] = 1.0
     return trust
 
 
