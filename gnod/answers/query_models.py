@@ -144,15 +144,19 @@ class ConfiguredModels:
         nonsense = await self.nonsense(found, collections)
         return QuoteDependencies(read, embed, nonsense, reranker, throughput)
 
-    async def generator(self, collections: Sequence[str], wanted: bool | None = None) -> Generator | NotCalled:
+    async def generator(
+        self, read: Read, collections: Sequence[str], wanted: bool | None = None
+    ) -> Generator | NotCalled:
         """Return the model that writes answers, or why none is called: it may be too small, or may not be allowed to
-        have these texts. `wanted`: any that is configured, or none; None: a capable one. Raises ModelNotConfigured,
-        ModelNotPulled, ModelCorrupt, EgressForbidden and EndpointFailed, if one is wanted and cannot be had."""
+        have these texts. `read` as in `search`. `wanted`: any that is configured, or none; None: a capable one. Raises
+        ModelNotConfigured, ModelNotPulled, ModelCorrupt, EgressForbidden and EndpointFailed, if one is wanted and
+        cannot be had."""
         if wanted is False:
             return NotCalled("not_wanted", None)
         try:
             uri = self._models.required("answer", _only(collections))
-            purpose = self._egress.of_collections("answer", collections)
+            seen = await self._seen(read, collections)
+            purpose = self._egress.of_collections("answer", collections, seen=seen)
             await self._factory.check(uri, purpose)
             generator = self._factory.make(Generator, uri, purpose)
             size = None if wanted else await asyncio.to_thread(generator.parameters)

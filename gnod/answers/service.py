@@ -110,7 +110,7 @@ class AnswerService:
     async def answer(self, request: SearchRequest, options: AnswerOptions, listener: Listener) -> Answer:
         """Answer a question. Raises what `ConfiguredModels.generator` raises."""
         async with self._searches.question(request) as question:
-            generator = await self._models.generator(request.collections, options.generate)
+            generator = await self._models.generator(question.read, request.collections, options.generate)
             answering = _Answering(self._models, request, options, question, listener)
             quoted = await answering.quote()
             sources = [] if isinstance(generator, NotCalled) else await answering.choose(generator)

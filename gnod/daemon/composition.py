@@ -282,6 +282,7 @@ async def _compose(
     subscriptions = Subscriptions()
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
+    configuration.changed.connect(lambda _: subscriptions.wake())
     attached_infos = partial(shared_handlers.attached_infos, attached)
     families = (
         answer_handlers.handlers(answers),

@@ -76,7 +76,7 @@ class Subscriber:
         self._collections = params.collections
         self._number = number
         self._position = Position(0)
-        self._state: tuple[Freshness, EmbeddingStatus] | None = None
+        self._state: tuple[Freshness, EmbeddingStatus, list[CollectionConfig]] | None = None
 
     async def begin(self) -> wire.IndexSubscribeResult:
         """Return the current state, and start at the requested position."""
@@ -88,7 +88,7 @@ class Subscriber:
             return position, position != Position(self._since), self._present(connection)
 
         self._position, is_reset, state = await self._services.database.read(work)
-        self._state = (state.freshness, state.embedding)
+        self._state = (state.freshness, state.embedding, self._chosen())
         return wire.IndexSubscribeResult(
             subscription=self._number, clock=self._position.clock, reset=is_reset, state=state
         )
@@ -101,22 +101,24 @@ class Subscriber:
             return page, freshness_of(self._services.freshness.report(connection, self._collections))
 
         page, freshness = await self._services.database.read(work)
-        state = (freshness, embedding_status(self._services.backlog))
+        state = (freshness, embedding_status(self._services.backlog), self._chosen())
         # Do this even without changes: those of other collections need not be read again.
         self._position = page.position
         if not (page.changes or page.is_reset or (with_state and state != self._state)):
             return None
         self._state = state
-        return _changed(self._number, page, *state)
+        return _changed(self._number, page, *state[:2])
 
     def _present(self, connection: Connection) -> wire.SubscribedState:
-        configured = self._services.configuration.current.collections
-        chosen = [c for c in configured if not self._collections or c.name in self._collections]
         return wire.SubscribedState(
-            collections=[self._collection(connection, collection) for collection in chosen],
+            collections=[self._collection(connection, collection) for collection in self._chosen()],
             freshness=freshness_of(self._services.freshness.report(connection, self._collections)),
             embedding=embedding_status(self._services.backlog),
         )
+
+    def _chosen(self) -> list[CollectionConfig]:
+        configured = self._services.configuration.current.collections
+        return [each for each in configured if not self._collections or each.name in self._collections]
 
     def _collection(self, connection: Connection, collection: CollectionConfig) -> wire.SubscribedCollection:
         name = collection.name

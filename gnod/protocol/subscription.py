@@ -85,7 +85,7 @@ class ChangedFailure(ChangedPath, frozen=True, kw_only=True):
 
 class IndexChanged(Result, frozen=True, kw_only=True):
     """The parameters of `index.changed`. Every path that changed is in exactly one of the lists. If all lists are
-    empty, `freshness` or `embedding` changed.
+    empty, `freshness`, `embedding` or the collections changed.
 
     - `clock`: where to resume after this notification. It increases unless `reset` is set.
     - `reset`: discard everything reported before; all documents follow.

@@ -343,3 +343,16 @@ async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
             await call(other, "collection.remove", name="diary")
             changed = await next_changes(client)
             assert [(each["collection"], each["path"]) for each in changed["removed"]] == [("diary", "a.md")]
+
+
+async def test_a_collection_without_documents_is_told(short_tmp: Path) -> None:
+    """It changes no path, and its sync may take too little time to be told."""
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        (short_tmp / "empty").mkdir()
+        await subscribe(client)
+        async with await daemon.client() as other:
+            await silence(client)
+            added = await call(other, "collection.add", path=str(short_tmp / "empty"))
+            assert added["result"]["collection"]["name"] == "empty"
+        changed = (await receive(client))["params"]
+        assert (changed["indexed"], changed["removed"], changed["failed"]) == ([], [], [])

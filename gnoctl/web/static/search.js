@@ -175,7 +175,7 @@ export class Search {
       this.notices,
       result.corrections.map((each) => h("p.correction", {}, corrected(each).map((part) => (part.strong ? h("strong", {}, part.strong) : part)))),
       [...result.hints, ...result.notes.map((note) => `Left out: ${note}`)].map((text) => h("p.hint", {}, inline(text))),
-      result.lexical_only_reason ? h("p.hint", {}, inline(`Keyword search only: ${result.lexical_only_reason}`)) : null,
+      result.lexical_only_reason ? h("p.hint", {}, inline(`Keyword search only: ${result.lexical_only_reason}`), result.lexical_only_reason.includes("gnoctl models") ? [". ", h("a", { href: "/add" }, "Choose a model here")] : null) : null,
       missed && route.q ? h("p.hint.warn", {}, `${missed}.`) : null,
       isBlank(route) ? recentlyOpened() : null,
       route.q || route.similar ? null : this.#savedSearches(),
