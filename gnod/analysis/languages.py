@@ -14,7 +14,6 @@ from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
 from gnod.analysis import alphabets, close_languages, common_words
 from gnod.analysis.alphabets import candidates
-from gnod.analysis.dictionaries import has_word
 from gnod.analysis.prose import ENGLISH_WORDS, SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
@@ -73,6 +72,8 @@ def _shows(sample: str, language: str, possible: list[str]) -> bool:
         return True
     if "en" not in possible:
         return sum(word[0].isupper() for word in words) < _NAMES_SHARE * len(words)
+    from gnod.analysis.dictionaries import has_word  # needs numpy: 12 MB and 0.1 s, which most texts do not need
+
     longer = [word for word in words if len(word) >= _MIN_WORD]
     return sum(word.islower() and not has_word(word, ["en"]) for word in longer) > _FOREIGN_SHARE * len(longer)
 
