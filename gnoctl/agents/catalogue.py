@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 
+class HttpForm(NamedTuple):
+    """The names of the address and of the headers in an entry, and what is added."""
+
+    url: str = "url"
+    headers: str = "headers"
+    more: dict[str, object] = {}
+
+
 class Agent(NamedTuple):
-    """One agent. `table` in `file` has a member for each server; `more` is added to each entry.
+    """One agent. `table` in `file` has a member for each server; `more` is added to an entry that starts a command.
+    `http`: the form of an entry with an address; None if the agent only starts commands.
 
     The agent is installed if `home` (default: the folder of `file`) or `file` exists, or `program` is on the PATH.
     """
@@ -24,6 +33,7 @@ class Agent(NamedTuple):
     home: Callable[[], Path] | None = None
     format: Literal["json", "toml"] = "json"
     more: dict[str, object] = {}
+    http: HttpForm | None = HttpForm()
 
     def is_installed(self) -> bool:
         file = self.file()
@@ -63,12 +73,25 @@ def _zed() -> Path:
 
 _STDIO: dict[str, object] = {"type": "stdio"}
 _LOCAL: dict[str, object] = {"type": "local", "tools": ["*"]}
+_TYPED = HttpForm(more={"type": "http"})
 
 _ALL = (
-    Agent("claude-code", "Claude Code", "mcpServers", _claude_code, "claude", _claude_home, more=_STDIO),
-    Agent("claude-desktop", "Claude Desktop", "mcpServers", lambda: _settings("Claude", "claude_desktop_config.json")),
+    Agent("claude-code", "Claude Code", "mcpServers", _claude_code, "claude", _claude_home, more=_STDIO, http=_TYPED),
     Agent(
-        "codex", "Codex", "mcp_servers", lambda: _moved("CODEX_HOME", ".codex") / "config.toml", "codex", format="toml"
+        "claude-desktop",
+        "Claude Desktop",
+        "mcpServers",
+        lambda: _settings("Claude", "claude_desktop_config.json"),
+        http=None,
+    ),
+    Agent(
+        "codex",
+        "Codex",
+        "mcp_servers",
+        lambda: _moved("CODEX_HOME", ".codex") / "config.toml",
+        "codex",
+        format="toml",
+        http=HttpForm(headers="http_headers"),
     ),
     Agent(
         "copilot",
@@ -77,11 +100,34 @@ _ALL = (
         lambda: _moved("COPILOT_HOME", ".copilot") / "mcp-config.json",
         "copilot",
         more=_LOCAL,
+        http=HttpForm(more={"type": "http", "tools": ["*"]}),
     ),
     Agent("cursor", "Cursor", "mcpServers", lambda: _home(".cursor", "mcp.json"), "cursor"),
-    Agent("gemini", "Gemini CLI", "mcpServers", lambda: _home(".gemini", "settings.json"), "gemini"),
-    Agent("vscode", "VS Code", "servers", lambda: _settings("Code", "User", "mcp.json"), "code", more=_STDIO),
-    Agent("windsurf", "Windsurf", "mcpServers", lambda: _home(".codeium", "windsurf", "mcp_config.json"), "windsurf"),
+    Agent(
+        "gemini",
+        "Gemini CLI",
+        "mcpServers",
+        lambda: _home(".gemini", "settings.json"),
+        "gemini",
+        http=HttpForm(url="httpUrl"),
+    ),
+    Agent(
+        "vscode",
+        "VS Code",
+        "servers",
+        lambda: _settings("Code", "User", "mcp.json"),
+        "code",
+        more=_STDIO,
+        http=_TYPED,
+    ),
+    Agent(
+        "windsurf",
+        "Windsurf",
+        "mcpServers",
+        lambda: _home(".codeium", "windsurf", "mcp_config.json"),
+        "windsurf",
+        http=HttpForm(url="serverUrl"),
+    ),
     Agent("zed", "Zed", "context_servers", _zed, "zed"),
 )
 

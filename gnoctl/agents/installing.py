@@ -68,22 +68,26 @@ def carry_out(change: FileEdit) -> None:
 def snippet(agent: Agent, entry: ServerEntry) -> str:
     """Return the entry as it looks in an empty file. A change is also shown like this, because the lines around it may
     contain secrets of other servers."""
-    values = entry.values(agent.more)
+    values = entry.values(agent)
     if agent.format == "toml":
         return toml_table.render((agent.table, entry.name), values)
     return jsonc.with_value("{\n}\n", (agent.table, entry.name), values)
 
 
 def _with_entry(text: str, agent: Agent, entry: ServerEntry) -> str:
-    if agent.format == "toml":
-        path = (agent.table, entry.name)
-        return toml_table.with_table(text, path, entry.values(agent.more, _at(toml_table.parse(text), path)))
-    data = jsonc.parse(text).data if text.strip("\ufeff \t\r\n") else {}
-    values = entry.values(agent.more, _at(data, (agent.table, entry.name)))
-    if not isinstance(_at(data, (agent.table, entry.name)), dict):
-        return jsonc.with_value(text, (agent.table, entry.name), values)
+    path = (agent.table, entry.name)
+    is_toml = agent.format == "toml"
+    old = _at(toml_table.parse(text) if is_toml else jsonc.data_of(text), path)
+    kept = old if isinstance(old, dict) else {}
+    # An agent refuses an entry that has both a command and an address.
+    drop = {"type", *entry.foreign} if kept.keys() & entry.foreign else set()
+    values = entry.values(agent, {key: value for key, value in kept.items() if key not in drop})
+    if is_toml:
+        return toml_table.with_table(text, path, values, drop)
+    if not kept or drop:
+        return jsonc.with_value(text, path, values)
     for key, value in values.items():  # set them one by one, so that comments in an old entry stay
-        text = jsonc.with_value(text, (agent.table, entry.name, key), value)
+        text = jsonc.with_value(text, (*path, key), value)
     return text
 
 
@@ -109,30 +113,65 @@ _PATHS = (
 _SWITCHES = ("GNO_NO_AUTOSTART", "GNO_OFFLINE")
 
 
-class ServerEntry(NamedTuple):
-    """`name`: of the server in the agent's settings."""
+class Command(NamedTuple):
+    """An entry with which the agent starts a bridge. `name`: of the server in the agent's settings."""
 
     name: str
     command: str
     args: list[str]
     env: dict[str, str]
 
-    def values(self, more: Mapping[str, object], old: object = None) -> dict[str, object]:
+    @property
+    def foreign(self) -> frozenset[str]:
+        """The members that only an address has."""
+        return frozenset({"url", "httpUrl", "serverUrl", "headers", "http_headers"})
+
+    def values(self, agent: Agent, old: Mapping[str, object] = {}) -> dict[str, object]:
         """Return the new entry, with the additional members of an `old` one."""
-        kept: dict[str, object] = dict(old) if isinstance(old, dict) else {}
+        kept = dict(old)
         env = kept.get("env")
         if self.env or env:
             kept["env"] = {**(env if isinstance(env, dict) else {}), **self.env}
-        values = {**more, "command": self.command, "args": self.args}
+        values = {**agent.more, "command": self.command, "args": self.args}
         return values | {key: value for key, value in kept.items() if key not in ("command", "args")}
 
 
-def entry(places: IndexPaths) -> ServerEntry:
+class Address(NamedTuple):
+    """An entry with the address of a bridge that runs, and the token that it asks for."""
+
+    name: str
+    url: str
+    token: str
+
+    @property
+    def foreign(self) -> frozenset[str]:
+        """The members that only a command has."""
+        return frozenset({"command", "args", "env"})
+
+    def values(self, agent: Agent, old: Mapping[str, object] = {}) -> dict[str, object]:
+        """Return the new entry, with the additional members of an `old` one. Raises Refused."""
+        if agent.http is None:
+            raise Refused(f"{agent.title} only starts commands: install it without --http")
+        form = agent.http
+        headers = old.get(form.headers)
+        authorized = {**(headers if isinstance(headers, dict) else {}), "Authorization": f"Bearer {self.token}"}
+        return {**old, **form.more, form.url: self.url, form.headers: authorized}
+
+
+ServerEntry = Command | Address
+
+
+def name_of(places: IndexPaths) -> str:
+    """Return the name of an index's server in the settings of agents."""
+    return "gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}"
+
+
+def command_of(places: IndexPaths) -> Command:
     """Return the entry that starts the bridge to the daemon of an index."""
     program, *words = _program()
     index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
-    return ServerEntry(
-        name="gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}",
+    return Command(
+        name=name_of(places),
         command=program,
         args=[*words, *index, "mcp"],
         env={

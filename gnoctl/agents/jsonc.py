@@ -41,6 +41,11 @@ def parse(text: str) -> JsoncValue:
     return value
 
 
+def data_of(text: str) -> Any:
+    """Return the data of a text, which may be empty. Raises Unfit."""
+    return parse(text).data if text.strip("\ufeff \t\r\n") else {}
+
+
 def with_value(text: str, path: Sequence[str], value: object) -> str:
     """Return `text` with `value` at `path`; missing objects on the way are created. Raises Unfit."""
     if not text.strip("\ufeff \t\r\n"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tomlkit
@@ -22,13 +22,17 @@ def parse(text: str) -> dict[str, Any]:
         raise Unfit(f"it is not valid TOML ({error})") from None
 
 
-def with_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
-    """Return `text` with `values` in the table `path`, whose other keys are kept. Raises Unfit."""
+def with_table(text: str, path: Sequence[str], values: Mapping[str, object], drop: Collection[str] = ()) -> str:
+    """Return `text` with `values` in the table `path`, whose other keys are kept but for those to `drop`. Raises
+    Unfit."""
     expected = copy.deepcopy(parse(text))
-    _table(expected, path).update(values)
+    table = _table(expected, path)
+    for key in drop:
+        table.pop(key, None)
+    table.update(values)
     try:
         document = tomlkit.parse(text)
-        _put(document, path, values)
+        _put(document, path, values, drop)
         changed = tomlkit.dumps(document)
         same = tomllib.loads(changed) == expected
     except (TOMLKitError, ValueError):  # this includes tomllib's error
@@ -43,7 +47,9 @@ def render(path: Sequence[str], values: Mapping[str, object]) -> str:
     return with_table("", path, values)
 
 
-def _put(document: tomlkit.TOMLDocument, path: Sequence[str], values: Mapping[str, object]) -> None:
+def _put(
+    document: tomlkit.TOMLDocument, path: Sequence[str], values: Mapping[str, object], drop: Collection[str]
+) -> None:
     table: Any = document
     for depth, key in enumerate(path):
         if key not in table:
@@ -51,6 +57,8 @@ def _put(document: tomlkit.TOMLDocument, path: Sequence[str], values: Mapping[st
             is_inline = isinstance(table, InlineTable)
             table[key] = tomlkit.inline_table() if is_inline else tomlkit.table(depth < len(path) - 1)
         table = table[key]
+    for key in drop:
+        table.pop(key, None)
     for key, value in values.items():
         if key not in table or table[key] != value:
             table[key] = _item(value)

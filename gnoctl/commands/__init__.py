@@ -54,6 +54,7 @@ PANELS: dict[str, dict[str, str]] = {
         "socket": "daemon",
         "mcp": "integration.mcp",
         "mcp install": "integration.mcp_install",
+        **{f"skill {verb}": "integration.skill" for verb in ("install", "remove")},
         "completion": "integration.completion",
     },
 }
@@ -67,6 +68,7 @@ GROUPS = {
     "daemon": "Control the daemon and read its log.",
     "service": "Run the daemon as a service of systemd or launchd.",
     "mcp": "Serve AI agents (MCP), and configure them.",
+    "skill": "Tell AI agents when to search, how to cite and what to remember.",
 }
 
 ALIASES = {"saved rm": "saved remove", "collection rm": "collection remove", "context remove": "context rm"}

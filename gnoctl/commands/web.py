@@ -70,13 +70,13 @@ def _serve(places: IndexPaths, options: WebOptions) -> None:
 
 
 def _listen(port: int | None) -> socket.socket:
-    from gnoctl.web import server
+    from gnoctl.loopback.server import listen
 
     try:
-        return server.listen(DEFAULT_PORT if port is None else port)
+        return listen(DEFAULT_PORT if port is None else port)
     except OSError as error:
         if port is None:
-            return server.listen(0)
+            return listen(0)
         raise Unavailable(f"port {port} cannot be used ({error.strerror}): name another one with --port") from None
 
 

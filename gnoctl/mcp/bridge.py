@@ -1,6 +1,6 @@
-"""The MCP server: the tools and resources on the official `mcp` package, which only this module uses.
+"""The MCP server: the tools and resources on the official `mcp` package, at standard input and output.
 
-It ends when standard input ends. The daemon keeps running.
+It ends when standard input ends. The daemon keeps running. `http.py` serves the same at an address.
 """
 
 from __future__ import annotations
@@ -47,24 +47,35 @@ Page = types.PaginatedRequestParams | None
 
 def serve(places: IndexPaths, *, start: bool, wire: TextIO, tools: Sequence[Tool]) -> None:
     """Serve the agent at standard input and `wire` until it hangs up."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="gnoctl mcp: %(message)s")
+    prepare()
     # End at once: there is nothing to clean up, and the thread that reads input would wait for another line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.enable()  # __main__ disables it for short commands
-    gc.freeze()
     try:
-        asyncio.run(_serve(AsyncClient(places, start=start), wire, {tool.name: tool for tool in tools}))
+        asyncio.run(_serve(AsyncClient(places, start=start), wire, tools))
     except* (BrokenPipeError, ConnectionResetError):
         pass  # the agent disconnected before it got an answer
 
 
-async def _serve(daemon: AsyncClient, wire: TextIO, tools: dict[str, Tool]) -> None:
+def prepare() -> None:
+    """Set up the process for a long life."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="gnoctl mcp: %(message)s")
+    gc.enable()  # __main__ disables it for short commands
+    gc.freeze()
+
+
+async def _serve(daemon: AsyncClient, wire: TextIO, tools: Sequence[Tool]) -> None:
     try:
-        server = _server(_Handlers(daemon, tools), "\n".join([INSTRUCTIONS, *await _overview(daemon)]))
+        server = server_of(daemon, tools)
+        server.instructions = await instructions(daemon)
         async with stdio_server(stdout=anyio.wrap_file(wire)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
         await daemon.close()
+
+
+async def instructions(daemon: AsyncClient) -> str:
+    """Return how to use the tools, and what there is to search."""
+    return "\n".join([INSTRUCTIONS, *await _overview(daemon)])
 
 
 async def _overview(daemon: AsyncClient) -> list[str]:
@@ -124,12 +135,12 @@ class _Handlers:
         return types.ReadResourceResult(contents=[contents])
 
 
-def _server(handlers: _Handlers, instructions: str) -> Server:
+def server_of(daemon: AsyncClient, tools: Sequence[Tool]) -> Server:
+    handlers = _Handlers(daemon, {tool.name: tool for tool in tools})
     return Server(
         "gno",
         version=gnod.__version__,
         title="gno",
-        instructions=instructions,
         on_list_tools=handlers.tools,
         on_call_tool=handlers.call,
         on_list_resources=handlers.resources,

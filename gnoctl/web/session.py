@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from gnoctl.web import peers
+from gnoctl.loopback import peers
 from gnod.errors import Refused
 from gnod.paths import IndexPaths
 from gnod.private import own_file, private_file, private_folder

@@ -24,8 +24,9 @@ from gnod.store.documents import collections
 
 T = TypeVar("T")
 
-# Check this often whether a file is still empty. Then it is accepted as empty.
-_CHECKS, _CHECK_S = 10, 0.05
+# The time between two looks at a file that has changed, how often an empty or missing one must look the same before it
+# is accepted as such, and the greatest number of looks.
+_CHECK_S, _EMPTY_CHECKS, _MOST_CHECKS = 0.05, 10, 40
 # Two changes of a file within this time may have the same time in the file system.
 _SAME_TIME_S = 0.1
 
@@ -91,36 +92,49 @@ class Configuration:
         """Change the file with `change` and activate it."""
         async with self._lock:
             result = await asyncio.to_thread(change, self.path)
-            await self._reload()
+            self._seen = _stamp(self.path)
+            await self._activate(await asyncio.to_thread(self._read))
         return result
 
     async def reload(self) -> None:
-        """Read the file again if it changed; errors are kept in `error`, not raised."""
+        """Read the file again if it changed; errors are kept in `error`, not raised. A file that is written all the
+        time is left to the next call."""
         async with self._lock:
-            if _stamp(self.path) != self._seen:
-                await self._wait_until_written()
-                await self._reload()
+            if _stamp(self.path) != self._seen and (read := await self._read_when_written()) is not None:
+                await self._activate(read)
 
-    async def _wait_until_written(self) -> None:
-        """Wait until the file is complete: many programs empty it first, and an empty config removes all documents."""
-        for _ in range(_CHECKS):
-            before = _stamp(self.path)
+    async def _read_when_written(self) -> load.LoadedConfig | GnoError | None:
+        """Read the file when it is complete: many programs empty or remove it before they write it, and an empty config
+        removes all documents."""
+        unchanged, stamp = 0, _stamp(self.path)
+        for _ in range(_MOST_CHECKS):
             await asyncio.sleep(_CHECK_S)
-            if _stamp(self.path) == before and (before is None or before.size > 0):
-                return
+            read = await asyncio.to_thread(self._read)
+            before, stamp = stamp, _stamp(self.path)
+            unchanged = unchanged + 1 if stamp == before else 0
+            if unchanged >= (1 if stamp and stamp.size else _EMPTY_CHECKS):
+                self._seen = stamp
+                return read
+        return None
 
-    async def _reload(self) -> None:
-        self._seen = _stamp(self.path)
+    def _read(self) -> load.LoadedConfig | GnoError:
+        try:
+            return load.load(self.path)
+        except GnoError as error:
+            return error
+
+    async def _activate(self, read: load.LoadedConfig | GnoError) -> None:
         before = {c.name: c for c in self.current.collections}
         try:
-            loaded = await asyncio.to_thread(load.load, self.path)
+            if isinstance(read, GnoError):
+                raise read
             # Do this first: other code finds the collection of each document in `current`.
-            await self._mirror(loaded.config)
-            self._loaded = loaded
+            await self._mirror(read.config)
         except GnoError as error:
             self.error = error
             _log.warning("config.refused", extra={"fields": {"kind": error.kind}})
             return
+        self._loaded = read
         self.error = None
         _log.info("config.loaded", extra={"fields": {"collections": len(self.current.collections)}})
         self.changed.emit([c.name for c in self.current.collections if before.get(c.name) != c])

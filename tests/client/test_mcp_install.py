@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gnoctl.agents.catalogue import AGENTS
-from gnoctl.agents.installing import carry_out, entry, plan
+from gnoctl.agents.installing import carry_out, command_of, plan
 from gnoctl.agents.jsonc import parse
 from gnod.errors import Conflict
 from gnod.paths import IndexPaths, resolve
@@ -195,9 +195,46 @@ def test_links_and_modes_stay(home: Path, gnoctl: Gnoctl) -> None:
 def test_a_file_that_was_written_meanwhile_is_not_overwritten(home: Path) -> None:
     file = home / ".claude.json"
     file.write_text("{}")
-    change = plan(AGENTS["claude-code"], entry(resolve()))
+    change = plan(AGENTS["claude-code"], command_of(resolve()))
     file.write_text('{"numStartups": 2}')
     with pytest.raises(Conflict, match="try again"):
         carry_out(change)
     assert file.read_text() == '{"numStartups": 2}'
     assert [path.name for path in home.iterdir()] == [".claude.json"]
+
+
+HTTP = [name for name, agent in AGENTS.items() if agent.http]
+
+
+@pytest.mark.parametrize("name", HTTP)
+def test_each_agent_gets_an_address_in_its_own_form(name: str, home: Path, gnoctl: Gnoctl) -> None:
+    assert gnoctl("mcp", "install", "--agent", name, "--http", "--port", "4700").status == 0
+    installed = servers(name)["gno"]
+    form = AGENTS[name].http
+    assert form
+    assert installed[form.url] == "http://127.0.0.1:4700/mcp"
+    assert installed[form.headers]["Authorization"].startswith("Bearer ")
+    before = AGENTS[name].file().read_bytes()
+    assert "already configured" in gnoctl("mcp", "install", "--agent", name, "--http", "--port", "4700").out
+    assert AGENTS[name].file().read_bytes() == before
+
+
+@pytest.mark.parametrize("name", HTTP)
+def test_an_entry_of_the_other_kind_is_replaced(name: str, home: Path, gnoctl: Gnoctl) -> None:
+    """An agent refuses an entry with a command and an address."""
+    install = ("mcp", "install", "--agent", name)
+    assert gnoctl(*install).status == 0
+    command = servers(name)["gno"]
+    assert gnoctl(*install, "--http").status == 0
+    assert not servers(name)["gno"].keys() & {"command", "args", "env"}
+    assert gnoctl(*install).status == 0
+    assert servers(name)["gno"] == command
+
+
+def test_an_agent_that_only_starts_commands(home: Path, gnoctl: Gnoctl) -> None:
+    refused = gnoctl("mcp", "install", "--agent", "claude-desktop", "--http")
+    assert refused.status != 0
+    assert "Claude Desktop only starts commands: install it without --http" in refused.err
+    (home / ".config" / "Claude").mkdir(parents=True)
+    assert gnoctl("mcp", "install", "--http").status == 0, "it is left out unless it is named"
+    assert "--port needs --http" in gnoctl("mcp", "install", "--port", "1").err

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message
 
+from gnoctl.loopback.peers import is_foreign
 from gnoctl.web import session as sessions
-from gnoctl.web.peers import is_foreign
 from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
 from gnoctl.web.session import WebSession
 from tests.rpc.harness import places_in
