@@ -264,6 +264,8 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
     ),
     "Confidence": (
         Constant("answers.confidence:THRESHOLD", "confidence from which on a question is answered"),
+        Constant("answers.confidence:CERTAIN", "confidence from which on evidence is said to have the answer"),
+        Constant("answers.confidence:ABSENT", "confidence below which the documents are said not to have it"),
         Constant("answers.confidence:WEIGHTS", "weights of the components"),
         Constant("answers.confidence:BIAS", "added to their sum"),
         Constant("answers.confidence:_AMPLE", "weight of matched words above which more adds nothing"),
@@ -276,7 +278,8 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.evidence:LIMIT_S", "seconds for the sentences and the models"),
         Constant("answers.structure:MAX_TOKENS", "tokens of a passage; longer ones are cut"),
         Constant("answers.packet:COVERAGE", "bonus for all words of the question, as a share of the best score"),
-        Constant("answers.packet:WORTHWHILE", "share of the first passage's value that a further one needs"),
+        Constant("answers.evidence:_WORTHWHILE_IF_ANSWERED", "share of the first passage's value for a further one"),
+        Constant("answers.evidence:_WORTHWHILE", "the same if the first one may not answer the question"),
         Constant("answers.packet:COPIED", "share of equal character sequences that makes a near-copy"),
     ),
     "Generated answers": (

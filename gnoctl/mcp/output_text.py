@@ -205,13 +205,19 @@ def _lines(passage: Quote | AnswerSource) -> str:
     return f"{address(uri)} lines {passage.line}-{passage.end_line}"
 
 
+_STATES = {
+    "perhaps": "perhaps: these passages may have the answer, or only a part of it",
+    "not_found": "not in the documents, most probably: these passages are only the nearest",
+}
+
+
 def evidence(result: EvidenceResult) -> str:
     """Return the passages, grouped by document."""
     head = f"{count(len(result.passages), 'passage')}, {result.tokens:,} tokens"
     documents = [_document(list(group)) for _, group in groupby(result.passages, key=lambda each: each.uri)]
     left_out = "\n".join(text.line(evidence_words.left_out(each)) for each in result.left_out)
     notes = (
-        evidence_words.why_weak(result),
+        _STATES.get(result.state) if result.passages else None,
         evidence_words.why_nothing(result),
         missed_by(result.freshness),
         result.lexical_only_reason,

@@ -140,7 +140,8 @@ CORE = (
         "evidence",
         "Collect evidence for an answer",
         "Return the fewest passages of the documents that support an answer to a question, word for word. Use it first "
-        "when you will write the answer. A note says if they probably do not answer it.",
+        "when you will write the answer. The note `perhaps` means: read them before you rely on them; `not in the "
+        "documents`: say so.",
         a.EvidenceArguments,
         _calls("evidence.gather", output_text.evidence),
     ),

@@ -50,10 +50,12 @@ def why_nothing(result: EvidenceResult) -> str | None:
 
 
 def why_weak(result: EvidenceResult) -> str | None:
-    """Return what is to be said of passages that do not answer the question; None if they do, or there are none."""
-    if result.found or not result.passages:
+    """Return what is to be said of passages that may not answer the question; None if they do, or there are none."""
+    if result.state == "answered" or not result.passages:
         return None
-    return "your documents do not seem to answer this; perhaps these passages, the nearest, help"
+    if result.state == "perhaps":
+        return "these passages may have the answer, or only a part of it"
+    return "your documents do not seem to answer this; these passages are only the nearest"
 
 
 def left_out(group: LeftOutPassages) -> str:

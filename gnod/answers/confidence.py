@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import exp
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gnod.answers.quotes import ScoredUnit
 
-# At this confidence or more, the documents answer the question. Chosen on development collections.
+# At this confidence or more, quotes are shown as the answer. Chosen on development collections.
 THRESHOLD = 0.6
+# What is said of a packet of evidence: from CERTAIN on, that it has the answer; below ABSENT, that the documents do not
+# have it. Of the packets without an answer about one in ten is CERTAIN, and so is ABSENT of those with one
+# (docs/BENCHMARKS.md).
+CERTAIN = 0.7
+ABSENT = 0.3
 # No weight is negative, so more evidence never lowers the confidence.
 WEIGHTS = {"words": 3.0, "matched": 2.0, "sentence": 3.0, "piece": 1.0, "lead": 2.5}
 BIAS = -5.4
@@ -25,6 +30,9 @@ _CLEAR = 0.3
 _RERANKED = 0.5
 
 
+AnswerState = Literal["answered", "perhaps", "not_found"]
+
+
 class Confidence(NamedTuple):
     """`value`: in [0, 1]. `components`: what it is made of, each in [0, 1] before its weight."""
 
@@ -34,6 +42,12 @@ class Confidence(NamedTuple):
     @property
     def is_enough(self) -> bool:
         return self.value >= THRESHOLD
+
+    @property
+    def state(self) -> AnswerState:
+        if self.value >= CERTAIN:
+            return "answered"
+        return "perhaps" if self.value >= ABSENT else "not_found"
 
 
 NOTHING_FOUND = Confidence(0.0, {})

@@ -30,6 +30,9 @@ from gnod.types import source_line
 # The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
+# A further passage must have this share of the first one's value. If the first one answers with enough confidence, few
+# others help; otherwise the answer is more often in one of them.
+_WORTHWHILE_IF_ANSWERED, _WORTHWHILE = 0.64, 0.52
 # The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
@@ -117,7 +120,9 @@ def _gather(
     }
     words = _QuestionWords(connection, question)
     options = _options(scored.units, scored.collected.texts, words)
-    chosen = packet.choose(options, sources, words.weights, max_tokens)
+    confidence = assess(scored.units, scored.collected.weight)
+    worthwhile = _WORTHWHILE_IF_ANSWERED if confidence.is_enough else _WORTHWHILE
+    chosen = packet.choose(options, sources, words.weights, max_tokens, worthwhile)
     passages = [
         _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
     ]
@@ -125,7 +130,7 @@ def _gather(
         *_summed(chosen, read, sources),
         *_copies(connection, found, chosen, read, passages),
     ]
-    return EvidenceList(passages, chosen.tokens, _merged(left_out), assess(scored.units, scored.collected.weight), [])
+    return EvidenceList(passages, chosen.tokens, _merged(left_out), confidence, [])
 
 
 class _QuestionWords:

@@ -14,8 +14,6 @@ from typing import Literal, NamedTuple
 
 from gnod.types import estimated_tokens
 
-# A passage with less than this share of the first one's value is not worth adding.
-WORTHWHILE = 0.5
 # The value of all words of the question together, as a share of the first passage's score.
 COVERAGE = 0.25
 # A passage repeats a chosen one if that has this share of its character sequences of this length, and all its figures.
@@ -82,17 +80,25 @@ class Packet(NamedTuple):
 
 
 def choose(
-    options: Sequence[Option], sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int
+    options: Sequence[Option],
+    sources: Mapping[int, PacketSource],
+    weights: Sequence[float],
+    max_tokens: int,
+    worthwhile: float,
 ) -> Packet:
-    """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1."""
-    return _Selection(sources, weights, max_tokens).run(options)
+    """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1. `worthwhile`: a
+    passage with less than this share of the first one's value is not worth adding."""
+    return _Selection(sources, weights, max_tokens, worthwhile).run(options)
 
 
 class _Selection:
-    def __init__(self, sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int) -> None:
+    def __init__(
+        self, sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int, worthwhile: float
+    ) -> None:
         self._sources = sources
         self._weights = weights
         self._max_tokens = max_tokens
+        self._worthwhile = worthwhile
         self._chosen: list[ChosenPassage] = []
         self._texts: dict[tuple[int, int, int], _ComparedText] = {}
 
@@ -105,7 +111,7 @@ class _Selection:
         while waiting:
             values = [self._value(each, covered, scale) for each in waiting]
             at = max(range(len(waiting)), key=lambda n: values[n])
-            if first is not None and values[at] < WORTHWHILE * first:
+            if first is not None and values[at] < self._worthwhile * first:
                 break
             option = waiting.pop(at)
             if self._has(option):

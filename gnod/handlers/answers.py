@@ -136,7 +136,7 @@ def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.Evidenc
         max_tokens=params.tokens,
         left_out=[_left_out(each) for each in evidence.left_out],
         reason=_why_empty(evidence),
-        found=evidence.confidence.is_enough,
+        state=evidence.confidence.state,
         confidence=evidence.confidence.value,
         lexical_only_reason=found.lexical_only_reason,
         **_besides(found.said, evidence.confidence, explain=params.explain),

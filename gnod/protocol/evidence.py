@@ -103,7 +103,9 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     - `reason`: why there are no passages: nothing_found (no document is about the question) or over_budget (the best
       passage is longer than the limit; `left_out` has its length).
     - `confidence`: how probable it is that the documents answer the question, in [0, 1], as in AskResult.
-    - `found`: false if `confidence` is too low. Then the passages are only the nearest ones.
+    - `state`: what `confidence` means. `answered`: the passages most probably have the answer. `perhaps`: they may have
+      it, or only a part: read them before you say so. `not_found`: the documents most probably do not have it, and the
+      passages are only the nearest ones.
     - `notes`, `hints`, `corrections`: as in SearchResult.
     """
 
@@ -113,7 +115,7 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     max_tokens: int
     left_out: list[LeftOutPassages] = []
     reason: Literal["nothing_found", "over_budget"] | None = None
-    found: bool = False
+    state: Literal["answered", "perhaps", "not_found"] = "not_found"
     confidence: float = 0.0
     took_ms: float
     freshness: Freshness

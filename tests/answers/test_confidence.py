@@ -57,6 +57,9 @@ def test_both_ends() -> None:
     assert 0 < THRESHOLD < 1
     assert assess([], 10.0) == NOTHING_FOUND
     assert not NOTHING_FOUND.is_enough
+    assert [Confidence(value, {}).state for value in (0.0, 0.299, 0.3, 0.699, 0.7, 1.0)] == [
+        *("not_found", "not_found", "perhaps", "perhaps", "answered", "answered")
+    ]
 
 
 @pytest.mark.slow
