@@ -55,7 +55,7 @@ def why_weak(result: EvidenceResult) -> str | None:
         return None
     if result.state == "perhaps":
         return "these passages may have the answer, or only a part of it"
-    return "your documents do not seem to answer this; these passages are only the nearest"
+    return "your documents do not seem to answer this; the nearest passages"
 
 
 def left_out(group: LeftOutPassages) -> str:

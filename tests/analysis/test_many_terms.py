@@ -27,6 +27,7 @@ def test_any_words(words: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 def test_words_of_all_languages() -> None:
     words = sorted({word for each in samples().values() for text in each.statements for word in text.lower().split()})
     assert len(words) > 4000

@@ -238,6 +238,7 @@ def test_without_a_keyring_memories_get_a_passphrase_and_are_added_and_locked(vi
     ],
 )
 @pytest.mark.usefixtures("notes")
+@pytest.mark.stress
 def test_the_new_states_keep_nobody_out(visit: Any, site: Site, options: dict[str, Any]) -> None:
     page = visit("/add", expected="/api/rpc/", **options)
     page.click(".tree summary >> text=Documents")

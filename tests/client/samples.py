@@ -156,7 +156,7 @@ def left_out(reason: str, path: str, **changes: Any) -> LeftOutPassages:
 
 
 def evidence(*passages: EvidencePassage, **changes: Any) -> EvidenceResult:
-    fields: dict[str, Any] = {"question": "?", "tokens": 80, "max_tokens": 1500, "found": True, "took_ms": 12.3}
+    fields: dict[str, Any] = {"question": "?", "tokens": 80, "max_tokens": 1500, "state": "answered", "took_ms": 12.3}
     return EvidenceResult(passages=[*passages], freshness=CURRENT, **fields | changes)
 
 

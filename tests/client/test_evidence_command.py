@@ -23,7 +23,7 @@ LEFT_OUT = samples.left_out("repeats", "copy.md", repeats=1)
 FOUND = samples.evidence(
     PASSAGE, samples.passage(2, line=9, end_line=9, text="Miso is old."), left_out=[LEFT_OUT], confidence=0.9
 )
-NOTHING = replace(FOUND, passages=[], tokens=0, left_out=[], reason="nothing_found", found=False)
+NOTHING = replace(FOUND, passages=[], tokens=0, left_out=[], reason="nothing_found", state="not_found")
 OVER_BUDGET = samples.left_out("over_budget", "copy.md")
 TOO_LONG = replace(NOTHING, max_tokens=9, reason="over_budget", left_out=[OVER_BUDGET])
 
@@ -66,12 +66,16 @@ def test_it_says_why_there_is_nothing(daemon: FakeDaemon, gnoctl: Gnoctl) -> Non
 
 
 def test_passages_that_do_not_answer_are_marked_as_weak(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
-    daemon.answers["evidence.gather"] = replace(FOUND, found=False, confidence=0.2)
+    daemon.answers["evidence.gather"] = replace(FOUND, state="perhaps", confidence=0.5)
+    assert gnoctl("evidence", "zebra").out.startswith(
+        "These passages may have the answer, or only a part of it:\n\nCats"
+    )
+    daemon.answers["evidence.gather"] = replace(FOUND, state="not_found", confidence=0.2)
     first, empty, title, *_ = gnoctl("evidence", "zebra").out.splitlines()
-    assert first == "Your documents do not seem to answer this; perhaps these passages, the nearest, help:"
+    assert first == "Your documents do not seem to answer this; the nearest passages:"
     assert (empty, title) == ("", "Cats  #a1b2c3d4")
     shown = json.loads(gnoctl("evidence", "zebra", "--json").out)
-    assert (shown["found"], shown["confidence"]) == (False, 0.2)
+    assert (shown["state"], shown["confidence"]) == ("not_found", 0.2)
 
 
 @few

@@ -95,6 +95,7 @@ def test_while_memories_are_stored(machine: Machine) -> None:
     assert leftovers(machine) == []
 
 
+@pytest.mark.stress
 def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) -> None:
     begin(machine)
     store_all(machine)

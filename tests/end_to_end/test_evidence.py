@@ -67,9 +67,11 @@ def test_what_the_documents_do_not_answer_is_found_as_by_ask(sample: Machine) ->
         asked = json.loads(sample.ok("ask", question, "--json"))
         gathered = evidence(sample, question)
         assert gathered["passages"]
-        assert gathered["state"] == ("answered" if is_answered else "not_found")
+        assert (gathered["state"] == "answered") is is_answered
         assert abs(gathered["confidence"] - asked["confidence"]) < 0.12
-        assert ("do not seem to answer this" in sample.ok("evidence", question)) is not is_answered
+        assert (
+            sample.ok("evidence", question).startswith(("These passages may", "Your documents do")) is not is_answered
+        )
 
 
 def test_filters_and_the_stages(sample: Machine) -> None:
@@ -88,7 +90,7 @@ async def test_an_agent_gets_evidence(sample: Machine) -> None:
         found = await client.call_tool("evidence", {"question": "what does error F28 mean", "tokens": 300})
         assert "\n\ngno://notes/household/heating.md (#" in said(found).partition("[2]")[0]
         assert "did not ignite" in said(found)
-        assert "do not seem" not in said(found)
+        assert "note: perhaps" not in said(found)
         weak = await client.call_tool("evidence", {"question": UNANSWERED})
         assert "[1] lines " in said(weak)
-        assert "do not seem to answer this" in said(weak)
+        assert "perhaps: these passages may have the answer" in said(weak)

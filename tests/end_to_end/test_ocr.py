@@ -43,6 +43,7 @@ def pages(machine: Machine) -> dict[int, tuple[int, str]]:
     return {page: (state, text) for page, state, text in rows}
 
 
+@pytest.mark.stress
 def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     machine.write(note_md="# A note\n")
     (machine.notes / "photo.png").write_bytes(encoded(drawn("Invoice zqxseven from Zürich")))

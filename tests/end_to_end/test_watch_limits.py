@@ -89,6 +89,7 @@ def test_limits_that_are_reached_at_the_start(notes: Folder, limit: str, value: 
         assert state(machine)["watch"] == "polling"
 
 
+@pytest.mark.stress
 def test_a_limit_that_is_reached_later(notes: Folder) -> None:
     machine = notes.machine
     notes.write("a.md", "# Zebra\n")

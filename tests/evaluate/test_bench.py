@@ -61,6 +61,7 @@ def test_the_figures_worked_out_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 def test_save_compare_and_run(tmp_path: Path) -> None:
     folder, saved, run = tiny.write(tmp_path / "tiny"), tmp_path / "before.json", tmp_path / "run.trec"
     first = _bench(folder, "--save", saved, "--limit", "2", "--mode", "keyword", "-q")

@@ -52,6 +52,7 @@ def png_header(width: int, height: int) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 def test_a_page_is_read_whichever_way_it_lies() -> None:
     lines = ["Die Würde des Menschen", "ist unantastbar; sie zu", "achten und zu schützen", "costs 1,299.50 in 2024"]
     page = drawn(*lines)

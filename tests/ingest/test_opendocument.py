@@ -94,6 +94,7 @@ def test_slides_and_pages(kind: str, name: str, location: str) -> None:
     assert result.locations.at(11) == SourceLocation(location, 2)  # type: ignore[arg-type]
 
 
+@pytest.mark.stress
 def test_bad_opendocument_files_say_why() -> None:
     assert failure(opendocument("text", "<text:p>never closed"), "a.odt").kind == "corrupt"
     assert failure(opendocument("text", ""), "a.odt").kind == "empty"

@@ -24,6 +24,7 @@ WORDS = [list(range(1000, 1200))]
 
 
 @pytest.mark.parametrize("background", [True, False])
+@pytest.mark.stress
 def test_background_threads_have_low_priority(minilm_gguf: Path, background: bool) -> None:
     model = library.load(ModelSpec(path=str(minilm_gguf), window=256, gpu=False, threads=2))
     before = threads()

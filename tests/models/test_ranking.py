@@ -127,6 +127,7 @@ def test_what_is_too_long_for_a_language_model_is_cut(qwen3: Path, query: str, d
 
 
 @given(query=st.text(max_size=60), document=st.text(max_size=60))
+@pytest.mark.stress
 def test_the_prompt_equals_that_of_hugging_face(
     ranker: Qwen3Ranker, made: TemplatePrompts, query: str, document: str
 ) -> None:
