@@ -32,7 +32,7 @@ DOCUMENTS = 20
 UNITS = 64
 # A further passage must have this share of the first one's value. If the first one answers with enough confidence, few
 # others help; otherwise the answer is more often in one of them.
-_WORTHWHILE_IF_ANSWERED, _WORTHWHILE = 0.64, 0.52
+_WORTHWHILE_IF_ANSWERED, _WORTHWHILE = 0.6, 0.5
 # The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
