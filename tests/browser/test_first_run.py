@@ -74,6 +74,7 @@ def add(page: Any, path: Path, name: str) -> None:
 def notes(site: Site) -> Path:
     """The folder of the notes, which is a collection."""
     path = home(site.machine) / "Documents" / "notes"
+    site.machine.ok("daemon", "start")
     if not site.machine.call("collection.list")["collections"]:
         site.machine.call("collection.add", path=str(path))
     site.machine.quiet()
@@ -233,13 +234,14 @@ def test_without_a_keyring_memories_get_a_passphrase_and_are_added_and_locked(vi
     "options",
     [
         {"color_scheme": "light"},
-        pytest.param({"color_scheme": "dark"}, marks=pytest.mark.stress),
-        pytest.param({"color_scheme": "dark", "viewport": PHONE}, marks=pytest.mark.stress),
+        {"color_scheme": "dark"},
+        {"color_scheme": "dark", "viewport": PHONE},
     ],
 )
-@pytest.mark.usefixtures("notes")
 @pytest.mark.stress
-def test_the_new_states_keep_nobody_out(visit: Any, site: Site, options: dict[str, Any]) -> None:
+def test_the_new_states_keep_nobody_out(visit: Any, site: Site, notes: Path, options: dict[str, Any]) -> None:
+    (notes / "pond.md").write_text("# Pond\n\nThe home of [[herons]].\n")
+    site.machine.quiet()
     page = visit("/add", expected="/api/rpc/", **options)
     page.click(".tree summary >> text=Documents")
     page.wait_for_selector(".found strong")

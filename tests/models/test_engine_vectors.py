@@ -44,7 +44,7 @@ def e5(e5_onnx: Path) -> Iterator[TextEmbedder]:
 
 
 # One text in `every` is embedded.
-EVERY = pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.stress)])
+EVERY = pytest.mark.parametrize("every", [8, pytest.param(1, marks=[pytest.mark.stress, pytest.mark.timeout(900)])])
 
 
 @EVERY

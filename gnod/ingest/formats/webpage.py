@@ -21,6 +21,7 @@ _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
 _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
+_SEARCH_PAGE = "https://www.bing.com/search?q="
 
 
 def _read(content: FileContent) -> Converted:
@@ -36,11 +37,13 @@ def _read(content: FileContent) -> Converted:
 
 
 def _structured(text: str) -> Converted:
-    """Read a page with its structure. Wikipedia surrounds an article with much else."""
+    """Some sites surround the text with much else; for these, markitdown has converters of their own."""
     url = _address(text)
     data = text.encode("utf-8", "replace")
     if 'id="mw-content-text"' in text and _WIKIPEDIA.match(url):
         return through_markitdown("WikipediaConverter", data, extension="html", url=url)
+    if 'class="b_algo"' in text and url.startswith(_SEARCH_PAGE):
+        return through_markitdown("BingSerpConverter", data, extension="html", url=url)
     return through_markitdown("HtmlConverter", data, extension="html")
 
 
