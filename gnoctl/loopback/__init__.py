@@ -2,3 +2,5 @@
 
 Must not depend on what is served: who may ask what is decided by the page (`gnoctl.web`) and the bridge (`gnoctl.mcp`).
 """
+
+HOST = "127.0.0.1"

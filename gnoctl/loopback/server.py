@@ -12,12 +12,11 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gnoctl.loopback import peers
+from gnoctl.loopback import HOST, peers
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
 
-HOST = "127.0.0.1"
 FIRST_REQUEST_TIMEOUT_S = 15.0
 _GRACE_S = 2
 _MAX_CONNECTIONS = 256

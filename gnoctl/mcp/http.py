@@ -23,21 +23,18 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gnoctl.loopback.server import HOST, LocalServer
+from gnoctl.loopback import HOST
+from gnoctl.loopback.server import LocalServer
 from gnoctl.mcp.bridge import instructions, prepare, server_of
+from gnoctl.mcp.token import PATH
 from gnoctl.mcp.tools import Tool
 from gnod.client import AsyncClient
 from gnod.paths import IndexPaths
 
-PATH = "/mcp"
 # An agent opens one for each conversation, and `mcp` forgets those that are idle for half an hour.
 _MAX_SESSIONS = 256
 # New sessions are told of the collections as they were at most this long ago.
 _INSTRUCTIONS_LAST_S = 2.0
-
-
-def address(port: int) -> str:
-    return f"http://{HOST}:{port}{PATH}"
 
 
 def serve(places: IndexPaths, token: str, sock: socket.socket, *, start: bool, tools: Sequence[Tool]) -> None:

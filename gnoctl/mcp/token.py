@@ -1,5 +1,5 @@
-"""The secret that agents show to the bridge at its address: in a file that only its owner can read, and kept, because
-agents have it in their settings."""
+"""Where agents reach the bridge over HTTP, and the secret that they show to it: in a file that only its owner can read,
+and kept, because agents have it in their settings. Must not import `mcp`, which takes a second."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import os
 import secrets
 from pathlib import Path
 
+from gnoctl.loopback import HOST
 from gnod.paths import IndexPaths
 from gnod.private import private_file, private_folder
 
+PATH = "/mcp"
 _SECRET_BYTES = 32
 _MOST_BYTES = 1024
+
+
+def address(port: int) -> str:
+    return f"http://{HOST}:{port}{PATH}"
 
 
 def token_of(places: IndexPaths) -> str:

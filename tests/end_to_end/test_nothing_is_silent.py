@@ -63,7 +63,7 @@ def failures(machine: Machine) -> dict[str, tuple[str, bool, int]]:
 def test_failures_are_acknowledged_and_tried_again_by_their_kind(machine: Machine) -> None:
     for name in ("a.docx", "b.docx"):
         (machine.notes / name).write_bytes(b"PK\x03\x04 damaged")
-    machine.write(empty_md="")  # it is skipped, which is no failure
+    machine.write(empty_md="")  # it is skipped, which is not a failure
     (machine.notes / "c.pdf").write_bytes(b"\0" * 40)
     machine.ok("collection", "add", str(machine.notes), "--name", "notes")
     first = failures(machine)

@@ -60,7 +60,7 @@ def mcp(options: McpOptions) -> None:
 def _serve_http(options: McpOptions) -> None:
     from gnoctl.loopback.server import listen
     from gnoctl.mcp import http
-    from gnoctl.mcp.token import token_of
+    from gnoctl.mcp.token import address, token_of
     from gnoctl.mcp.tools import CORE, MORE
 
     port = options.port or DEFAULT_PORT
@@ -71,7 +71,7 @@ def _serve_http(options: McpOptions) -> None:
         said = f"port {port} cannot be used ({error.strerror})"
         raise Unavailable(f"{said}: if no other bridge runs, name another one with --port") from None
     token = token_of(options.places)
-    print(f"{http.address(port)}\nAuthorization: Bearer {token}", flush=True)
+    print(f"{address(port)}\nAuthorization: Bearer {token}", flush=True)
     options.note("`gnoctl mcp install --http` configures agents; Ctrl-C stops")
     tools = (*CORE, *MORE) if options.all_tools else CORE
     http.serve(options.places, token, sock, start=_may_start(options), tools=tools)

@@ -76,10 +76,9 @@ def install(options: InstallOptions) -> int:
 def _entry(options: InstallOptions) -> ServerEntry:
     if not options.http:
         return command_of(options.places)
-    from gnoctl.mcp.token import token_of
+    from gnoctl.mcp.token import address, token_of
 
-    url = f"http://127.0.0.1:{options.port or DEFAULT_PORT}/mcp"
-    return Address(name_of(options.places), url, token_of(options.places))
+    return Address(name_of(options.places), address(options.port or DEFAULT_PORT), token_of(options.places))
 
 
 def _chosen(options: InstallOptions) -> list[Agent]:

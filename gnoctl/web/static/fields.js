@@ -1,4 +1,4 @@
-/** Form fields whose errors stand below them, in words of the page. Knows no method. */
+/** Form fields whose errors stand below them, in words of the page. It must not depend on methods of the daemon. */
 
 import { fill, h } from "./dom.js";
 import { inline } from "./text.js";
