@@ -34,8 +34,8 @@ def network() -> dict[str, str]:
 def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wire.ModelsRecommendResult:
     """Choose a preset, download its models for search if the user agrees, and write it to index.yml.
 
-    If the download fails, index.yml is not changed, so the next call asks the hub again. Until then, the preset in
-    force is used; the default one needs no hub.
+    If the download fails, index.yml is not changed, and the daemon downloads again in the background. Until then, the
+    preset in force is used; the default one needs no hub.
     """
     chosen = daemon.call("models.recommend", NoParams(), wire.ModelsRecommendResult)
     if chosen.preset is None:
@@ -58,7 +58,7 @@ def choose_preset(daemon: Connection, options: JsonOptions, *, yes: bool) -> wir
 def _stay(daemon: Connection, options: JsonOptions, better: str) -> None:
     """Use the preset in force, whose models may come from the package index."""
     listed = daemon.call("models.list", NoParams(), wire.ModelsListResult)
-    again = f"{better} would be better: run `gnoctl models use auto` again when its models can be downloaded"
+    again = f"{better} would be better: run `gnoctl models use auto` again when its models are downloaded"
     options.note(text.line(f"{listed.preset} stays in use; {again}"))
     roles = {each.uri: [use.role for use in each.uses] for each in listed.models if not (each.installed or each.remote)}
     missing = [role for of_uri in roles.values() for role in of_uri]

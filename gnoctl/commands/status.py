@@ -138,6 +138,9 @@ def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]
         yield _by_meaning(result)
     elif embedding.reason:
         yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
+    for uri, due_s in result.downloads_due_s.items():
+        when = f"again in {about(due_s)}" if due_s else "again now"
+        yield terminal.paint(text.line(f"the download of {uri} failed: downloading {when}"), YELLOW)
     yield from _ocr(result, terminal)
     for collection in result.collections:
         if collection.next_model and collection.model:

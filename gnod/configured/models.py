@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
-from functools import cache
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +18,15 @@ import psutil
 
 from gnod.configured.configuration import Configuration
 from gnod.egress import Purpose
-from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
+from gnod.errors import (
+    Conflict,
+    DownloadFailed,
+    GnoError,
+    InvalidModelUri,
+    ModelNotConfigured,
+    ModelNotPulled,
+    ShuttingDown,
+)
 from gnod.models import requested_models, uris
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.remote.models import RemoteModels
@@ -26,6 +35,9 @@ from gnod.models.run.installed import Runner
 from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
 from gnod.types import UnavailableModel
+
+# The pause after a failed download. Each failure doubles it.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
 
 _log = logging.getLogger(__name__)
 
@@ -51,14 +63,26 @@ class _Pull:
             listener(progress)
 
 
+class _Retry:
+    """A download that failed. `due`: when the next attempt begins, by the monotonic clock."""
+
+    def __init__(self, due: float) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.due = due
+
+
 class ModelService:
     """`installed` is emitted with the address of each model that a pull has installed."""
 
-    def __init__(self, configuration: Configuration, models_dir: Path) -> None:
+    def __init__(
+        self, configuration: Configuration, models_dir: Path, *, first_pause_s: float = _FIRST_PAUSE_S
+    ) -> None:
         self.files = ModelFiles(models_dir)
         self.installed: Signal[[str]] = Signal()
         self._configuration = configuration
+        self._first_pause_s = first_pause_s
         self._pulls: dict[str, _Pull] = {}
+        self._retries: dict[str, _Retry] = {}
         self._tasks: set[asyncio.Task[Installed]] = set()
         self._closing = False
 
@@ -81,8 +105,7 @@ class ModelService:
         """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
         if installed := self.files.find(uri):
             return installed
-        is_asked_for = any(use.uri == uri for use in self.uses())
-        command = "gnoctl models pull" if is_asked_for else f"gnoctl models pull {uri}"
+        command = "gnoctl models pull" if self._is_used(uri) else f"gnoctl models pull {uri}"
         raise ModelNotPulled(
             f"the model {uri} is not on this machine yet: run `{command}`", {"uri": uri, "command": command}
         )
@@ -115,7 +138,8 @@ class ModelService:
     async def pull(
         self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False, accept: str = ""
     ) -> Pulled:
-        """Fetch the model unless it is installed. A second call for the same model follows the first.
+        """Fetch the model unless it is installed. A second call for the same model follows the first, and ends the
+        attempts of `pull_later`.
 
         The fetch stops when all calls that follow it are cancelled; what it has is kept. Raises what `fetch` raises,
         and ShuttingDown.
@@ -123,7 +147,54 @@ class ModelService:
         name = str(uris.parse(uri))
         if uris.endpoint_of(name):
             raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
-        if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
+        await self._stop_retrying(name)
+        return await self._pull(name, on_progress, network, force=force, accept=accept)
+
+    def pull_later(
+        self, names: Iterable[str], network: Mapping[str, str], *, force: bool = False, accept: str = ""
+    ) -> None:
+        """Fetch models whose download has failed in the background, after growing pauses. It ends when that succeeds or
+        fails for another reason, and when the config no longer names a model that it named."""
+        for name in names:
+            if (earlier := self._retries.get(name)) and earlier.task:
+                earlier.task.cancel()
+            retry = self._retries[name] = _Retry(time.monotonic() + self._first_pause_s)
+            pull = partial(self._pull, name, lambda _: None, network, force=force, accept=accept)
+            retry.task = asyncio.create_task(self._keep_pulling(name, retry, pull))
+
+    def due_in_s(self) -> dict[str, float]:
+        """Return the models whose download has failed, and the time until the next attempt."""
+        now = time.monotonic()
+        return {name: max(0.0, retry.due - now) for name, retry in self._retries.items()}
+
+    async def _keep_pulling(self, name: str, retry: _Retry, pull: Callable[[], Awaitable[object]]) -> None:
+        pause_s, was_used = self._first_pause_s, self._is_used(name)
+        while True:
+            await asyncio.sleep(pause_s)
+            if self._is_used(name) != was_used:
+                break
+            try:
+                await pull()
+                break
+            except DownloadFailed:
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+                retry.due = time.monotonic() + pause_s
+            except GnoError:
+                break  # it is in the log
+        del self._retries[name]
+
+    async def _stop_retrying(self, name: str) -> None:
+        if (retry := self._retries.pop(name, None)) and retry.task:
+            retry.task.cancel()
+            await asyncio.gather(retry.task, return_exceptions=True)
+
+    def _is_used(self, uri: str) -> bool:
+        return any(use.uri == uri for use in self.uses())
+
+    async def _pull(
+        self, name: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool, accept: str
+    ) -> Pulled:
+        if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, name)):
             if not installed.sha256:  # this is a file of the user: check that it is complete
                 installed = await fetch(name, self.files, on_progress, network)
             return Pulled(installed, fetched=False)
@@ -134,12 +205,15 @@ class ModelService:
 
     async def clear(self, uri: str) -> int:
         """Remove the model from the disk; return the bytes freed. Raises Conflict while it is being fetched."""
+        await self._stop_retrying(str(uris.parse(uri)))
         if self.is_pulling(uri):
             raise _being_fetched(uri)
         return await asyncio.to_thread(self.files.remove, uri)
 
     async def clear_all(self) -> int:
         """Remove everything in the cache; return the bytes freed. Raises Conflict during a pull."""
+        for name in [*self._retries]:
+            await self._stop_retrying(name)
         for uri in self._pulls:
             raise _being_fetched(uri)
         return await asyncio.to_thread(self.files.remove_all)
@@ -147,9 +221,10 @@ class ModelService:
     async def close(self) -> None:
         """Stop the pulls; what they have is kept."""
         self._closing = True
-        for task in self._tasks:
+        tasks = [*self._tasks, *(retry.task for retry in self._retries.values() if retry.task)]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _start(self, name: str, network: Mapping[str, str], force: bool, accept: str) -> _Pull:
         pull = self._pulls[name] = _Pull()

@@ -304,7 +304,7 @@ async def _compose(
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, endpoints, journal, attached_infos),
+                *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
                 partial(shared_handlers.publication_infos, publications),
             )
         ),

@@ -17,6 +17,7 @@ from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.endpoints import EndpointReport, EndpointUse
+from gnod.configured.models import ModelService
 from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
@@ -63,6 +64,7 @@ class IndexServices(NamedTuple):
     ocr: OcrBacklog
     inference: Inference
     nearest: Nearest
+    models: ModelService
     endpoints: EndpointReport
     journal: EgressJournal
     attached: Callable[[], list[AttachedInfo]]
@@ -130,6 +132,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             embedding=embedding_status(services.backlog),
             ocr=_ocr_status(connection, services.ocr),
             inference=inference_status(services.inference, services.nearest),
+            downloads_due_s={uri: round(due_s, 1) for uri, due_s in services.models.due_in_s().items()},
             endpoints=endpoints,
             config_file=str(configuration.path),
             config_warnings=list(configuration.warnings),

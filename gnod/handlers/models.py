@@ -18,7 +18,7 @@ from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import Recommendation, RecommendationService
-from gnod.errors import InvalidModelUri, InvalidParams, ModelNotFound
+from gnod.errors import DownloadFailed, InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.handlers.wire_types import iso
 from gnod.memory.service import MemoryService
 from gnod.models import uris
@@ -88,8 +88,8 @@ def handlers(
         _check_network(params.network)
         await configuration.reload()
         chosen = _chosen(models, params.models) if params.models else [use.uri for use in models.uses()]
-        pulled = []
-        for uri in dict.fromkeys(chosen):
+        chosen, pulled = [*dict.fromkeys(chosen)], []
+        for number, uri in enumerate(chosen):
             started = time.monotonic()
             if endpoint := uris.endpoint_of(uri):
                 if params.force and uri in params.models:  # only by its whole address, because it costs all vectors
@@ -97,9 +97,15 @@ def handlers(
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
             force = params.force or bool(params.accept)
-            done = await models.pull(
-                uri, partial(_report, call, uri), params.network, force=force, accept=params.accept
-            )
+            try:
+                done = await models.pull(
+                    uri, partial(_report, call, uri), params.network, force=force, accept=params.accept
+                )
+            except DownloadFailed as error:
+                left = [each for each in chosen[number:] if not uris.endpoint_of(each)]
+                models.pull_later(left, params.network, force=force, accept=params.accept)
+                text = f"{error.message}. The daemon downloads it again in the background: `gnoctl status` shows when"
+                raise DownloadFailed(text, error.details) from error
             pulled.append(
                 copied(
                     wire.PulledModel,

@@ -285,7 +285,8 @@ class PostingsStatus(Result, frozen=True, kw_only=True):
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
     """`errors`: the first files that failed, at most 1,000. `errors_left_out`: the number of the others. Each
-    collection counts its failures by kind.
+    collection counts its failures by kind. `downloads_due_s`: models whose download has failed, and the time until the
+    daemon tries again.
     """
 
     index: str
@@ -303,6 +304,7 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
     embedding: EmbeddingStatus
     ocr: OcrStatus | None = None
     inference: InferenceStatus
+    downloads_due_s: dict[str, float] = {}
     endpoints: list[EndpointStatus] = []
     config_file: str
     config_warnings: list[str] = []

@@ -98,8 +98,7 @@ def test_a_download_that_fails_leaves_the_preset_in_use(daemon: FakeDaemon, gnoc
 
     failed = [
         f"The download failed: {error.message}",
-        "mini stays in use; small would be better: run `gnoctl models use auto` again when its models can be "
-        "downloaded",
+        "mini stays in use; small would be better: run `gnoctl models use auto` again when its models are downloaded",
     ]
     keywords = "Keyword search works now; `gnoctl models pull embed` downloads the rest"
     daemon.answers |= {"models.pull": pull, "models.list": listed(wheel)}
