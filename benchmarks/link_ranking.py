@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import log
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from benchmarks.throwaway import SHARED, require_shared
 from gnod.config.model import IngestConfig
-from gnod.evaluate.comparison import bootstrap
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S
@@ -45,6 +46,7 @@ from gnod.store.documents import collections, writing
 from gnod.store.links import links
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import PreparedDocument
+from gnod.tuning.choice import interval
 from gnod.tuning.experiment import embed_all
 
 COLLECTION = "bench"
@@ -331,12 +333,10 @@ def _report(found: Mapping[str, dict[str, dict[str, Scores]]], topics: list[Topi
             for name, ranking in rankings.items():
                 after = _score(each, ranking)
                 changes = [after[id_] - before[id_] for id_ in before]
-                change = bootstrap(changes)
+                low, high = interval(np.asarray(changes), 10_000, 0.95, seed=0)
                 better, worse = sum(c > 1e-9 for c in changes), sum(c < -1e-9 for c in changes)
-                sure = "*" if change.excludes_zero else " "
-                print(
-                    f"  {name:34} {change.mean:+.4f} [{change.low:+.4f}, {change.high:+.4f}]{sure} {better}+ {worse}-"
-                )
+                sure = " " if low <= 0 <= high else "*"
+                print(f"  {name:34} {fmean(changes):+.4f} [{low:+.4f}, {high:+.4f}]{sure} {better}+ {worse}-")
 
 
 def _score(topics: Topics, scores: Mapping[str, Scores]) -> Scores:

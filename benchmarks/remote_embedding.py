@@ -63,9 +63,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     corpus = [_document(number) for number in range(options.documents)]
-    dataset = Dataset(
-        "remote", Path(), corpus, queries={}, qrels={}, unjudged=0, sha256="", answers={}, unanswerable={}
-    )
+    dataset = Dataset("remote", Path(), corpus, queries={}, qrels={}, unjudged=0)
     with _server(options.model.resolve()) as (port, process), TemporaryDirectory() as folder:
         uri = f"http://127.0.0.1:{port}/v1#{NAME}"
         with (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gnod.config.model import Config
 from gnod.errors import UsageError
-from gnod.evaluate.modes import DEFAULT_MODES, MODES, VARIANTS
+from gnod.evaluate.modes import MODES
 from gnod.models.files import ModelFiles
 from gnod.models.requested_models import uri_for
 from gnod.models.uris import endpoint_of
@@ -25,52 +25,35 @@ class ModelsForModes(NamedTuple):
     notes: list[str]
 
 
-def choose(
-    named: Sequence[str], given: Mapping[str, str | None], config: Config, files: ModelFiles, *, ablation: bool
-) -> ModelsForModes:
-    """Return what to run. `named`: modes that the user named; other modes are left out if a model is missing. `given`:
+def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config, files: ModelFiles) -> ModelsForModes:
+    """Return what to run. `named`: modes that the user named; otherwise all for which there are models. `given`:
     addresses by role that override the config; whether these models are installed is checked when they are loaded.
 
-    Raises UsageError if a named mode or every mode is impossible.
+    Raises UsageError if a named mode is impossible.
     """
-    modes = list(
-        dict.fromkeys([*named, *(VARIANTS if ablation else ()), *(() if named or ablation else DEFAULT_MODES)])
-    )
+    modes = list(dict.fromkeys(named or MODES))
+    needs_vectors = any(MODES[mode].needs_vectors for mode in named)
     models: dict[str, str] = {}
-    absent: dict[str, str] = {}
+    absent: dict[str, str | None] = {}
     for role in _OPTIONS:
         uri = given[role] or uri_for(config, role)
-        is_required = bool(given[role]) or (role == "embed" and any(role in MODES[mode].needs for mode in named))
+        is_required = bool(given[role]) or (role == "embed" and needs_vectors)
         if uri and (is_required or endpoint_of(uri) or files.find(uri)):
             models[role] = uri
         else:
-            absent[role] = f"the model {uri} is not installed: run `gnoctl models pull {role}`" if uri else _none(role)
-    possible = [mode for mode in modes if absent.keys().isdisjoint(MODES[mode].needs)]
-    for mode in modes:
-        if mode in named and mode not in possible:
-            [reason, *_] = [reason for role, reason in absent.items() if role in MODES[mode].needs]
-            raise UsageError(f"the mode {mode} cannot be measured: {reason}")
-    if not possible:
-        raise UsageError(f"no mode can be measured: {absent['embed']}")
-    notes = []
-    if "embed" in absent and len(possible) < len(modes):
-        notes.append(f"only {', '.join(possible)}: {absent['embed']}")
-    elif "embed" in models:
-        notes = _notes(modes, possible, absent, is_ablation=ablation)
-    used = {role for mode in possible for role in MODES[mode].uses}
-    return ModelsForModes(possible, {role: uri for role, uri in models.items() if role in used}, notes)
+            absent[role] = uri
+    if "embed" in absent:
+        if needs_vectors:
+            raise UsageError(_reason("embed", None))
+        modes = [mode for mode in modes if not MODES[mode].needs_vectors]
+        return ModelsForModes(modes, {}, [] if named else [f"only keyword: {_reason('embed', absent['embed'])}"])
+    used = {role for mode in modes for role in MODES[mode].uses}
+    # A preset may have no model for a role, which is not worth a note.
+    notes = [f"without {_TASKS[role]}: {_reason(role, uri)}" for role, uri in absent.items() if uri and role in used]
+    return ModelsForModes(modes, {role: uri for role, uri in models.items() if role in used}, notes)
 
 
-def _none(role: str) -> str:
+def _reason(role: str, uri: str | None) -> str:
+    if uri:
+        return f"the model {uri} is not installed: run `gnoctl models pull {role}`"
     return f"no model for {_TASKS[role]} is configured: name one with {_OPTIONS[role]} URI"
-
-
-def _notes(modes: Sequence[str], possible: Sequence[str], absent: Mapping[str, str], *, is_ablation: bool) -> list[str]:
-    """Return a note for each role without a model. A role that the preset leaves empty matters in an ablation only."""
-    notes = []
-    for role, reason in absent.items():
-        missed = [mode for mode in modes if mode not in possible and role in MODES[mode].needs]
-        if any(role in MODES[mode].uses for mode in modes) and (is_ablation or reason != _none(role)):
-            without = f" and without {', '.join(missed)}" if missed else ""
-            notes.append(f"measured without {_TASKS[role]}{without}: {reason}")
-    return notes

@@ -1,14 +1,11 @@
 """Read a test collection in BEIR layout (Thakur et al. 2021). Refuse one that would give wrong figures.
 
 A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
-`qrels/test.tsv` (query-id, corpus-id, score; usually under a header line). It may hold `answers.tsv` (query-id,
-corpus-id and the text of an answer, as in the document; under a header line), and `unanswerable.jsonl` (`_id`, `text`):
-questions about the documents that these do not answer.
+`qrels/test.tsv` (query-id, corpus-id, score; usually under a header line).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -20,8 +17,6 @@ from gnod.errors import FolderNotFound, InvalidDataset
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
 QRELS = ("qrels.tsv", "qrels/test.tsv")
-ANSWERS = "answers.tsv"
-UNANSWERABLE = "unanswerable.jsonl"
 LAYOUT = f"a collection in BEIR layout has {CORPUS}, {QUERIES} and {' or '.join(QRELS)}"
 
 Qrels = dict[str, dict[str, int]]
@@ -35,9 +30,7 @@ class CorpusDocument(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """`queries`: those with judgements, in the order of the file. `answers`: of these, by query id; empty without a
-    file. `unjudged`: the number of the other queries. `sha256`: of corpus, queries and judgements together.
-    `unanswerable`: questions by id; empty without a file."""
+    """`queries`: those with judgements, in the order of the file. `unjudged`: the number of the others."""
 
     name: str
     path: Path
@@ -45,9 +38,6 @@ class Dataset(NamedTuple):
     queries: dict[str, str]
     qrels: Qrels
     unjudged: int
-    sha256: str
-    answers: dict[str, list[str]]
-    unanswerable: dict[str, str]
 
 
 class _CorpusLine(msgspec.Struct):
@@ -86,7 +76,7 @@ def read(folder: Path) -> Dataset:
     """Return the collection. Raises FolderNotFound, or InvalidDataset with file and line."""
     files = check_layout(folder)
     documents = {line.id: line for line in _records(files.corpus, _CorpusLine)}
-    queries = _read_queries(files.queries)
+    queries = read_queries(files.queries)
     qrels = _read_qrels(files.qrels, known_queries=queries.keys(), known_documents=documents.keys())
     if not qrels:
         raise _fault(files.qrels, None, "the file has no judgements")
@@ -98,13 +88,10 @@ def read(folder: Path) -> Dataset:
         queries=judged,
         qrels=qrels,
         unjudged=len(queries) - len(judged),
-        sha256=_digest(files),
-        answers=_read_answers(folder / ANSWERS, judged.keys()) if (folder / ANSWERS).is_file() else {},
-        unanswerable=_read_queries(folder / UNANSWERABLE) if (folder / UNANSWERABLE).is_file() else {},
     )
 
 
-def _read_queries(path: Path) -> dict[str, str]:
+def read_queries(path: Path) -> dict[str, str]:
     return {line.id: line.text for line in _records(path, _QueryLine)}
 
 
@@ -145,18 +132,6 @@ def _read_qrels(path: Path, *, known_queries: Set[str], known_documents: Set[str
     return qrels
 
 
-def _read_answers(path: Path, queries: Set[str]) -> dict[str, list[str]]:
-    """Return the answers of judged queries. Raises InvalidDataset."""
-    answers: dict[str, list[str]] = {}
-    for number, line in _lines(path):
-        fields = line.split("\t")
-        if len(fields) != 3 or not fields[2].strip():
-            raise _fault(path, number, f"expected query-id, corpus-id and an answer between tabs, not {line!r}")
-        if fields[0] in queries:  # this excludes the header line
-            answers.setdefault(fields[0], []).append(fields[2])
-    return answers
-
-
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line without its end) of the lines that are not blank."""
     number = 0
@@ -171,14 +146,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise _fault(path, None, f"not UTF-8, somewhere after line {number}") from None
     except OSError as error:
         raise _fault(path, None, f"cannot read the file: {error.strerror}") from error
-
-
-def _digest(files: _Files) -> str:
-    digest = hashlib.sha256()
-    for path in files:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
 
 
 def _fault(path: Path, line: int | None, what: str) -> InvalidDataset:

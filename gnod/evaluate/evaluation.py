@@ -1,4 +1,4 @@
-"""Run every judged query of a collection in the chosen modes, and score the runs."""
+"""Run every judged query of a collection in the chosen modes, and score the results."""
 
 from __future__ import annotations
 
@@ -15,25 +15,15 @@ from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import BASELINE, MODES, VARIANTS, QueryResult, Ranking, Retriever, expand_all
-from gnod.evaluate.questions import (
-    AbstentionFigures,
-    EvidenceFigures,
-    QuoteFigures,
-    Quoter,
-    measure_abstention,
-    measure_evidence,
-    measure_quotes,
-)
+from gnod.evaluate.modes import HYBRID, MODES, QueryResult, Ranking, Retriever, expand_all
 
 PERCENTILES = (50, 95, 99)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `budget_s`: of each
-    query; None: no limit. `latency_ms`: by percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id.
-    `cut`: stage → reason → number of queries in which the stage did not run completely. With the mode hybrid:
-    `abstention`, `evidence`, and `quotes` of collections that have answers.
+    """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `latency_ms`: by
+    percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id. `cut`: stage → reason → number of queries
+    in which the stage did not run completely.
 
     `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
     0. `failed_documents`: id → reason.
@@ -44,8 +34,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     expand: str | None = None
     rerank: str | None = None
-    budget_s: float | None = None
-    dataset_sha256: str
     documents: int
     queries: int
     unjudged_queries: int
@@ -56,9 +44,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency_ms: dict[str, float]
     failed_documents: dict[str, str] = {}
     cut: dict[str, dict[str, int]] = {}
-    quotes: QuoteFigures | None = None
-    evidence: EvidenceFigures | None = None
-    abstention: AbstentionFigures | None = None
     per_query: dict[str, float] = {}
 
 
@@ -109,31 +94,19 @@ def evaluate(
     *,
     models: EvaluationModels | None = None,
     max_queries: int | None = None,
-    budget_s: float | None = None,
-    tune: bool = True,
 ) -> Iterator[EvaluationRun]:
-    """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. `budget_s`:
-    of each hybrid query. Without it, no stage is cut short, and queries are expanded before they are timed. `tune`: let
-    the collection learn how much its vectors count, as in the daemon."""
+    """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. For hybrid
+    search, the collection learns how much its vectors count, as in the daemon, and queries are expanded before they are
+    timed."""
     queries = dict(islice(dataset.queries.items(), max_queries))
-    tune = tune and any(mode in VARIANTS for mode in modes)
-    with temporary_index(dataset, progress, models, tune=tune) as index:
-        if budget_s is None and any("expand" in MODES[mode].uses for mode in modes):
+    with temporary_index(dataset, progress, models, tune=HYBRID in modes) as index:
+        if HYBRID in modes:
             task = f"expanding the queries of {dataset.name}"
             expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))
         for mode in modes:
-            retriever = MODES[mode].retriever(index, budget_s)
+            retriever = MODES[mode].retriever(index)
             results = _run_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
-            summary = _summary(dataset, mode, index, results, budget_s)
-            if mode == BASELINE and models is not None:
-                quoter = Quoter(index, models)
-                summary = msgspec.structs.replace(
-                    summary,
-                    quotes=measure_quotes(dataset, queries, quoter, progress),
-                    abstention=measure_abstention(dataset, queries, quoter, index, progress),
-                    evidence=measure_evidence(dataset, queries, quoter, progress),
-                )
-            yield EvaluationRun(summary=summary, rankings=results.rankings)
+            yield EvaluationRun(summary=_summary(dataset, mode, index, results), rankings=results.rankings)
 
 
 def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:
@@ -146,7 +119,7 @@ def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress:
     return results
 
 
-def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns, budget_s: float | None) -> Summary:
+def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns) -> Summary:
     uses, models = MODES[mode].uses, index.models
     scores = measure({query_id: dataset.qrels[query_id] for query_id in results.rankings}, results.rankings)
     latencies = numpy.percentile(results.took_ms, PERCENTILES)
@@ -156,8 +129,6 @@ def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns, bud
         model=models.uri if models and "embed" in uses else None,
         expand=models.expand if models and "expand" in uses else None,
         rerank=models.rerank if models and "rerank" in uses else None,
-        budget_s=budget_s if mode in VARIANTS else None,
-        dataset_sha256=dataset.sha256,
         documents=len(dataset.documents),
         queries=len(results.rankings),
         unjudged_queries=dataset.unjudged,

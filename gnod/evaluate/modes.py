@@ -1,4 +1,4 @@
-"""The modes that can be measured. A mode is one entry in `MODES`, a variant of the hybrid query one in `VARIANTS`."""
+"""The modes that can be measured."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import HybridSettings
 from gnod.search.results import Results, SearchRequest
-from gnod.types import FUSION_METHODS
 
 T = TypeVar("T")
-BASELINE = "hybrid"
+HYBRID = "hybrid"
 # A measurement of quality must not cut stages short.
 UNBOUNDED_S = 3600.0
 
@@ -26,7 +25,7 @@ Ranking = list[tuple[str, float]]
 
 
 class QueryResult(NamedTuple):
-    """`cut`: stages that were left out or cut short although the mode wants them."""
+    """`cut`: stages that were left out or cut short although there is a model for them."""
 
     ranking: Ranking
     cut: Sequence[Stage] = ()
@@ -37,39 +36,14 @@ Retriever = Callable[[str], QueryResult]
 
 
 class Mode(NamedTuple):
-    """`retriever` is called with the index and the budget of a query in seconds (None: no limit). `needs`: model roles
-    without which the mode cannot run. `uses`: roles that it uses if their models are available."""
+    """`needs_vectors`: it cannot run without an embedding model. `uses`: roles that it uses if there are models."""
 
-    retriever: Callable[[Index, float | None], Retriever]
-    needs: frozenset[str] = frozenset()
+    retriever: Callable[[Index], Retriever]
+    needs_vectors: bool = True
     uses: frozenset[str] = frozenset()
 
 
-class Variant(NamedTuple):
-    """A change to the hybrid query. `needs`: the role of the model without which the change has no effect."""
-
-    options: HybridSettings = HybridSettings()
-    needs: str | None = None
-
-    def mode(self) -> Mode:
-        roles = {"embed": True, "expand": self.options.expand, "rerank": self.options.rerank}
-        return Mode(
-            partial(_hybrid, self),
-            needs=frozenset({"embed", self.needs} if self.needs else {"embed"}),
-            uses=frozenset(role for role, is_used in roles.items() if is_used),
-        )
-
-
-VARIANTS: Mapping[str, Variant] = {
-    BASELINE: Variant(),
-    **{f"hybrid-{method}": Variant(HybridSettings(fusion=method)) for method in FUSION_METHODS[1:]},
-    "hybrid-no-expand": Variant(HybridSettings(expand=False), needs="expand"),
-    "hybrid-no-rerank": Variant(HybridSettings(rerank=False), needs="rerank"),
-    "hybrid-no-floor": Variant(HybridSettings(floor=False), needs="rerank"),
-}
-
-
-def _keyword(index: Index, _budget_s: float | None) -> Retriever:
+def _keyword(index: Index) -> Retriever:
     searches = search_service(index, MeasuredModels(index.database, None))
 
     async def search(request: SearchRequest) -> Results:
@@ -80,23 +54,23 @@ def _keyword(index: Index, _budget_s: float | None) -> Retriever:
     return partial(_retrieve, index, search)
 
 
-def _vector(index: Index, _budget_s: float | None) -> Retriever:
+def _vector(index: Index) -> Retriever:
     searches = search_service(index, MeasuredModels(index.database, index.models))
     return partial(_retrieve, index, searches.vector)
 
 
-def _hybrid(variant: Variant, index: Index, budget_s: float | None) -> Retriever:
+def _hybrid(index: Index) -> Retriever:
     models = index.models
     searches = search_service(index, MeasuredModels(index.database, models))
-    options = variant.options._replace(limit=DEPTH, budget_s=budget_s or UNBOUNDED_S)
-    unused = {
-        *({"expand"} if not (models and models.generator and options.expand) else ()),
-        *({"rerank"} if not (models and models.reranker and options.rerank) else ()),
+    options = HybridSettings(limit=DEPTH, budget_s=UNBOUNDED_S)
+    absent = {
+        *({"expand"} if not (models and models.generator) else ()),
+        *({"rerank"} if not (models and models.reranker) else ()),
     }
 
     def retrieve(query: str) -> QueryResult:
         found = _retrieve(index, lambda request: searches.hybrid(request, options), query)
-        return found._replace(cut=[stage for stage in found.cut if stage.name not in unused])
+        return found._replace(cut=[stage for stage in found.cut if stage.name not in absent])
 
     return retrieve
 
@@ -113,7 +87,7 @@ async def _awaited(found: Awaitable[T]) -> T:
 
 
 def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], None]) -> None:
-    """Expand every query without a time limit. The index caches the expansions for all variants."""
+    """Expand every query without a time limit. The index caches the expansions."""
     models = index.models
     expander = MeasuredModels(index.database, models).expander()
     if not models or not expander:
@@ -125,9 +99,7 @@ def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], N
 
 
 MODES: Mapping[str, Mode] = {
-    "keyword": Mode(_keyword),
-    "vector": Mode(_vector, needs=frozenset({"embed"}), uses=frozenset({"embed"})),
-    **{name: variant.mode() for name, variant in VARIANTS.items()},
+    "keyword": Mode(_keyword, needs_vectors=False),
+    "vector": Mode(_vector, uses=frozenset({"embed"})),
+    HYBRID: Mode(_hybrid, uses=frozenset({"embed", "expand", "rerank"})),
 }
-
-DEFAULT_MODES = ("keyword", "vector", BASELINE)

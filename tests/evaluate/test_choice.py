@@ -10,20 +10,20 @@ from typing import get_args
 import pytest
 
 from gnoctl.commands import bench
-from gnod.config.model import Config
+from gnod.config.model import Config, ModelsConfig
 from gnod.errors import EgressForbidden, UsageError
 from gnod.evaluate.choice import ModelsForModes, choose
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import MODES, VARIANTS
+from gnod.evaluate.modes import MODES
 from gnod.models.files import ModelFiles
 from tests.models.endpoint_imitation import EndpointImitation
 
 EMBEDS, RERANKS = "file:/models/embeds.gguf", "file:/models/reranks.gguf"
 
 
-def _choose(folder: Path, named: Sequence[str] = (), *, ablation: bool = False, **given: str) -> ModelsForModes:
+def _choose(folder: Path, named: Sequence[str] = (), **given: str) -> ModelsForModes:
     models = {role: given.get(role) for role in ("embed", "expand", "rerank")}
-    return choose(named, models, Config(), ModelFiles(folder), ablation=ablation)
+    return choose(named, models, Config(), ModelFiles(folder))
 
 
 def test_without_a_model_words_remain(tmp_path: Path) -> None:
@@ -43,25 +43,16 @@ def test_what_is_named_is_taken(tmp_path: Path) -> None:
 def test_models_that_no_mode_uses_are_not_loaded(tmp_path: Path) -> None:
     assert _choose(tmp_path, ["keyword"], embed=EMBEDS, rerank=RERANKS) == ModelsForModes(["keyword"], {}, [])
     assert _choose(tmp_path, ["vector"], embed=EMBEDS, rerank=RERANKS).models == {"embed": EMBEDS}
-    without = _choose(tmp_path, ["hybrid-no-rerank"], embed=EMBEDS, rerank=RERANKS)
-    assert without.models == {"embed": EMBEDS}
 
 
-def test_an_ablation_runs_what_can_make_a_difference(tmp_path: Path) -> None:
-    found = _choose(tmp_path, ablation=True, embed=EMBEDS, rerank=RERANKS)
-    expanding = {name for name, variant in VARIANTS.items() if variant.needs == "expand"}
-    assert found.modes == [name for name in VARIANTS if name not in expanding]
-    [note] = [note for note in found.notes if "expansion" in note]
-    assert note.startswith("measured without query expansion and without hybrid-no-expand")
-    both = _choose(tmp_path, ["keyword"], ablation=True, embed=EMBEDS, rerank=RERANKS, expand=EMBEDS)
-    assert (both.modes, both.notes) == (["keyword", *VARIANTS], [])
-
-
-def test_what_is_refused_when_it_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"the mode hybrid-no-floor cannot be measured: .*rerank"):
-        _choose(tmp_path, ["hybrid-no-floor"], embed=EMBEDS)
-    with pytest.raises(UsageError, match=r"no mode can be measured: the model .* is not installed"):
-        _choose(tmp_path, ablation=True)
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    config = Config(models=ModelsConfig(preset="none", rerank=RERANKS))
+    given = {"embed": EMBEDS, "expand": None, "rerank": None}
+    assert choose([], given, config, ModelFiles(tmp_path)).notes == [
+        f"without reranking: the model {RERANKS} is not installed: run `gnoctl models pull rerank`"
+    ]
+    with pytest.raises(UsageError, match="no model for embedding is configured: name one with --model URI"):
+        choose(["hybrid"], given | {"embed": None}, config, ModelFiles(tmp_path))
 
 
 def test_gnoctl_offers_every_mode() -> None:

@@ -20,9 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote
-
-from gnod.evaluate.modes import Ranking
 
 CORPUS = [
     {"_id": "river", "title": "", "text": "The river, with an otter in it.", "metadata": {}},
@@ -57,12 +54,3 @@ def write_lines(path: Path, rows: Sequence[object]) -> None:
 
 def rounded(figures: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in figures.items()}
-
-
-def parse_trec(text: str) -> dict[str, Ranking]:
-    """Return the rankings of a run file that `format_trec` wrote."""
-    rankings: dict[str, Ranking] = {}
-    for line in text.splitlines():
-        query_id, _, document_id, _, score, _ = line.split()
-        rankings.setdefault(unquote(query_id), []).append((unquote(document_id), float(score)))
-    return rankings

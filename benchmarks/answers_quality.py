@@ -1,8 +1,10 @@
-"""Measure what is made of a search: quotes, evidence, and the confidence that there is an answer.
+"""Measure what is made of a search: quotes, evidence, and the confidence that there is an answer. Prints JSON.
 
-Quotes are measured for collections with `answers.tsv` (query-id, corpus-id and the text of an answer, as in the
-document; header line): whether they contain the answer, and stand at the lines that they name. Evidence and confidence
-are measured for all collections.
+    .venv/bin/python -m benchmarks.answers_quality [--model URI] [--rerank URI] [--limit N] FOLDER…
+
+A FOLDER is a collection in BEIR layout. Quotes are measured for those with `answers.tsv` (query-id, corpus-id and the
+text of an answer, as in the document; header line): whether they contain the answer, and stand at the lines that they
+name. Evidence and confidence are measured for all. `unanswerable.jsonl` may have queries that no document answers.
 
 For the confidence, each question is asked twice: of the whole collection, and without the documents that are judged
 relevant and those with the same text. Other documents stay, even if the words of an answer occur in them: "1066"
@@ -11,13 +13,18 @@ answers few of the questions about the texts that contain it. The statistics of 
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
 
 import msgspec
 import numpy
 
+from gnod import paths
 from gnod.answers import evidence, quoting
 from gnod.answers.confidence import THRESHOLD
 from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
@@ -25,13 +32,16 @@ from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, ScoredQuote
 from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
 from gnod.errors import QuerySyntaxError
-from gnod.evaluate.dataset import CorpusDocument, Dataset
-from gnod.evaluate.index import COLLECTION, Index, Progress
+from gnod.evaluate.dataset import CorpusDocument, Dataset, read, read_queries
+from gnod.evaluate.index import COLLECTION, Index, Progress, temporary_index
 from gnod.evaluate.models import EvaluationModels
 from gnod.evaluate.modes import UNBOUNDED_S
+from gnod.evaluate.progress import ProgressLine
 from gnod.evaluate.searching import MeasuredModels
 from gnod.ingest.text.canonical import canonicalise
 from gnod.models.embedding_profiles import EmbeddingText
+from gnod.models.files import ModelFiles
+from gnod.presets import PRESETS
 from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.search.hybrid.stages import HybridSettings
@@ -44,6 +54,9 @@ MAX_TOKENS = 1000
 LATENCIES = (50, 95)
 _GATHERED = HybridSettings(limit=evidence.DOCUMENTS, budget_s=UNBOUNDED_S)
 _NO_RERANKER = UnavailableModel("no model was given")
+
+Answers = Mapping[str, Sequence[str]]
+"""Texts of answers by query id."""
 
 
 class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,11 +144,49 @@ class Quoter:
         return await self._models.embedder.sentences(sentences)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--model", default=PRESETS["mini"]["embed"])
+    parser.add_argument("--rerank")
+    parser.add_argument("--limit", type=int)
+    options = parser.parse_args()
+    files = ModelFiles(paths.resolve(None).models_dir)
+    with EvaluationModels(options.model, files, rerank=options.rerank) as models:
+        models.check()
+        for folder in options.folders:
+            print(msgspec.json.encode(_measure(folder, models, options.limit)).decode(), flush=True)
+
+
+def _measure(folder: Path, models: EvaluationModels, limit: int | None) -> dict[str, object]:
+    dataset, progress = read(folder), ProgressLine(sys.stderr)
+    queries = dict(islice(dataset.queries.items(), limit))
+    answers = _answers(folder / "answers.tsv")
+    unanswerable = folder / "unanswerable.jsonl"
+    unanswered = read_queries(unanswerable) if unanswerable.is_file() else {}
+    with temporary_index(dataset, progress, models, tune=True) as index:
+        quoter = Quoter(index, models)
+        return {
+            "collection": dataset.name,
+            "quotes": measure_quotes(dataset, answers, queries, quoter, progress),
+            "abstention": measure_abstention(dataset, unanswered, queries, quoter, index, progress),
+            "evidence": measure_evidence(dataset, answers, queries, quoter, progress),
+        }
+
+
+def _answers(path: Path) -> dict[str, list[str]]:
+    answers: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines()[1:] if path.is_file() else ():
+        query_id, _, answer = line.split("\t")
+        answers.setdefault(query_id, []).append(answer)
+    return answers
+
+
 def measure_quotes(
-    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progress: Progress
+    dataset: Dataset, answers: Answers, queries: Mapping[str, str], quoter: Quoter, progress: Progress
 ) -> QuoteFigures | None:
     """Ask the queries that have an answer, as `gnoctl ask` does; None if there are none."""
-    asked = {query_id: text for query_id, text in queries.items() if query_id in dataset.answers}
+    asked = {query_id: text for query_id, text in queries.items() if query_id in answers}
     if not asked:
         return None
     lines = {document.id: document.text.split("\n") for document in dataset.documents}
@@ -146,7 +197,7 @@ def measure_quotes(
         started = time.perf_counter()
         quotes = quoter.ask(question).quotes
         took_ms.append((time.perf_counter() - started) * 1000)
-        found = [_holds(quote.text, dataset.answers[query_id]) for quote in quotes]
+        found = [_holds(quote.text, answers[query_id]) for quote in quotes]
         first += found[:1] == [True]
         three += any(found[:MAX_QUOTES])
         exact += sum(quote.text in canonicalise("\n".join(_named(lines[quote.path], quote))) for quote in quotes)
@@ -162,7 +213,7 @@ def measure_quotes(
 
 
 def measure_evidence(
-    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, progress: Progress
+    dataset: Dataset, answers: Answers, queries: Mapping[str, str], quoter: Quoter, progress: Progress
 ) -> EvidenceFigures | None:
     """Gather evidence for the queries, as `gnoctl evidence --tokens 1000` does; None if there are none."""
     if not queries:
@@ -177,8 +228,8 @@ def measure_evidence(
         relevant = {id_ for id_, grade in dataset.qrels[query_id].items() if grade > 0}
         share = len(relevant & {passage.place.document.path for passage in found.passages}) / (len(relevant) or 1)
         has_answer = False
-        if query_id in dataset.answers:
-            has_answer = any(_holds(f"{each.lead}\n{each.text}", dataset.answers[query_id]) for each in found.passages)
+        if query_id in answers:
+            has_answer = any(_holds(f"{each.lead}\n{each.text}", answers[query_id]) for each in found.passages)
             answered.append(has_answer)
         hits += has_answer or share > 0
         documents += share
@@ -199,14 +250,19 @@ def measure_evidence(
 
 
 def measure_abstention(
-    dataset: Dataset, queries: Mapping[str, str], quoter: Quoter, index: Index, progress: Progress
+    dataset: Dataset,
+    unanswered: Mapping[str, str],
+    queries: Mapping[str, str],
+    quoter: Quoter,
+    index: Index,
+    progress: Progress,
 ) -> AbstentionFigures | None:
     """Ask every query that has a relevant document in the index; None if there are none."""
     removed = _relevant(dataset, index)
     asked = {query_id: text for query_id, text in queries.items() if removed.get(query_id)}
     if not asked:
         return None
-    total = 2 * len(asked) + len(dataset.unanswerable)
+    total = 2 * len(asked) + len(unanswered)
     done = 0
 
     def ask(question: str, excluded: frozenset[int] = frozenset()) -> float:
@@ -218,7 +274,7 @@ def measure_abstention(
 
     having = [ask(question) for question in asked.values()]
     lacking = [ask(question, removed[query_id]) for query_id, question in asked.items()]
-    unanswerable = [ask(question) for question in dataset.unanswerable.values()]
+    unanswerable = [ask(question) for question in unanswered.values()]
     return AbstentionFigures(
         questions=len(asked),
         auroc=auroc(having, lacking),
@@ -283,3 +339,7 @@ def _relevant(dataset: Dataset, index: Index) -> dict[str, frozenset[int]]:
 
 def _plain(document: CorpusDocument) -> str:
     return " ".join((document.text.strip() or document.title).casefold().split())
+
+
+if __name__ == "__main__":
+    main()
