@@ -93,11 +93,9 @@ def remove_collection(path: Path, name: str) -> None:
     _edit(path, change)
 
 
-def rename_collection(path: Path, old: str, new: str) -> int:
-    """Rename a collection, and in the scopes of its contexts; return how many contexts changed.
-
-    Raises CollectionNotFound, CollectionExists (also for its own name) and InvalidName.
-    """
+def rename_collection(path: Path, old: str, new: str) -> None:
+    """Rename a collection, and in the scopes of its contexts. Raises CollectionNotFound, CollectionExists (also for its
+    own name) and InvalidName."""
     check_collection_name(new)
 
     def change(config: Config) -> Config:
@@ -110,8 +108,7 @@ def rename_collection(path: Path, old: str, new: str) -> int:
         collections = _replaced(config.collections, renamed, replace(renamed, name=new))
         return replace(config, collections=collections, contexts=contexts)
 
-    before, after = _edit(path, change)
-    return sum(context not in before.contexts for context in after.contexts)
+    _edit(path, change)
 
 
 def attach(path: Path, attached: AttachedConfig) -> None:

@@ -149,9 +149,6 @@ class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
-    shutdown_grace_s: Annotated[
-        float, setting("Grace period for requests in flight when the daemon stops.", 0, 3_600)
-    ] = 5
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], setting("Level of the log; `gnod --log-level` overrides it.")
     ] = "info"
@@ -195,15 +192,6 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int | None, setting("Processor cores that a model uses; by default, all physical cores.", 1, 256)
     ] = None
     embed_on_battery: Annotated[bool, setting("Whether to embed on battery, down to a charge of 15 %.")] = False
-    presort_from: Annotated[
-        int,
-        setting(
-            "Vectors of a model from which on vector search compares only those whose signs are like the query's, once "
-            "they are quantised (above 64 MiB). It finds more than 99 % of the nearest 20. At the next start.",
-            0,
-            10**9,
-        ),
-    ] = 250_000
 
 
 class ViewerConfig(msgspec.Struct, frozen=True, kw_only=True):

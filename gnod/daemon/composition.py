@@ -85,6 +85,8 @@ from gnod.store.vectors.fingerprints import StoredFingerprints
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
+# Requests in flight may take this long when the daemon stops.
+_SHUTDOWN_GRACE_S = 5.0
 # An engine that does not answer within this time is unreachable. A search waits less.
 _ENGINE_S = 5.0
 # A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
@@ -117,7 +119,7 @@ class ComposedServices:
 
     @property
     def shutdown_grace_s(self) -> float:
-        return self.configuration.current.daemon.shutdown_grace_s
+        return _SHUTDOWN_GRACE_S
 
     async def reload(self) -> None:
         await self.configuration.reload()
@@ -231,7 +233,7 @@ async def _compose(
     pool = _pool(places, configuration)
     closing.push_async_callback(pool.close)
     storage = StorageMonitor(database, control.reopen)
-    nearest = Nearest(compared_rows=configuration.current.models.presort_from)
+    nearest = Nearest()
     database.submit_read(partial(_load_vectors, nearest, sorted(set(embedding_service.served().values()))))
     backlog = Backlog(configuration, embedding_service, database, inference, model_service.installed)
     closing.push_async_callback(backlog.close)

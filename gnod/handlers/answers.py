@@ -85,7 +85,6 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
         model=None if isinstance(answer.generator, NotCalled) else answer.generator.uri,
         no_model_reason=not_called and not_called.why,
         finish=generated.finish if generated else None,
-        prompt_tokens=generated.prompt_tokens if generated else 0,
         tokens=generated.tokens if generated else 0,
         **_besides(said, confidence, explain=params.explain),
     )

@@ -65,15 +65,14 @@ def handlers(
         configuration.collection(params.name)
         check_collection_name(params.new_name)
 
-        def change(path: Path) -> int:
-            changed = edit.rename_collection(path, params.name, params.new_name)
+        def change(path: Path) -> None:
+            edit.rename_collection(path, params.name, params.new_name)
             # Do this before the config is mirrored, which would remove one collection and index another.
             rename = database.submit_write(lambda c: collections.rename(c, params.name, params.new_name))
             rename.result()
-            return changed
 
-        contexts = await configuration.edit(change)
-        return wire.CollectionRenameResult(name=params.name, new_name=params.new_name, renamed_contexts=contexts)
+        await configuration.edit(change)
+        return wire.CollectionRenameResult(name=params.name, new_name=params.new_name)
 
     async def collection_list(_: NoParams, __: Call) -> wire.CollectionListResult:
         counts = await database.read(_counts)

@@ -95,6 +95,5 @@ def _wire(name: str, prior: Prior | None) -> wire.CollectionPrior:
         vector=round(prior.vector, 4),
         before=round(prior.before, 4),
         after=round(prior.after, 4),
-        gain=(round(prior.low, 4), round(prior.high, 4)),
         measured_at=measured_at,
     )

@@ -19,7 +19,6 @@ from gnod.configured.models import ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import Recommendation, RecommendationService
 from gnod.errors import DownloadFailed, InvalidModelUri, InvalidParams, ModelNotFound
-from gnod.handlers.wire_types import iso
 from gnod.memory.service import MemoryService
 from gnod.models import uris
 from gnod.models.files import Installed
@@ -242,7 +241,6 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
         cores=found.cores,
         free_memory_bytes=found.memory,
         gpus=[wire.GraphicsCard(**msgspec.structs.asdict(gpu)) for gpu in found.gpus],
-        on_gpu=chosen.on_gpu,
         tokens_per_s=found.tokens_per_s,
         load=round(found.load, 1),
         embed_s=found.embed_s and round(found.embed_s, 1),
@@ -269,7 +267,6 @@ def _info(
         path=str(installed.path) if installed else None,
         bytes=installed.bytes if installed else 0,
         sha256=installed.sha256 or None if installed else None,
-        fetched_at=iso(installed.fetched_at) if installed else None,
         remote=uris.endpoint_of(uri) is not None,
         partial_bytes=0 if uri.startswith("file:") or uris.endpoint_of(uri) else models.files.partial_bytes(uri),
         fetching=models.is_pulling(uri),

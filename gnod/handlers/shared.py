@@ -89,7 +89,6 @@ def attached_info(report: AttachedReport) -> wire.AttachedInfo:
             "languages": list(header.languages),
             "model": header.model,
             "publisher": header.publisher_label,
-            "published_at": iso(header.published_at),
             "published_ago_s": round(max(time.time() - header.published_at, 0.0), 1),
             "behind": header.behind,
         }

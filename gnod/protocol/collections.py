@@ -123,7 +123,6 @@ class CollectionRemoveResult(Result, frozen=True, kw_only=True):
 class CollectionRenameResult(Result, frozen=True, kw_only=True):
     name: str
     new_name: str
-    renamed_contexts: int
 
 
 class AttachedInfo(Result, frozen=True, kw_only=True):
@@ -144,7 +143,6 @@ class AttachedInfo(Result, frozen=True, kw_only=True):
     languages: list[str] = []
     model: str | None = None
     publisher: str | None = None
-    published_at: str | None = None
     published_ago_s: float | None = None
     behind: int | None = None
     problem: str | None = None

@@ -473,7 +473,6 @@ class CollectionPrior(Result, frozen=True, kw_only=True):
     - `questions`: the number of questions.
     - `keyword`, `vector`: nDCG@10 of keyword search and of vector search over the questions.
     - `before`, `after`: nDCG@10 of hybrid search without the factor, and with it.
-    - `gain`: the 99 % confidence interval of the gain of the best other factor.
     - `measured_at`: null if it was not measured, or was reset.
     """
 
@@ -485,7 +484,6 @@ class CollectionPrior(Result, frozen=True, kw_only=True):
     vector: float | None = None
     before: float | None = None
     after: float | None = None
-    gain: tuple[float, float] | None = None
     measured_at: str | None = None
 
 

@@ -107,7 +107,6 @@ class ModelInfo(Result, frozen=True, kw_only=True):
     path: str | None = None
     bytes: int = 0
     sha256: str | None = None
-    fetched_at: str | None = None
     partial_bytes: int = 0
     fetching: bool = False
     reads: ModelReading | None = None
@@ -205,7 +204,6 @@ class ModelsRecommendResult(Result, frozen=True, kw_only=True):
     cores: int
     free_memory_bytes: int
     gpus: list[GraphicsCard]
-    on_gpu: bool
     tokens_per_s: int | None = None
     load: float = 0.0
     embed_s: float | None = None

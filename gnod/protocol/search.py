@@ -385,7 +385,6 @@ class AskResult(Result, frozen=True, kw_only=True):
     model: str | None = None
     no_model_reason: str | None = None
     finish: str | None = None
-    prompt_tokens: int = 0
     tokens: int = 0
     took_ms: float
     freshness: Freshness

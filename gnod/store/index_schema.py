@@ -51,8 +51,6 @@ _COLLECTIONS = """
         vector REAL NOT NULL,
         before REAL NOT NULL,
         after REAL NOT NULL,
-        low REAL NOT NULL,
-        high REAL NOT NULL,
         measured_at REAL NOT NULL
     ) STRICT;
 """

@@ -36,35 +36,35 @@ class AskedQuestion(NamedTuple):
 
 
 class ChosenFactor(NamedTuple):
-    """`factor`: 1 where no other helps. Mean discounted reciprocal ranks of each side, of their fusion `before` and
-    `after`, and the confidence interval of the gain of the best other factor."""
+    """`factor`: 1 where no other helps. Mean discounted reciprocal ranks of each side, and of their fusion `before` and
+    `after`."""
 
     factor: float
     keyword: float
     vector: float
     before: float
     after: float
-    low: float
-    high: float
 
 
 def choose(asked: Sequence[AskedQuestion]) -> ChosenFactor:
     """Return the factor that helps most; there is at least one question."""
     before = _fused(asked, 1.0)
     gains = {factor: _fused(asked, factor) - before for factor in FACTORS}
-    intervals = {factor: interval(gain, _RESAMPLES, _CONFIDENCE, _SEED) for factor, gain in gains.items()}
-    helpful = [factor for factor in FACTORS if intervals[factor][0] > 0] if len(asked) >= MIN_QUESTIONS else []
-    best = max(helpful or FACTORS, key=lambda factor: gains[factor].mean())
-    factor = best if helpful else 1.0
+    is_enough = len(asked) >= MIN_QUESTIONS
+    helpful = [factor for factor in FACTORS if is_enough and _least(gains[factor]) > 0]
+    best = max(helpful, key=lambda factor: gains[factor].mean(), default=None)
     return ChosenFactor(
-        factor,
+        best or 1.0,
         keyword=float(_alone(asked, "lexical").mean()),
         vector=float(_alone(asked, "vector").mean()),
         before=float(before.mean()),
-        after=float((before + gains[best]).mean()) if helpful else float(before.mean()),
-        low=intervals[best][0],
-        high=intervals[best][1],
+        after=float((before + gains[best]).mean()) if best else float(before.mean()),
     )
+
+
+def _least(gain: NDArray[np.float64]) -> float:
+    """Return the low end of the confidence interval of a gain."""
+    return interval(gain, _RESAMPLES, _CONFIDENCE, _SEED)[0]
 
 
 def _fused(asked: Sequence[AskedQuestion], factor: float) -> NDArray[np.float64]:

@@ -194,7 +194,7 @@ def test_collections_and_contexts(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers |= {
         "collection.list": c.CollectionListResult(collections=[samples.collection()]),
         "collection.remove": c.CollectionRemoveResult(name="notes", removed_documents=1),
-        "collection.rename": c.CollectionRenameResult(name="notes", new_name="n", renamed_contexts=0),
+        "collection.rename": c.CollectionRenameResult(name="notes", new_name="n"),
         "context.add": c.ContextAddResult(context=c.ContextInfo(scope="/", text="all of it")),
         "context.list": c.ContextListResult(contexts=[c.ContextInfo(scope="/", text="all of it")]),
         "context.remove": c.ContextRemoveResult(removed=[c.ContextInfo(scope="/", text="all of it")]),

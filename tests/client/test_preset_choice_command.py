@@ -38,7 +38,6 @@ def recommended(**changes: object) -> m.ModelsRecommendResult:
         "cores": 2,
         "free_memory_bytes": 6_100_000_000,
         "gpus": [],
-        "on_gpu": False,
         "tokens_per_s": 5000,
         "embed_s": 600.0,
         **changes,

@@ -144,7 +144,7 @@ def test_publishing_changes_one_line(path: Path) -> None:
 
 def test_renaming_changes_names_and_scopes_only(path: Path) -> None:
     path.write_text(COMMENTED)
-    assert edit.rename_collection(path, "notes", "zettel") == 2
+    edit.rename_collection(path, "notes", "zettel")
     expected = COMMENTED.replace('name: "notes"', 'name: "zettel"').replace("'notes:'", "'zettel:'")
     expected = expected.replace("gno://notes/a b", '"gno://zettel/a b"')
     assert path.read_text() == expected

@@ -107,12 +107,12 @@ def test_every_setting_is_read(path: Path) -> None:
         path,
         "ingest: {max_file_mb: 5, timeout_s: 1.5, max_characters: 50_000, memory_mb: 512, workers: 3}\n"
         "watch: {rescan_s: 60}\n"
-        "daemon: {shutdown_grace_s: 0, log_level: debug, autostart: false}\n"
+        "daemon: {log_level: debug, autostart: false}\n"
         "models: {preset: mini, idle_unload_s: 10, gpu: off}\n",
     ).config
     assert (config.ingest.max_file_mb, config.ingest.timeout_s, config.ingest.max_characters) == (5, 1.5, 50_000)
     assert (config.ingest.memory_mb, config.ingest.workers, config.watch.rescan_s) == (512, 3, 60)
-    assert (config.daemon.shutdown_grace_s, config.daemon.log_level, config.daemon.autostart) == (0, "debug", False)
+    assert (config.daemon.log_level, config.daemon.autostart) == ("debug", False)
     assert (config.models.preset, config.models.idle_unload_s, config.models.gpu) == ("mini", 10, "off")
 
 

@@ -30,7 +30,7 @@ INJECTED = (
 QUESTION = "What is the kitten called?"
 FIELDS = {
     *("question", "quotes", "answer", "answered", "reason", "sources", "citations", "model", "no_model_reason"),
-    *("finish", "prompt_tokens", "tokens", "took_ms", "freshness", "notes", "hints", "corrections", "explain"),
+    *("finish", "tokens", "took_ms", "freshness", "notes", "hints", "corrections", "explain"),
     "confidence",
 }
 

@@ -10,7 +10,7 @@ from gnod.store.connection import Connection
 class Prior(NamedTuple):
     """`vector_odds`: 1 is the default. `model`: the embedding model that served the collection when it had this many
     `documents`. nDCG@10 over the `questions`: of each side, fused without the prior (`before`) and with it (`after`).
-    `low`, `high`: the confidence interval of the gain. `measured_at` in seconds since 1970."""
+    `measured_at` in seconds since 1970."""
 
     collection: str
     vector_odds: float
@@ -21,14 +21,12 @@ class Prior(NamedTuple):
     vector: float
     before: float
     after: float
-    low: float
-    high: float
     measured_at: float
 
     @classmethod
     def neutral(cls, collection: str, model: str, documents: int) -> Prior:
         """Return a prior that changes nothing, without a measurement."""
-        return cls(collection, 1.0, model, documents, 0, *(0.0,) * 7)
+        return cls(collection, 1.0, model, documents, 0, *(0.0,) * 5)
 
 
 _COLUMNS = ", ".join(f"p.{name}" for name in Prior._fields[1:])

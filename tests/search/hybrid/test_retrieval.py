@@ -206,7 +206,7 @@ def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:
 
 def test_a_prior_of_the_collection_counts_while_its_model_serves(cars: SmallIndex) -> None:
     cars.embed(URI)
-    prior = Prior("notes", 4.0, URI, 9, 99, 0.5, 0.6, 0.6, 0.7, 0.01, 0.1, 1.0)
+    prior = Prior("notes", 4.0, URI, 9, 99, 0.5, 0.6, 0.6, 0.7, 1.0)
 
     def learn(connection: Connection) -> None:
         vectors.serve(connection, "notes", URI)
