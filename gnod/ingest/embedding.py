@@ -1,7 +1,7 @@
 """Embed the pending chunks of one model: fetch chunks, call the model, store the vectors, in small steps.
 
-The beginning of every document is embedded first, so that all are found by meaning after a few per cent of the work. An
-interrupted run loses nothing: the database knows which chunks are pending.
+The beginning of every document is embedded first, with its headings, so that all are found by meaning after a few per
+cent of the work. An interrupted run loses nothing: the database knows which chunks are pending.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from gnod.ingest.text.outline import outline
 from gnod.models.embedding_profiles import FEW_SENTENCES, EmbeddingText
 from gnod.models.pieces import cut
 from gnod.models.run.embedder import Embedder
@@ -26,6 +27,8 @@ T = TypeVar("T")
 _REQUEST_CHARACTERS = 24_000
 # Fetch this many chunks for each request, so that the newest ones are embedded next.
 _FETCH_CHUNKS = 64
+# The headings that are embedded with the beginning of a document, in characters.
+_HEADINGS = FEW_SENTENCES // 3
 # The first crash of the worker may have another cause.
 _MAX_CRASHES = 2
 
@@ -73,7 +76,7 @@ class EmbeddingRun:
                 return None
             self._waiting = [_request(chunks)]
         group = self._waiting.pop()
-        texts = [_beginning(c.text) if c.brief_due else c.text for c in group]
+        texts = [beginning(c) if c.brief_due else c.text for c in group]
         try:
             found = await self._embedder.documents(
                 [EmbeddingText(c.title, c.heading, text) for c, text in zip(group, texts, strict=True)]
@@ -83,7 +86,7 @@ class EmbeddingRun:
         whole: dict[str, list[StoredPiece]] = {}
         briefs: dict[str, StoredPiece] = {}
         for chunk, text, pieces in zip(group, texts, found, strict=True):
-            if len(text) < len(chunk.text):
+            if text != chunk.text:
                 briefs[chunk.embed_hash] = StoredPiece(pieces[0].vector)
             else:
                 whole[chunk.embed_hash] = [StoredPiece(*piece) for piece in pieces]
@@ -108,9 +111,15 @@ def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection
     vectors.note_failed(connection, uri, embed_hash, message)
 
 
-def _beginning(text: str) -> str:
-    """Return what is embedded first of the text that begins a document."""
-    return text[: cut(text, FEW_SENTENCES)[0].end]
+def beginning(chunk: PendingChunk) -> str:
+    """Return what is embedded first of a document that `chunk` begins: its first sentences, and its headings, which
+    tell what comes later."""
+    if len(chunk.document) <= FEW_SENTENCES:
+        return chunk.text
+    headings = [each.text for each in outline(chunk.document).headings if each.text != chunk.title]
+    listed = "; ".join(headings)[:_HEADINGS]
+    text = chunk.text[: cut(chunk.text, FEW_SENTENCES - len(listed) - 1)[0].end]
+    return f"{text}\n{listed}" if listed else text
 
 
 def _request(chunks: list[PendingChunk]) -> list[PendingChunk]:

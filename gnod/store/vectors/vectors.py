@@ -20,19 +20,22 @@ from gnod.store.connection import Connection
 from gnod.store.tables import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
+# What comes first for a document needs no more of it.
+_DOCUMENT_CHARACTERS = 100_000
 # This many chunks of a document stand for it in a comparison with others.
 _BEGINNING = 32
 
 
 class PendingChunk(NamedTuple):
     """A text to embed. `title` is the title inside the document's text, `heading` the path of headings. `brief_due`: it
-    begins a document, and its beginning comes first."""
+    begins a document that has no vector, so a vector of its beginning comes first; then `document` is the document."""
 
     embed_hash: str
     title: str
     heading: str
     text: str
     brief_due: bool = False
+    document: str = ""
 
 
 class StoredPiece(NamedTuple):
@@ -115,10 +118,12 @@ def pending(
                 "SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)
             ).get
             contents[mirror] = (title, markdown)
-    return [
-        PendingChunk(embed_hash, contents[mirror][0], heading, contents[mirror][1][start:end], brief_due)
-        for embed_hash, (mirror, start, end, heading, brief_due) in found.items()
-    ]
+    pending = []
+    for embed_hash, (mirror, start, end, heading, brief_due) in found.items():
+        title, markdown = contents[mirror]
+        document = markdown[:_DOCUMENT_CHARACTERS] if brief_due else ""
+        pending.append(PendingChunk(embed_hash, title, heading, markdown[start:end], brief_due, document))
+    return pending
 
 
 def last_arrival(connection: Connection) -> int:
