@@ -130,7 +130,7 @@ async def _compare(dataset: Dataset, index: Index, server: MilvusLite, folder: P
     queries = dict(list(dataset.queries.items())[:most])
     async with _attached(server, folder) as (database, attached):
         for mode, search in _searches(index, database).items():
-            here = MODES[mode].retriever(index, None)
+            here = MODES[mode].retriever(index)
             local: dict[str, Scores] = {}
             shared: dict[str, Scores] = {}
             took: tuple[list[float], list[float]] = ([], [])

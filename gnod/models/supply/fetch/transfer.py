@@ -10,6 +10,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -143,11 +144,11 @@ class Server:
             done = out.seek(0, os.SEEK_END)
             headers = {"Range": f"bytes={done}-"} if done else {}
             with self._client.stream("GET", file.url, headers=headers, follow_redirects=True) as response:
-                if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                     return  # the download is complete; the check decides
                 response.raise_for_status()
                 if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
-                    if response.status_code == httpx.codes.PARTIAL_CONTENT:
+                    if response.status_code == HTTPStatus.PARTIAL_CONTENT:
                         raise ModelCorrupt(f"{host_of(str(response.url))} sends a wrong part of {file.name}")
                     done = out.seek(0)
                     out.truncate()
