@@ -18,6 +18,7 @@ from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.llama.embedding import EmbeddingEngine
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.onnx.engines import OnnxEmbedding
+from tests.models.tiny_ranker import Qwen3Ranker
 
 pytestmark = pytest.mark.slow
 
@@ -143,9 +144,10 @@ def test_damaged_settings_are_refused(name: str, content: str, tmp_path: Path, m
         OnnxEmbedding(ModelSpec(path=str(tmp_path / "damaged" / "model.onnx")))
 
 
-def test_a_model_that_cannot_embed_is_refused(smollm_gguf: Path) -> None:
-    with pytest.raises(ModelRejected):
-        EmbeddingEngine(ModelSpec(path=str(smollm_gguf), gpu=False, threads=2))
+def test_a_model_that_cannot_embed_is_refused(tmp_path: Path) -> None:
+    generator = Qwen3Ranker(1).write(tmp_path / "tiny.gguf")
+    with pytest.raises(ModelRejected, match="returns nothing for a text"):
+        EmbeddingEngine(ModelSpec(path=str(generator), gpu=False, threads=2))
 
 
 def _cosines(found: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArray[np.float32]:
