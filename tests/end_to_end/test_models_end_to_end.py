@@ -114,6 +114,20 @@ def test_a_repository_serves_searches_and_a_bad_one_changes_nothing(
     assert machine.json("vsearch", "how do insects navigate")["hits"]
 
 
+def test_after_a_failed_download_all_that_was_asked_for_is_due(machine: Machine, hub: HubImitation) -> None:
+    hub.status = 403
+    failed = machine.run("models", "pull")
+    assert failed.returncode == 2
+    assert "The daemon downloads it again in the background" in failed.stderr.replace("\n", " ")
+    due = machine.json("status")["downloads_due_s"]
+    assert EMBED in due
+    assert len(due) > 2, "the models of the preset too"
+    assert all(0 < due_s <= 60 for due_s in due.values())
+    assert f"the download of {EMBED} failed: downloading again in" in machine.ok("status")
+    machine.ok("models", "clear", "--all", "--yes")
+    assert machine.json("status")["downloads_due_s"] == {}
+
+
 def test_use_edits_the_file_and_keeps_its_comments(machine: Machine) -> None:
     used = machine.json("models", "use", "mini")
     assert (used["preset"], used["previous"]) == ("mini", "slim")
