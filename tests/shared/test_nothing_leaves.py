@@ -55,7 +55,9 @@ class World(NamedTuple):
     def configure(self, *, egress: str = "lan", is_shared: bool = True) -> None:
         address = f"milvus://lan.test:{self.proxy.port}/team/{self.name}"
         publish = f", publish: '{address}'" if is_shared else ""
-        attach = f"attached: [{{name: there, address: '{address}', egress: {egress}}}]\n" if is_shared else ""
+        # A busy machine may take its time.
+        there = f"{{name: there, address: '{address}', egress: {egress}, budget_s: 60}}"
+        attach = f"attached: [{there}]\n" if is_shared else ""
         self.config.write_text(
             f"collections: [{{name: notes, path: {self.it.folder / 'notes'}, egress: {egress}{publish}}}]\n"
             f"{attach}models: {{preset: none}}\n"

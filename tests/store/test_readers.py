@@ -45,7 +45,7 @@ async def reader_pid(readers: Readers, text: str = "") -> int:
 
     async with asyncio.timeout(60):
         while not await ask():
-            pass
+            await asyncio.sleep(0.05)  # a process starts meanwhile
     (pid,) = pids
     assert isinstance(pid, int)
     return pid
