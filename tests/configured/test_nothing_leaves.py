@@ -149,26 +149,35 @@ def calls(world: World) -> dict[str, Callable[[], Awaitable[Any]]]:
     }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, change: str) -> None:
+async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path) -> None:
     async with world_in(short_tmp) as world:
-        await world.sync()
-        await world.it.ask("memory.store", text="Herons nest in trees.")
-        await world.it.query()
-        assert {each.path for each in world.old.asked} >= {"/v1/embeddings", "/v1/rerank"}, "the server was in use"
+        for change in CHANGES:
+            await _use_the_server(world)
+            CHANGES[change](world)
+            received, connections = world.old.received, world.old.connections
+            remote_bench.resolved.clear()
+            for moment in ("before the daemon knows", "after"):
+                for name, method in calls(world).items():
+                    with contextlib.suppress(GnoError):
+                        await method()
+                    assert world.old.received == received, f"{change}: {name}, {moment}"
+                await world.it.services.reload()
+            assert world.old.connections == connections, change
+            if change != "egress is narrowed":  # then the config still names it
+                assert "lan.test" not in remote_bench.resolved, f"{change}: not even its name is asked for"
 
-        CHANGES[change](world)
-        received, connections = world.old.received, world.old.connections
-        remote_bench.resolved.clear()
-        for moment in ("before the daemon knows", "after"):
-            for name, method in calls(world).items():
-                with contextlib.suppress(GnoError):
-                    await method()
-                assert world.old.received == received, f"{name}, {moment}"
-            await world.it.services.reload()
-        assert world.old.connections == connections
-        if change != "egress is narrowed":  # then the config still names it
-            assert "lan.test" not in remote_bench.resolved, "not even its name is asked for"
+
+async def _use_the_server(world: World) -> None:
+    """Make all models those of the server `old`, and use it."""
+    if world.config.is_dir():
+        world.config.rmdir()
+    _with()(world)
+    await world.it.services.reload()
+    await world.sync()
+    world.old.asked.clear()
+    await world.it.ask("memory.store", text="Herons nest in trees.")
+    await world.it.query()
+    assert {each.path for each in world.old.asked} >= {"/v1/embeddings", "/v1/rerank"}, "the server is in use"
 
 
 @pytest.mark.parametrize("change", ["the roles are removed", "egress is narrowed", "not valid"])
