@@ -44,7 +44,7 @@ async def reader_pid(readers: Readers, text: str = "") -> int:
         return bool(pids)
 
     async with asyncio.timeout(60):
-        while not await ask():
+        while not await ask():  # noqa: ASYNC110
             await asyncio.sleep(0.05)  # a process starts meanwhile
     (pid,) = pids
     assert isinstance(pid, int)
