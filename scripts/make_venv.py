@@ -6,6 +6,7 @@ On an old Python, the script must run as far as the message that it is too old: 
 
 import argparse
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -57,6 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", choices=("bench", "test"), help="a group of optional dependencies")
     extra = parser.parse_args().extra
+    _check_machine()
     _check_python()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
@@ -105,6 +107,14 @@ def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]
     return [name for name in named if name not in llama], llama
+
+
+def _check_machine() -> None:
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        _stop(
+            "on macOS, gnod needs Apple silicon: cryptography and onnxruntime have no wheels for Intel.\n"
+            "If this Mac has Apple silicon, this Python runs under Rosetta: install one for arm64."
+        )
 
 
 def _check_python() -> None:
