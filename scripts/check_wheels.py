@@ -1,6 +1,7 @@
 """Ask the package index whether each pinned package has a wheel, for each system and Python.
 
-Without a wheel, pip compiles a package, which needs compilers that most machines lack. llama-cpp-python never has one.
+Without a wheel, pip compiles a package, which needs compilers that most machines lack. Of the extra
+`llama`, llama-cpp-python never has one, so it is left out.
 Exit status: 0 if everything that docs/install.md promises has its wheels, 1 if not, 3 if the index cannot be reached.
 A mirror may lack a version altogether: the script reports that, and does not fail.
 """
@@ -36,7 +37,6 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "constraints.txt"
 
-COMPILED = "llama-cpp-python"
 EXTRAS = ("ocr", "shared")
 PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 
@@ -116,7 +116,7 @@ def _without_wheel(system: System, python: tuple[int, int]) -> Iterator[Missing]
     environment = {**system.markers, "python_version": short, "python_full_version": f"{short}.0"}
     tags = {*cpython_tags(python, platforms=system.platforms), *compatible_tags(python, platforms=system.platforms)}
     pins = _pins(environment)
-    names = [name for name in _closure(environment) if name != COMPILED]
+    names = _closure(environment)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for name, files in zip(names, pool.map(_files, names), strict=True):
             version = pins.get(name)

@@ -91,7 +91,7 @@ def _install(extra: "str | None") -> None:
             progress.pip("the other packages", "install", *others).wait()
             build.wait()
             wheels = list(WHEELS.glob("*.whl"))
-        target = f".[ocr,{extra}]" if extra else ".[ocr]"
+        target = f".[llama,ocr,{extra}]" if extra else ".[llama,ocr]"
         progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
     shutil.rmtree(WHEELS, ignore_errors=True)
 
@@ -102,7 +102,7 @@ def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    groups = [project["dependencies"], extras["ocr"]]
+    groups = [project["dependencies"], extras["llama"], extras["ocr"]]
     groups += [extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]

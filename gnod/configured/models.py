@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
+from gnod import extras
 from gnod.configured.configuration import Configuration
 from gnod.egress import Purpose
 from gnod.errors import Conflict, GnoError, InvalidModelUri, ModelNotConfigured, ModelNotPulled, ShuttingDown
@@ -78,7 +79,9 @@ class ModelService:
         return uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
 
     def require(self, uri: str) -> Installed:
-        """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
+        """Return the model. Raises ModelNotPulled and DependencyMissing, which name the command to run, and
+        InvalidModelUri."""
+        _require_packages(uri)
         if installed := self.files.find(uri):
             return installed
         is_asked_for = any(use.uri == uri for use in self.uses())
@@ -121,6 +124,7 @@ class ModelService:
         and ShuttingDown.
         """
         name = str(uris.parse(uri))
+        _require_packages(name)
         if uris.endpoint_of(name):
             raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
         if name not in self._pulls and not force and (installed := await asyncio.to_thread(self.files.find, uri)):
@@ -194,6 +198,11 @@ class ModelService:
                 pull.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await pull.task
+
+
+def _require_packages(uri: str) -> None:
+    if uris.is_gguf(uri) and not extras.is_installed("llama_cpp"):
+        raise extras.missing("GGUF models, which also write answers,", "llama")
 
 
 def _being_fetched(uri: str) -> Conflict:
