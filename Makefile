@@ -17,8 +17,14 @@ BIN := .venv/bin
 
 export DIR
 
+# Comments stay, and versions for some Pythons only, which must be set by hand.
+define KEEP_MARKED
+NR == FNR { if (/^#/ || /;/) { print; kept[$$1] = 1 }; next } !($$1 in kept)
+endef
+export KEEP_MARKED
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow lint format docs bench pins audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format docs bench pins wheels audit clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -55,9 +61,12 @@ bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/p
 	@$(BIN)/gnoctl bench "$$DIR" $(ARGS)
 
 pins: .venv/.test ## Write the installed versions to constraints.txt
-	@sed '/^[^#]/d' constraints.txt > .venv/pins
-	@$(BIN)/python -m pip freeze --exclude-editable >> .venv/pins
+	@$(BIN)/python -m pip list --format freeze --exclude-editable > .venv/frozen
+	@awk -F '==' "$$KEEP_MARKED" constraints.txt .venv/frozen > .venv/pins
 	@cp .venv/pins constraints.txt
+
+wheels: .venv/.test ## Check that each version in constraints.txt has a wheel for each system and Python
+	@$(BIN)/python scripts/check_wheels.py
 
 audit: .venv/.run ## Check the versions in constraints.txt against the advisory databases
 	@$(BIN)/python scripts/audit.py

@@ -19,6 +19,7 @@ _REASONS = {
     "languages": "does not read these languages",
     "memory": "needs more memory",
     "card": "needs a graphics card",
+    "package": "needs llama.cpp, which is not installed",
     "time": "would take over an hour to embed them",
     "reranking": "reads too slowly here to rerank",
 }

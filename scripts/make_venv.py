@@ -6,6 +6,7 @@ On an old Python, the script must run as far as the message that it is too old: 
 
 import argparse
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -57,6 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", choices=("bench", "test"), help="a group of optional dependencies")
     extra = parser.parse_args().extra
+    _check_machine()
     _check_python()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
@@ -89,7 +91,7 @@ def _install(extra: "str | None") -> None:
             progress.pip("the other packages", "install", *others).wait()
             build.wait()
             wheels = list(WHEELS.glob("*.whl"))
-        target = f".[ocr,{extra}]" if extra else ".[ocr]"
+        target = f".[llama,ocr,{extra}]" if extra else ".[llama,ocr]"
         progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
     shutil.rmtree(WHEELS, ignore_errors=True)
 
@@ -100,11 +102,19 @@ def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    groups = [project["dependencies"], extras["ocr"]]
+    groups = [project["dependencies"], extras["llama"], extras["ocr"]]
     groups += [extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]
     return [name for name in named if name not in llama], llama
+
+
+def _check_machine() -> None:
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        _stop(
+            "on macOS, gnod needs Apple silicon: cryptography and onnxruntime have no wheels for Intel.\n"
+            "If this Mac has Apple silicon, this Python runs under Rosetta: install one for arm64."
+        )
 
 
 def _check_python() -> None:

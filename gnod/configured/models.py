@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
+from gnod import extras
 from gnod.configured.configuration import Configuration
 from gnod.egress import Purpose
 from gnod.errors import (
@@ -102,7 +103,9 @@ class ModelService:
         return uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
 
     def require(self, uri: str) -> Installed:
-        """Return the model. Raises ModelNotPulled, which names the command to run, and InvalidModelUri."""
+        """Return the model. Raises ModelNotPulled and DependencyMissing, which name the command to run, and
+        InvalidModelUri."""
+        _require_packages(uri)
         if installed := self.files.find(uri):
             return installed
         command = "gnoctl models pull" if self._is_used(uri) else f"gnoctl models pull {uri}"
@@ -145,6 +148,7 @@ class ModelService:
         and ShuttingDown.
         """
         name = str(uris.parse(uri))
+        _require_packages(name)
         if uris.endpoint_of(name):
             raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
         await self._stop_retrying(name)
@@ -269,6 +273,11 @@ class ModelService:
                 pull.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await pull.task
+
+
+def _require_packages(uri: str) -> None:
+    if uris.is_gguf(uri) and not extras.is_installed("llama_cpp"):
+        raise extras.missing("GGUF models, which also write answers,", "llama")
 
 
 def _being_fetched(uri: str) -> Conflict:

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from typing import NamedTuple
 
+from gnod import extras
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelService, physical_cores
 from gnod.configured.readability import ReadabilityService
@@ -70,7 +71,12 @@ class RecommendationService:
         cores = settings.threads or physical_cores()
         load = os.getloadavg()[0]
         cards = await devices.gpus() if settings.gpu == "auto" else []
-        host = Host(free_memory(), max((gpu.free_bytes for gpu in cards), default=0), cores)
+        host = Host(
+            free_memory(),
+            max((gpu.free_bytes for gpu in cards), default=0),
+            cores,
+            runs_gguf=extras.is_installed("llama_cpp"),
+        )
         reads = await asyncio.to_thread(self._measured_languages, installed)
         chosen = choice.choose(documents, host, reads)
         speed, embed_s = None, None

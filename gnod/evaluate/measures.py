@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
-from gnod.errors import DependencyMissing
+from gnod import extras
 from gnod.evaluate.dataset import Qrels
 
 # Maps a name in tables and files to the name in ir-measures. MAP is the mean of AP.
@@ -32,11 +32,7 @@ def library() -> ModuleType:
     try:
         import ir_measures
     except ImportError as error:
-        message = (
-            "`gnoctl bench` needs the package ir-measures, which is not installed: run `pip install 'gnod[bench]'`, "
-            "or `pipx inject gnod ir-measures` if you installed gnod with pipx"
-        )
-        raise DependencyMissing(message, {"package": "ir-measures", "extra": "bench"}) from error
+        raise extras.missing("the measures of `gnoctl bench`", "bench", then="") from error
     return ir_measures
 
 

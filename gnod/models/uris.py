@@ -30,6 +30,15 @@ def endpoint_of(uri: str) -> Endpoint | None:
     return parsed if isinstance(parsed, Endpoint) else None
 
 
+def is_gguf(uri: str) -> bool:
+    """Tell whether the address names a GGUF file, which llama.cpp runs.
+
+    >>> is_gguf("hf:org/repo/model.gguf"), is_gguf("hf:org/repo")
+    (True, False)
+    """
+    return uri.lower().endswith(".gguf")
+
+
 def folder_name(uri: ModelUri) -> str:
     """Return the name of the model's folder: readable, and unique to the address.
 

@@ -171,6 +171,7 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
     - `languages`: its embedding model does not read the documents.
     - `memory`: it needs more memory.
     - `card`: it needs a graphics card.
+    - `package`: it needs the extra `gnod[llama]`, which is not installed.
     - `time`: embedding takes over an hour.
     - `reranking`: reranking is too slow.
     """

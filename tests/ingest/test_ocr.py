@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from gnod import extras
 from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.text_layer import is_garbage
 from gnod.ingest.ocr import layout, readers
@@ -259,8 +260,11 @@ def test_a_long_scan_is_read_up_to_a_limit() -> None:
     assert scans.note == "20,000 of its pages or pictures have no text; OCR reads the first 2,000"
 
 
+INSTALL = f"reading it needs OCR: run `{extras.command('ocr')}`"
+
+
 def test_an_image_says_why_it_is_not_read() -> None:
-    for refusal in (readers.OFF, readers.INSTALL):
+    for refusal in (readers.OFF, INSTALL):
         with pytest.raises(ConversionFailed, match=refusal[:12]) as failed:
             convert(encoded(drawn("zqx")), "a.png", max_characters=99, scans=Scans(refusal=refusal))
         assert failed.value.kind == "needs_ocr"
@@ -274,7 +278,7 @@ def test_an_image_says_why_it_is_not_read() -> None:
         ("on", False, "eng", "tesseract:eng"),
         ("de,ja", True, "rus", "rapidocr"),
         ("ru,de", True, "rus deu", "tesseract:rus+tesseract:deu"),
-        ("on", False, "", readers.INSTALL),
+        ("on", False, "", INSTALL),
         ("off", True, "rus", readers.OFF),
         ("ru", True, "eng", "the languages in `ocr` need tesseract: install tesseract-ocr-rus"),
     ],

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import apsw
 
+from gnod import extras
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.endpoints import EndpointReport
@@ -50,7 +51,6 @@ _PACKAGES = [
     ("pypdfium2", "PDF files", True),
     ("PyStemmer", "stemming", False),
     ("lingua-language-detector", "language detection", True),
-    ("llama-cpp-python", "vector search, reranking and answers", True),
     ("tokenizers", "vector search with models like BERT", True),
     ("simsimd", "vector search over many vectors", False),
     ("huggingface-hub", "downloads from the Hugging Face hub", True),
@@ -101,6 +101,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             await _memories(services.memory),
             _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
+            _llama(),
             _inotify(),
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
@@ -290,7 +291,7 @@ def _vector_extension(database: Database) -> Check:
             "sqlite-vec",
             "warning",
             f"{missing}. Vector search works without it, but is slow for vectors beyond 1 GB",
-            "pip install sqlite-vec, then: gnoctl daemon restart",
+            f"{extras.install('sqlite-vec')}, then: gnoctl daemon restart",
         )
     return Check("sqlite-vec", "ok", f"{version('sqlite-vec')}, loaded")
 
@@ -302,9 +303,16 @@ def _package(name: str, purpose: str, is_optional: bool) -> Check:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
         return Check(
-            name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", f"pip install {name}"
+            name, "warning" if is_optional else "error", f"not installed: needed for {purpose}", extras.install(name)
         )
     return Check(name, "ok", f"{version}, for {purpose}")
+
+
+def _llama() -> Check:
+    """Report llama.cpp, which is optional."""
+    if extras.is_installed("llama_cpp"):
+        return _package("llama-cpp-python", "GGUF models, which also write answers", is_optional=True)
+    return Check("llama-cpp-python", "ok", f"not installed; for models that write answers: {extras.command('llama')}")
 
 
 def _inotify() -> Check:

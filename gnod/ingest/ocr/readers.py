@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-INSTALL = "reading it needs OCR: run `pip install 'gnod[ocr]'`"
+from gnod import extras
+
 OFF = "`ocr` is off for this collection"
 # Languages of other scripts than those of the models in rapidocr (Latin, Greek, Chinese, Japanese), as tesseract names
 # them.
@@ -30,6 +31,10 @@ _MAX_LANGUAGES = 3
 _TESSDATA = (
     "/usr/share/tesseract-ocr/*/tessdata /usr/share/tessdata /opt/homebrew/share/tessdata /usr/local/share/tessdata"
 )
+
+
+def _installing() -> str:
+    return f"reading it needs OCR: run `{extras.command('ocr')}`"
 
 
 _OTHERS, _KNOWN = (
@@ -67,7 +72,7 @@ def _choose(setting: str, *, has_rapid: bool, installed: Collection[str]) -> Rea
     if setting == "on":
         others = [code for code in sorted(installed) if code in _OTHERS.values()][:_MAX_LANGUAGES]
         codes = others or ([] if has_rapid else sorted(installed)[:_MAX_LANGUAGES])
-        return Reader(rapid=has_rapid, tesseract=tuple(codes)) if has_rapid or codes else INSTALL
+        return Reader(rapid=has_rapid, tesseract=tuple(codes)) if has_rapid or codes else _installing()
     wanted = [tag.split("-")[0] for tag in setting.split(",")]
     if has_rapid and not _OTHERS.keys() & wanted:
         return Reader(rapid=True)

@@ -14,11 +14,12 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from gnod import extras
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
@@ -26,8 +27,6 @@ from gnod.models.encoder import ONNX
 from gnod.models.run import memory
 from gnod.models.run.embedding import TextEmbedder
 from gnod.models.run.giving_way import GivingWay
-from gnod.models.run.llama import library
-from gnod.models.run.llama.generation import GenerationEngine
 from gnod.models.run.loaded_models import E, LoadedModels
 from gnod.models.run.messages import (
     Begun,
@@ -51,6 +50,9 @@ from gnod.models.run.messages import (
 from gnod.models.run.ranking import PairRanker
 from gnod.models.run.stop import Stop
 
+if TYPE_CHECKING:
+    from gnod.models.run.llama.generation import GenerationEngine
+
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
@@ -71,7 +73,7 @@ def _confine() -> list[str]:
     compiled programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
     if sys.platform != "linux":
         return []
-    if library.has_graphics_card():
+    if _has_graphics_card():
         return sandbox.stay_local()
     return sandbox.confine(writable=None, readable=None)
 
@@ -214,16 +216,26 @@ def _ranking(spec: ModelSpec) -> PairRanker:
 def _generation(spec: ModelSpec) -> GenerationEngine:
     if spec.path.endswith(ONNX):
         raise ModelRejected("the model does not write text: it is not a generator")
+    from gnod.models.run.llama.generation import GenerationEngine
+
     return _load(GenerationEngine, spec)
 
 
 def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
     """Load a model into a graphics card; into the computer's memory if that is full, or there is none."""
-    if spec.gpu and not spec.path.endswith(ONNX) and library.has_graphics_card():
+    if spec.gpu and not spec.path.endswith(ONNX) and _has_graphics_card():
         with contextlib.suppress(MemoryError):
             return make(spec)
     memory.require(spec)
     return make(replace(spec, gpu=False))
+
+
+def _has_graphics_card() -> bool:
+    if not extras.is_installed("llama_cpp"):
+        return False
+    from gnod.models.run.llama import library
+
+    return library.has_graphics_card()
 
 
 def _kind(request: Work) -> str:

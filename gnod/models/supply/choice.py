@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Literal, NamedTuple
 
+from gnod.models import uris
 from gnod.models.readability import samples, script_of_language
 from gnod.models.supply import catalogue
 from gnod.presets import PRESETS
@@ -23,7 +24,7 @@ RERANK_TOKENS_PER_S = 1600
 # The small presets are fast enough on every machine: something must be.
 _ALWAYS = ("small", "mini")
 
-Why = Literal["languages", "memory", "card", "time", "reranking"]
+Why = Literal["languages", "memory", "card", "package", "time", "reranking"]
 
 
 class TextsToEmbed(NamedTuple):
@@ -37,11 +38,12 @@ class TextsToEmbed(NamedTuple):
 
 
 class Host(NamedTuple):
-    """`memory` and `gpu_memory` that are free, in bytes. `cores`: that compute."""
+    """`memory` and `gpu_memory` that are free, in bytes. `cores`: that compute. `runs_gguf`: llama.cpp is installed."""
 
     memory: int
     gpu_memory: int = 0
     cores: int = 1
+    runs_gguf: bool = True
 
 
 class PresetChoice(NamedTuple):
@@ -91,6 +93,8 @@ def _why_not(preset: str, documents: TextsToEmbed, host: Host, languages: Mappin
         return "memory"
     if preset in catalogue.NEED_A_CARD and not on_gpu:
         return "card"
+    if not host.runs_gguf and any(uris.is_gguf(PRESETS[preset][role] or "") for role in ("embed", "rerank")):
+        return "package"
     seconds = documents.tokens / tokens_per_s(embedder, host, on_gpu=on_gpu)
     if seconds > EMBED_LIMIT_S and not preset.startswith(_ALWAYS):
         return "time"

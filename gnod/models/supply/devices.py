@@ -11,6 +11,7 @@ import sys
 
 import msgspec
 
+from gnod import extras
 from gnod.models.run.memory import free_memory
 
 _LIMIT_S = 15.0
@@ -27,7 +28,9 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def gpus() -> list[Gpu]:
-    """Return the cards; empty if this llama.cpp was built without support for them, or does not answer."""
+    """Return the cards; empty if llama.cpp is not installed, was built without support for them, or does not answer."""
+    if not extras.is_installed("llama_cpp"):
+        return []
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", __name__, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

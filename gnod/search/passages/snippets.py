@@ -160,7 +160,10 @@ def _says_something(text: str, part: _SnippetPart, start: int, end: int) -> bool
 
 
 def _is_text(text: str) -> bool:
-    return _WORD.search(text) is not None and not (text.lstrip()[:1] in _MARKS and _MARKUP.match(text))
+    """Tell whether a line has words and is not markup."""
+    return any(
+        _WORD.search(line) and not (line.lstrip()[:1] in _MARKS and _MARKUP.match(line)) for line in text.split("\n")
+    )
 
 
 def _is_table(text: str, part: _SnippetPart) -> bool:

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from gnod import extras
 from gnod.config.shared_addresses import SharedAddress, in_brackets
-from gnod.errors import DependencyMissing, EngineFailed, GnoError, NotPublished, Unreachable
+from gnod.errors import EngineFailed, GnoError, NotPublished, Unreachable
 from gnod.shared.relay import Relay
 
 DEFAULT_TIMEOUT_S = 10.0
@@ -163,9 +164,7 @@ def client_class() -> Any:
     try:
         from pymilvus import MilvusClient
     except ImportError as error:
-        raise DependencyMissing(
-            "shared collections need another package: run `pip install 'gnod[shared]'`, then `gnoctl daemon restart`"
-        ) from error
+        raise extras.missing("shared collections", "shared") from error
     # It logs the errors that it raises, with the data that was sent.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return MilvusClient

@@ -72,6 +72,8 @@ def test_any_place_of_any_text(text: str, data: st.DataObject) -> None:
 
 @given(texts)
 @example("---\n" + "x" * 300)
+@example("# A heading\n---\n.. highlight:: console\n")
+@example("# A heading\n\n---\n")
 def test_the_opening_of_any_text(text: str) -> None:
     start, end = snippets.opening(text)
     assert 0 <= start <= end <= len(text)

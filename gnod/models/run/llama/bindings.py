@@ -10,6 +10,11 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 
+from gnod import extras
+
+if not extras.is_installed("llama_cpp"):
+    raise extras.missing("GGUF models, which also write answers,", "llama")
+
 
 @contextlib.contextmanager
 def _package_not_run(name: str) -> Iterator[None]:

@@ -1,0 +1,43 @@
+"""The groups of optional packages in pyproject.toml, and the command that adds one to this installation of gnod."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from functools import cache
+from importlib import metadata
+
+from gnod.errors import DependencyMissing
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a module can be imported, without importing it."""
+    return importlib.util.find_spec(module) is not None
+
+
+def missing(subject: str, extra: str, *, then: str = ", then `gnoctl daemon restart`") -> DependencyMissing:
+    """Return the error for what needs the packages of an extra. `subject`: of its sentence, in the plural."""
+    return DependencyMissing(f"{subject} need more packages: run `{command(extra)}`{then}", {"extra": extra})
+
+
+@cache
+def command(extra: str, prefix: str = sys.prefix) -> str:
+    """Return the command that adds the packages of an extra to the environment at `prefix`.
+
+    >>> command("llama", "/home/mara/.local/share/pipx/venvs/gnod")
+    "pipx inject gnod 'jinja2>=3.1' 'llama-cpp-python<0.4,>=0.3.36'"
+    """
+    marked = [line.partition(";") for line in metadata.requires("gnod") or ()]
+    packages = [name.strip() for name, _, marker in marked if marker.strip().replace("'", '"') == f'extra == "{extra}"']
+    return install(*packages, prefix=prefix)
+
+
+def install(*packages: str, prefix: str = sys.prefix) -> str:
+    """Return the command that adds these packages."""
+    names = shlex.join(packages)
+    if "/pipx/venvs/" in prefix:
+        return f"pipx inject gnod {names}"
+    if "/uv/tools/" in prefix:
+        return f"uv pip install --python {shlex.quote(prefix)} {names}"
+    return f"{shlex.quote(sys.executable)} -m pip install {names}"

@@ -1,0 +1,65 @@
+"""gnod without llama-cpp-python, as pipx installs it where there is no compiler."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gnod import extras
+from tests.machine import Machine
+
+pytestmark = pytest.mark.slow
+
+_GGUF = "hf:org/repo/model.gguf"
+
+
+@pytest.fixture
+def bare(tmp_path: Path, minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
+    """A machine with notes and an embedding model, whose Python cannot import llama_cpp."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['llama_cpp'] = None\n")
+    with Machine.in_temporary_folder() as machine:
+        machine.forks = False
+        machine.environment["PYTHONPATH"] = str(tmp_path)
+        machine.place(measured_models)
+        machine.write(boats_md="The harbour master moors the ferry.\n", bread_md="Knead the dough and let it rise.\n")
+        machine.configure(embed=minilm_onnx)
+        yield machine
+
+
+def test_search_by_meaning_needs_no_llama_cpp(bare: Machine) -> None:
+    bare.ok("index")
+    bare.ok("embed")
+    found = bare.json("vsearch", "a ship in port")
+    assert found["hits"][0]["path"] == "boats.md"
+    assert "llama-cpp-python: not installed" in bare.run("doctor").stdout.replace("  ", " ")
+
+
+def test_what_needs_it_names_the_command_before_a_download(bare: Machine) -> None:
+    pulled = bare.run("models", "pull", _GGUF)
+    assert pulled.returncode == 2
+    assert extras.command("llama") in pulled.stderr
+    bare.config.write_text(bare.config.read_text().replace("answer: none", f'answer: "{_GGUF}"'))
+    assert extras.command("llama") in bare.run("ask", "where is the ferry").stdout
+
+
+def test_presets_that_need_it_are_not_recommended(bare: Machine) -> None:
+    bare.ok("daemon", "start")
+    recommended = bare.call("models.recommend")
+    assert recommended["preset"] in {"mini", "mini-multilingual", "small", "small-multilingual"}
+    assert "package" in {each["reason"] for each in recommended["better"]}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/mara/.local/share/pipx/venvs/gnod", "pipx inject gnod "),
+        ("/home/mara/.local/share/uv/tools/gnod", "uv pip install --python /home/mara/.local/share/uv/tools/gnod "),
+        ("/home/mara/.venv", f"{sys.executable} -m pip install "),
+    ],
+)
+def test_the_command_fits_the_installation(prefix: str, command: str) -> None:
+    assert extras.command("llama", prefix).startswith(command)
+    assert "llama-cpp-python" in extras.command("llama", prefix)
