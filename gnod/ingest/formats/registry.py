@@ -17,6 +17,7 @@ from gnod.ingest.formats import (
     unsupported,
     webpage,
 )
+from gnod.ingest.formats.conversations.claude_code import CLAUDE_CODE
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
 from gnod.ingest.formats.office import epub, opendocument, richtext
 from gnod.ingest.formats.office.before2007 import encrypted
@@ -97,6 +98,7 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
+        CLAUDE_CODE,
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,

@@ -1,0 +1,53 @@
+"""A message, and the state of a reader between two lines of a file. Pure; knows no format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+USER, ASSISTANT = "user", "assistant"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What somebody said. `role`: of agents, `user` or `assistant`, else "". `time`: `2026-03-04 10:22`, or "" where it
+    is unknown. `text` is Markdown. `continues`: it is the rest of the message before, whose speaker and time it has."""
+
+    speaker: str
+    time: str
+    text: str
+    role: str = ""
+    continues: bool = False
+
+
+class State(msgspec.Struct):
+    """What is known before a line. With it, reading can go on there as if it had begun at the start of the file.
+
+    `title` and `place` (a project, a channel, a chat) are those of the conversation, `zone` is that of its times (local
+    time if it is ""), `number` counts its messages, `part` its documents (from 1), `day` is the last that a log named.
+    """
+
+    title: str = ""
+    place: str = ""
+    zone: str = ""
+    day: str = ""
+    speaker: str = ""
+    number: int = 0
+    part: int = 1
+
+
+class UnreadableLine(Exception):
+    """A line is not what the format has there."""
+
+
+ReadLine = Callable[[bytes, State], Iterator[Message]]
+"""Yields the messages of a line and changes the state. Raises UnreadableLine."""
+
+
+class LineFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A format that is read line by line. `source` is the program, `begin` returns the state before the first line."""
+
+    source: str
+    converter: str
+    read: ReadLine
+    begin: Callable[[bytes], State] = lambda _: State()

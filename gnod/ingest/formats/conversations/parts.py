@@ -1,0 +1,201 @@
+"""A conversation as documents of bounded text. Knows messages and no format.
+
+A long conversation becomes parts, and each depends only on the state before it and its own lines: an appended message
+changes only the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from gnod.ingest.formats.conversations.message import USER, LineFormat, Message, State, UnreadableLine
+from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
+from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.result import Converted, Member, too_long
+from gnod.locations import Locations, Start
+
+MIME = "application/x-conversation"
+PART_CHARACTERS = 256_000
+LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
+
+
+class Part(NamedTuple):
+    """A document: the lines from the byte `start` to `end`, and the states before and after them."""
+
+    start: int
+    end: int
+    before: State
+    after: State
+    document: Rendered
+
+
+class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a document has, and so what its hash covers."""
+
+    title: str
+    metadata: dict[str, object]
+    markdown: str
+    starts: list[Start]
+    converter: str
+
+    def converted(self, _: object = None) -> Converted:
+        return Converted(
+            markdown=self.markdown,
+            mime=MIME,
+            converter=self.converter,
+            title=self.title,
+            metadata=self.metadata,
+            locations=Locations("message", self.starts),
+        )
+
+
+class _Writer:
+    """Collects the messages of one part."""
+
+    def __init__(self, number: int) -> None:
+        self.unreadable = 0
+        self.size = 0
+        self._number = number
+        self._texts: list[str] = []
+        self._messages: list[tuple[int, int]] = []  # index in _texts, number
+        self._speakers: dict[str, None] = {}
+        self._times: list[str] = []
+        self._last = ("", "")
+
+    def add(self, message: Message) -> bool:
+        """Add a message. Tell whether it begins under a heading of its own."""
+        if message.continues and self._texts:
+            self._texts[-1] += f"\n{message.text}"
+            self.size += len(message.text) + 1
+            return False
+        is_new = self._last != (message.speaker, message.time) or not self._texts
+        if is_new:
+            self._last = (message.speaker, message.time)
+            self._number += 1
+            self._messages.append((len(self._texts), self._number))
+            self._texts.append(heading(message.speaker, message.time))
+            self._speakers[one_line(message.speaker)] = None
+            self._times += [message.time] if message.time else []
+        self._texts.append(message.text)
+        self.size += len(message.text) + 2
+        return is_new
+
+    def rendered(self, form: LineFormat, state: State) -> Rendered:
+        name = state.title or state.place or form.source
+        title = name if state.part == 1 else f"{name} (part {state.part})"
+        texts = [f"# {title}", _head(form.source, state, self.unreadable), *self._texts]
+        metadata: dict[str, object] = {"source": form.source, "from": list(self._speakers), "in": state.place}
+        if self._times:
+            zone = "Z" if state.zone == "UTC" else ""
+            metadata |= {"date": self._times[0] + zone, "until": self._times[-1] + zone}
+        return Rendered(
+            title=title,
+            metadata={name: value for name, value in metadata.items() if value},
+            markdown="\n\n".join(texts),
+            starts=_starts(texts, self._messages),
+            converter=form.converter,
+        )
+
+
+def _head(source: str, state: State, unreadable: int) -> str:
+    """Return the paragraph that says where a conversation is from, and what of it is missing."""
+    sentences = [f"{source}, in {state.place}." if state.place else f"{source}."]
+    sentences += [f"Times are {state.zone}."] if state.zone else []
+    if unreadable:
+        sentences.append(f"{unreadable:,} line{'s' * (unreadable > 1)} could not be read.")
+    return " ".join(sentences)
+
+
+def _starts(texts: list[str], messages: list[tuple[int, int]]) -> list[Start]:
+    """Return the line on which each message begins, below the two paragraphs of the head."""
+    starts, line, at = [], 1, 0
+    for index, number in messages:
+        line += sum(text.count("\n") + 2 for text in texts[at : index + 2])
+        at = index + 2
+        starts.append(Start(line, number))
+    return starts
+
+
+def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterator[Part]:
+    """Yield the parts of the conversation whose lines are in `data` from `start` on, where the state is `state`."""
+    state = msgspec.structs.replace(state)
+    before, writer = msgspec.structs.replace(state), _Writer(state.number)
+    for at, line in _lines(data, start):
+        here = msgspec.structs.replace(state)
+        messages, is_readable = _read(form, line, state)
+        if messages and writer.size >= PART_CHARACTERS and not messages[0].continues:
+            yield Part(start, at, before, here, writer.rendered(form, here))
+            state.part = here.part + 1
+            start, before, writer = at, msgspec.structs.replace(here, part=state.part), _Writer(here.number)
+        writer.unreadable += not is_readable and data.find(b"\n", at) >= 0  # the last line may still be written
+        for message in messages:
+            if not state.title and message.role == USER:
+                state.title = title_of(message.text)
+            state.number += writer.add(message)
+    yield Part(start, len(data), before, state, writer.rendered(form, state))
+
+
+def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Message], bool]:
+    """Return the messages of a line, and whether it could be read."""
+    if line is None:
+        return [], False
+    try:
+        return [each for each in form.read(line, state) if each.text.strip()], True
+    except UnreadableLine:
+        return [], False
+
+
+def _lines(data: bytes, start: int) -> Iterator[tuple[int, bytes | None]]:
+    """Yield each line that is not blank with its place; None for one that is too long to be read."""
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        line = None if end - start > LONGEST_LINE else data[start:end].strip(b"\0 \t\r")
+        if line is None or line:
+            yield start, line
+        start = end + 1
+
+
+def line_by_line(form: LineFormat, content: FileContent) -> Converted:
+    """Read a file that is one conversation. Its first part is the document of the file, the others are inside it."""
+    first = next(parts(form, content.data, form.begin(content.data)))
+    converted = first.document.converted()
+    if first.end == len(content.data):
+        return converted
+    return msgspec.structs.replace(converted, members=partial(_others, form, content, first))
+
+
+def _others(form: LineFormat, content: FileContent, first: Part) -> Iterator[Member]:
+    state = msgspec.structs.replace(first.after, part=first.after.part + 1)
+    for part in parts(form, content.data, state, first.end):
+        yield Member(f"part {part.before.part}", partial(member, content, part.document))
+
+
+def member(content: FileContent, document: Rendered) -> FileContent:
+    """Return the content of a conversation inside a file. It is converted already; its bytes are what is hashed."""
+    data = msgspec.json.encode(document)
+    inner = content.inner(data, document.title, content.max_characters)
+    return msgspec.structs.replace(inner, convert=partial(_bounded, document))
+
+
+def _bounded(document: Rendered, inner: FileContent) -> Converted:
+    if len(document.markdown) > inner.max_characters:
+        raise too_long(inner.max_characters)
+    return document.converted()
+
+
+def line_converter(form: LineFormat, label: str, resembles: Test) -> Converter:
+    """Return the converter of a format that is read line by line and recognised by its content."""
+    return Converter(
+        label=label,
+        mime=MIME,
+        is_text=True,
+        signature=resembles,
+        read=partial(line_by_line, form),
+        headings=True,
+        location="message",
+    )
