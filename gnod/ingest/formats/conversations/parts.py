@@ -14,12 +14,13 @@ import msgspec
 
 from gnod.ingest.formats.conversations.message import USER, LineFormat, Message, State, UnreadableLine
 from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
-from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent, LogText, Test
 from gnod.ingest.reading.result import Converted, Member, too_long
 from gnod.locations import Locations, Start
 
 MIME = "application/x-conversation"
 PART_CHARACTERS = 256_000
+PART_BYTES = 8_000_000  # of lines without a text, which are read again with each message that is added
 LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
 
 
@@ -127,7 +128,8 @@ def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterat
     for at, line in _lines(data, start):
         here = msgspec.structs.replace(state)
         messages, is_readable = _read(form, line, state)
-        if messages and writer.size >= PART_CHARACTERS and not messages[0].continues:
+        is_long = messages and writer.size >= PART_CHARACTERS and not messages[0].continues
+        if is_long or at - start >= PART_BYTES:
             yield Part(start, at, before, here, writer.rendered(form, here))
             state.part = here.part + 1
             start, before, writer = at, msgspec.structs.replace(here, part=state.part), _Writer(here.number)
@@ -137,6 +139,14 @@ def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterat
                 state.title = title_of(message.text)
             state.number += writer.add(message)
     yield Part(start, len(data), before, state, writer.rendered(form, state))
+
+
+def read_log(form: LineFormat, data: bytes, state: bytes) -> Iterator[LogText]:
+    """See `Converter.log`."""
+    before = msgspec.msgpack.decode(state, type=State) if state else form.begin(data[:HEAD_BYTES])
+    for part in parts(form, data, before):
+        after = msgspec.structs.replace(part.after, part=part.before.part + 1)
+        yield LogText(part.end, msgspec.msgpack.encode(after), part.document.converted())
 
 
 def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Message], bool]:
@@ -196,6 +206,7 @@ def line_converter(form: LineFormat, label: str, resembles: Test) -> Converter:
         is_text=True,
         signature=resembles,
         read=partial(line_by_line, form),
+        log=partial(read_log, form),
         headings=True,
         location="message",
     )
