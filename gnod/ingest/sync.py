@@ -241,12 +241,12 @@ class Sync:
                     await outcomes.put((path, outcome))
             else:  # one of several jobs may have ended the worker: find out which
                 for path, job in zip(paths, jobs, strict=True):
-                    outcome = await self._converted(path, job)
-                    await outcomes.put((path, outcome))
-                    await self._read_on(path, job, outcome, outcomes)
+                    await self._read_on(path, job, await self._converted(path, job), outcomes)
 
     async def _read_on(self, path: str, job: FileJob, outcome: Outcome, outcomes: Outcomes) -> None:
-        """Read the other parts of a log. Its stat is the one before all of them: what was changed since is noticed."""
+        """Pass on an outcome, and those of the other parts of a log. Its stat is the one before all of them: what was
+        changed since is noticed."""
+        await outcomes.put((path, outcome))
         stat = outcome.stat if isinstance(outcome, LogRead) else None
         while isinstance(outcome, LogRead) and not outcome.is_complete:
             outcome = await self.pool.run(replace(job, known_parts=[], read_on=outcome.parts[-1].log))

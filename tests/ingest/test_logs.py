@@ -10,14 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from benchmarks.transcripts import answered, said
 from gnod.ingest.member_names import path_of_part
 from gnod.ingest.workers.jobs import FileJob, LogRead, Unchanged
 from gnod.ingest.workers.worker import perform
 from gnod.store.tables import documents
 from gnod.store.tables.records import LogPart, PreparedDocument
 from tests.ingest.syncing import syncing
+from tests.machine import wait_until
 from tests.small_index import SmallIndex
-from tests.transcripts import answered, said
 
 # A part has two of these.
 LONG = "The crane at the quay was repaired. " * 4000
@@ -33,12 +34,12 @@ def job_of(path: Path, known: list[PreparedDocument] | None = None) -> FileJob:
 def parts_of(path: Path) -> list[PreparedDocument]:
     """Return what a new index would have."""
     found: list[PreparedDocument] = []
-    while not found or not outcome.is_complete:
-        job = msgspec.structs.replace(job_of(path), read_on=found[-1].log if found else None)
-        outcome = perform(job)
+    while True:
+        outcome = perform(msgspec.structs.replace(job_of(path), read_on=found[-1].log if found else None))
         assert isinstance(outcome, LogRead)
         found += outcome.parts
-    return found
+        if outcome.is_complete:
+            return found
 
 
 def indexed(index: SmallIndex) -> dict[str, tuple[str, str, str, str]]:
@@ -112,8 +113,7 @@ async def test_a_log_larger_than_any_other_file_may_be(small_index: SmallIndex, 
     path.write_bytes(b"".join(said(LONG, "user", minute) for minute in range(40)))
     async with syncing(small_index, path.parent) as sync:
         interrupted = asyncio.ensure_future(sync())
-        while not indexed(small_index):
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(wait_until, lambda: small_index.reader.execute("SELECT 1 FROM documents").get)
         interrupted.cancel()
         await asyncio.wait([interrupted])
         assert 0 < len(indexed(small_index)) < 20

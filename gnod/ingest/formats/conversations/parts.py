@@ -64,6 +64,7 @@ class _Writer:
         self._texts: list[str] = []
         self._messages: list[tuple[int, int]] = []  # index in _texts, number
         self._speakers: dict[str, None] = {}
+        self._roles: dict[str, None] = {}
         self._times: list[str] = []
         self._last = ("", "")
 
@@ -80,6 +81,7 @@ class _Writer:
             self._messages.append((len(self._texts), self._number))
             self._texts.append(heading(message.speaker, message.time))
             self._speakers[one_line(message.speaker)] = None
+            self._roles[message.role] = None
             self._times += [message.time] if message.time else []
         self._texts.append(message.text)
         self.size += len(message.text) + 2
@@ -90,6 +92,7 @@ class _Writer:
         title = name if state.part == 1 else f"{name} (part {state.part})"
         texts = [f"# {title}", _head(form.source, state, self.unreadable), *self._texts]
         metadata: dict[str, object] = {"source": form.source, "from": list(self._speakers), "in": state.place}
+        metadata["role"] = [role for role in self._roles if role]
         if self._times:
             zone = "Z" if state.zone == "UTC" else ""
             metadata |= {"date": self._times[0] + zone, "until": self._times[-1] + zone}
