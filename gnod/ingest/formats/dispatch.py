@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.formats.text import PLAIN
-from gnod.ingest.reading.converter import Converter, FileContent, LogText, ReadLog
+from gnod.ingest.reading.converter import Converter, FileContent, LogText
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
 from gnod.ingest.reading.scans import Scans
@@ -57,14 +57,15 @@ def _convert(content: FileContent) -> Converted:
     return _checked(converted, converter, content.max_characters)
 
 
-def log_reader(head: bytes, name: str, max_characters: int) -> ReadLog | None:
-    """Return what reads a log, by its first bytes; None for another file. It raises ConversionFailed."""
+def log_reader(head: bytes, name: str, max_characters: int) -> Callable[[bytes, bytes], Iterator[LogText]] | None:
+    """Return what reads the bytes of a log as `ReadLog` does, by the first of them; None for another file. It raises
+    ConversionFailed."""
     content = FileContent(data=head, name=name, max_characters=max_characters, convert=_convert)
     if (converter := REGISTRY.of_log(content)) is None or (read := converter.log) is None:
         return None
 
     def read_checked(data: bytes, state: bytes) -> Iterator[LogText]:
-        for part in read(data, state):
+        for part in read(msgspec.structs.replace(content, data=data), state):
             yield part._replace(converted=_checked(part.converted, converter, max_characters))
 
     return read_checked

@@ -17,7 +17,7 @@ from gnod.ingest.formats import (
     unsupported,
     webpage,
 )
-from gnod.ingest.formats.conversations.claude_code import CLAUDE_CODE
+from gnod.ingest.formats.conversations.all_formats import FORMATS, SLACK
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
 from gnod.ingest.formats.office import epub, opendocument, richtext
 from gnod.ingest.formats.office.before2007 import encrypted
@@ -85,6 +85,7 @@ REGISTRY = Registry(
         visio.VSDX,
         epub.EPUB,
         *opendocument.FORMATS,
+        SLACK,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
@@ -98,7 +99,7 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
-        CLAUDE_CODE,
+        *FORMATS,
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,

@@ -136,7 +136,7 @@ class LogText(NamedTuple):
 
 
 Test = Callable[[FileContent], bool]
-ReadLog = Callable[[bytes, bytes], Iterator[LogText]]
+ReadLog = Callable[[FileContent, bytes], Iterator[LogText]]
 """Yields the parts of the lines of a log: those behind the place where a reader knew this; b"": from the beginning on.
 Where a part ends depends on its own lines and on the one behind it."""
 

@@ -8,7 +8,7 @@ job limits the size of a log. Must not know the formats.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,10 +20,10 @@ from gnod.ingest.workers.source_file import ReadFailed, opened, read_at
 from gnod.store.tables.records import FileStat, LogMark, LogPart, PreparedDocument
 
 if TYPE_CHECKING:
-    from gnod.ingest.reading.converter import ReadLog
+    from gnod.ingest.reading.converter import LogText
     from gnod.ingest.reading.result import Converted
 
-_EXTENSIONS = (".jsonl", ".log")
+_EXTENSIONS = (".jsonl", ".log", ".weechatlog")
 # Enough for the first lines, which may hold instructions.
 _HEAD_BYTES = 1 << 20
 # The parts of one job, and the bytes that are read at once to find them.
@@ -53,7 +53,7 @@ class _Log(NamedTuple):
     job: FileJob
     descriptor: int
     found: FileStat
-    reader: ReadLog
+    reader: Callable[[bytes, bytes], Iterator[LogText]]
 
     def read(self) -> LogRead | Unchanged:
         known = self._unchanged()

@@ -14,6 +14,15 @@ from gnod.ingest.reading.json_values import listed, loads, mapping, string
 _EXTENSIONS = frozenset({"jsonl", "ndjson", "json", ""})
 _SAMPLE_BYTES = 1_000_000
 _SAMPLE_LINES = 50
+# What programs put before the user, as if the user had written it.
+_INJECTED = (
+    *("<system-reminder>", "<command-", "<local-command-", "<bash-", "<environment_context>", "<user_instructions>"),
+    *("# AGENTS.md instructions", "<INSTRUCTIONS>", "<turn_aborted>", "Caveat: The messages below were generated"),
+)
+
+
+def is_injected(text: str) -> bool:
+    return text.lstrip().startswith(_INJECTED)
 
 
 def entry(line: bytes) -> dict[str, object]:

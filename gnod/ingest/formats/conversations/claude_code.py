@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnod.ingest.formats.conversations.agents import answered, called, entry, first_entries, left_out, minute
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, LineFormat, Message, State
+from gnod.ingest.formats.conversations.agents import (
+    answered,
+    called,
+    entry,
+    first_entries,
+    is_injected,
+    left_out,
+    minute,
+)
+from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, LineFormat, State
 from gnod.ingest.formats.conversations.parts import line_converter
 from gnod.ingest.formats.conversations.rendering import quoted, title_of
 from gnod.ingest.reading.converter import FileContent
@@ -25,7 +33,7 @@ def _is_message(found: dict[str, object]) -> bool:
     return found.get("type") in _ROLES and mapping(found.get("message")).get("role") in _ROLES
 
 
-def _read(line: bytes, state: State) -> Iterator[Message]:
+def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
     found = entry(line)
     state.place = state.place or string(found.get("cwd"))
     if found.get("type") == "summary" and not state.number:
@@ -39,13 +47,14 @@ def _read(line: bytes, state: State) -> Iterator[Message]:
     for block in map(mapping, blocks):
         # What a tool answers comes as a message of the user.
         speaker = ASSISTANT if block.get("type") == "tool_result" else role
-        yield Message(speaker=speaker, role=speaker, time=time, text=_text(block))
+        yield ChatMessage(speaker=speaker, role=speaker, time=time, text=_text(block))
 
 
 def _text(block: dict[str, object]) -> str:
     match block.get("type"):
         case "text":
-            return quoted(string(block.get("text")))
+            text = string(block.get("text"))
+            return "" if is_injected(text) else quoted(text)
         case "tool_use":
             return called(string(block.get("name")), block.get("input"))
         case "tool_result":

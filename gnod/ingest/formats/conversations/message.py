@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from gnod.ingest.reading.converter import FileContent
+
 USER, ASSISTANT = "user", "assistant"
 
 
-class Message(msgspec.Struct, frozen=True):
+class ChatMessage(msgspec.Struct, frozen=True):
     """What somebody said. `role`: of agents, `user` or `assistant`, else "". `time`: `2026-03-04 10:22`, or "" where it
     is unknown. `text` is Markdown. `continues`: it is the rest of the message before, whose speaker and time it has."""
 
@@ -40,14 +42,19 @@ class UnreadableLine(Exception):
     """A line is not what the format has there."""
 
 
-ReadLine = Callable[[bytes, State], Iterator[Message]]
+ReadLine = Callable[[bytes, State], Iterator[ChatMessage]]
 """Yields the messages of a line and changes the state. Raises UnreadableLine."""
 
 
-class LineFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """A format that is read line by line. `source` is the program, `begin` returns the state before the first line."""
+class ConversationFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """`source` is the program, `converter` the name and version of its reader."""
 
     source: str
     converter: str
+
+
+class LineFormat(ConversationFormat, frozen=True, kw_only=True):
+    """A format that is read line by line. `begin` returns the state before the first line."""
+
     read: ReadLine
-    begin: Callable[[bytes], State] = lambda _: State()
+    begin: Callable[[FileContent], State]

@@ -6,35 +6,41 @@ changes only the last one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
-from gnod.ingest.formats.conversations.message import USER, LineFormat, Message, State, UnreadableLine
+from gnod.ingest.formats.conversations.message import (
+    USER,
+    ChatMessage,
+    ConversationFormat,
+    LineFormat,
+    State,
+    UnreadableLine,
+)
 from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
-from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent, LogText, Test
-from gnod.ingest.reading.result import Converted, Member, too_long
+from gnod.ingest.reading.converter import Converter, FileContent, LogText, Test
+from gnod.ingest.reading.result import CONVERSATION, Converted, Member, too_long
 from gnod.locations import Locations, Start
 
-MIME = "application/x-conversation"
 PART_CHARACTERS = 256_000
 PART_BYTES = 8_000_000  # of lines without a text, which are read again with each message that is added
 LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
 
 
-class Part(NamedTuple):
+class ConversationPart(NamedTuple):
     """A document: the lines from the byte `start` to `end`, and the states before and after them."""
 
     start: int
     end: int
     before: State
     after: State
-    document: Rendered
+    document: ConversationText
 
 
-class Rendered(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationText(msgspec.Struct, frozen=True, kw_only=True):
     """All that a document has, and so what its hash covers."""
 
     title: str
@@ -46,7 +52,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     def converted(self, _: object = None) -> Converted:
         return Converted(
             markdown=self.markdown,
-            mime=MIME,
+            mime=CONVERSATION,
             converter=self.converter,
             title=self.title,
             metadata=self.metadata,
@@ -68,7 +74,7 @@ class _Writer:
         self._times: list[str] = []
         self._last = ("", "")
 
-    def add(self, message: Message) -> bool:
+    def add(self, message: ChatMessage) -> bool:
         """Add a message. Tell whether it begins under a heading of its own."""
         if message.continues and self._texts:
             self._texts[-1] += f"\n{message.text}"
@@ -87,7 +93,7 @@ class _Writer:
         self.size += len(message.text) + 2
         return is_new
 
-    def rendered(self, form: LineFormat, state: State) -> Rendered:
+    def rendered(self, form: ConversationFormat, state: State) -> ConversationText:
         name = state.title or state.place or form.source
         title = name if state.part == 1 else f"{name} (part {state.part})"
         texts = [f"# {title}", _head(form.source, state, self.unreadable), *self._texts]
@@ -96,7 +102,7 @@ class _Writer:
         if self._times:
             zone = "Z" if state.zone == "UTC" else ""
             metadata |= {"date": self._times[0] + zone, "until": self._times[-1] + zone}
-        return Rendered(
+        return ConversationText(
             title=title,
             metadata={name: value for name, value in metadata.items() if value},
             markdown="\n\n".join(texts),
@@ -124,7 +130,7 @@ def _starts(texts: list[str], messages: list[tuple[int, int]]) -> list[Start]:
     return starts
 
 
-def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterator[Part]:
+def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterator[ConversationPart]:
     """Yield the parts of the conversation whose lines are in `data` from `start` on, where the state is `state`."""
     state = msgspec.structs.replace(state)
     before, writer = msgspec.structs.replace(state), _Writer(state.number)
@@ -133,26 +139,42 @@ def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterat
         messages, is_readable = _read(form, line, state)
         is_long = messages and writer.size >= PART_CHARACTERS and not messages[0].continues
         if is_long or at - start >= PART_BYTES:
-            yield Part(start, at, before, here, writer.rendered(form, here))
+            yield ConversationPart(start, at, before, here, writer.rendered(form, here))
             state.part = here.part + 1
             start, before, writer = at, msgspec.structs.replace(here, part=state.part), _Writer(here.number)
         writer.unreadable += not is_readable and data.find(b"\n", at) >= 0  # the last line may still be written
         for message in messages:
-            if not state.title and message.role == USER:
-                state.title = title_of(message.text)
-            state.number += writer.add(message)
-    yield Part(start, len(data), before, state, writer.rendered(form, state))
+            _add(writer, state, message)
+    yield ConversationPart(start, len(data), before, state, writer.rendered(form, state))
 
 
-def read_log(form: LineFormat, data: bytes, state: bytes) -> Iterator[LogText]:
+def read_log(form: LineFormat, content: FileContent, state: bytes) -> Iterator[LogText]:
     """See `Converter.log`."""
-    before = msgspec.msgpack.decode(state, type=State) if state else form.begin(data[:HEAD_BYTES])
-    for part in parts(form, data, before):
+    head = msgspec.structs.replace(content, data=content.head)
+    before = msgspec.msgpack.decode(state, type=State) if state else form.begin(head)
+    for part in parts(form, content.data, before):
         after = msgspec.structs.replace(part.after, part=part.before.part + 1)
         yield LogText(part.end, msgspec.msgpack.encode(after), part.document.converted())
 
 
-def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Message], bool]:
+def documents(form: ConversationFormat, state: State, messages: Iterable[ChatMessage]) -> Iterator[ConversationText]:
+    """Yield the documents of a conversation whose messages are all known."""
+    writer = _Writer(state.number)
+    for message in messages:
+        if writer.size >= PART_CHARACTERS:
+            yield writer.rendered(form, state)
+            writer, state.part = _Writer(state.number), state.part + 1
+        _add(writer, state, message)
+    yield writer.rendered(form, state)
+
+
+def _add(writer: _Writer, state: State, message: ChatMessage) -> None:
+    if not state.title and message.role == USER:
+        state.title = title_of(message.text)
+    state.number += writer.add(message)
+
+
+def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[ChatMessage], bool]:
     """Return the messages of a line, and whether it could be read."""
     if line is None:
         return [], False
@@ -175,27 +197,27 @@ def _lines(data: bytes, start: int) -> Iterator[tuple[int, bytes | None]]:
 
 def line_by_line(form: LineFormat, content: FileContent) -> Converted:
     """Read a file that is one conversation. Its first part is the document of the file, the others are inside it."""
-    first = next(parts(form, content.data, form.begin(content.data)))
+    first = next(parts(form, content.data, form.begin(content)))
     converted = first.document.converted()
     if first.end == len(content.data):
         return converted
     return msgspec.structs.replace(converted, members=partial(_others, form, content, first))
 
 
-def _others(form: LineFormat, content: FileContent, first: Part) -> Iterator[Member]:
+def _others(form: LineFormat, content: FileContent, first: ConversationPart) -> Iterator[Member]:
     state = msgspec.structs.replace(first.after, part=first.after.part + 1)
     for part in parts(form, content.data, state, first.end):
         yield Member(f"part {part.before.part}", partial(member, content, part.document))
 
 
-def member(content: FileContent, document: Rendered) -> FileContent:
+def member(content: FileContent, document: ConversationText) -> FileContent:
     """Return the content of a conversation inside a file. It is converted already; its bytes are what is hashed."""
     data = msgspec.json.encode(document)
     inner = content.inner(data, document.title, content.max_characters)
     return msgspec.structs.replace(inner, convert=partial(_bounded, document))
 
 
-def _bounded(document: Rendered, inner: FileContent) -> Converted:
+def _bounded(document: ConversationText, inner: FileContent) -> Converted:
     if len(document.markdown) > inner.max_characters:
         raise too_long(inner.max_characters)
     return document.converted()
@@ -205,7 +227,7 @@ def line_converter(form: LineFormat, label: str, resembles: Test) -> Converter:
     """Return the converter of a format that is read line by line and recognised by its content."""
     return Converter(
         label=label,
-        mime=MIME,
+        mime=CONVERSATION,
         is_text=True,
         signature=resembles,
         read=partial(line_by_line, form),

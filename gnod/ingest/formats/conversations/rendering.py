@@ -14,6 +14,7 @@ _LONGEST_NAME = 80
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _FENCES = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 _STRUCTURE = re.compile(r"( {0,3})(#{1,6}(?:[ \t]|$)|(?:=+|-+)\s*$)")
+_PARTIAL = re.compile(r"[^\s\"',;]{1,200}\Z")
 _MARKS = re.compile(r"^ {0,3}[#=\-`~]", re.MULTILINE)
 
 
@@ -52,11 +53,15 @@ def quoted(text: str) -> str:
 
 def folded(label: str, text: str) -> str:
     """Return the beginning of what a tool was given or said, in a fence with a label, and how much there is more."""
-    shown = text[:FOLDED_CHARACTERS].split("\n")[:FOLDED_LINES]
-    kept = "\n".join(shown)
+    kept = "\n".join(_beginning(text).split("\n")[:FOLDED_LINES])
     more = text.count("\n", len(kept)) if len(kept) < len(text) else 0
     rest = [f"… {more:,} more lines" if more > 1 else "…"] if text[len(kept) :].strip() else []
     return fenced("\n".join([kept, *rest]), one_line(label))
+
+
+def _beginning(text: str) -> str:
+    """Return the first characters, and no part of a word: half a key would not be recognised as one."""
+    return text if len(text) <= FOLDED_CHARACTERS else _PARTIAL.sub("", text[:FOLDED_CHARACTERS])
 
 
 def fenced(text: str, label: str) -> str:
