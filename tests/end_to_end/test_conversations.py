@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_an_added_message_is_found(talked: Machine, name: str) -> None:
             file.write(said(f"{word}{path.stem} stands in the reeds.", "user", 30 + number))
         if number == 1:
             assert find(f"{word}{path.stem}", fresh=True)
-        wait_until(lambda word=word: find(f"{word}{path.stem}"))  # type: ignore[misc]
+        wait_until(partial(find, f"{word}{path.stem}"))
     with path.open("ab") as file:
         file.write(said("half of a curlew", "user", 40)[:-20])
     assert not find("curlew", fresh=True)
@@ -114,3 +115,29 @@ def test_paths_of_parts(talked: Machine) -> None:
     """The parts of a long conversation are documents that their file contains."""
     listed = talked.call("document.list", scope="notes/mill", limit=10)["documents"]
     assert [Path(entry["path"]).name for entry in listed] == ["c.jsonl", "part 2"]
+
+
+def test_the_usual_places_are_found(tmp_path: Path) -> None:
+    with temporary_machine() as machine:
+        session = machine.folder / ".claude" / "projects" / "-work-build" / "a.jsonl"
+        session.parent.mkdir(parents=True)
+        session.write_bytes(said("Where is the heron?"))
+        (session.parent / "a.meta.json").write_text("{}")
+        codex = tmp_path / "sessions" / "2026" / "b.jsonl"
+        codex.parent.mkdir(parents=True)
+        codex.write_bytes(said("Where is the egret?"))
+        ask = ("collection", "add", "--kind", "conversations")
+        done = machine.run(*ask, CODEX_HOME=str(tmp_path))
+        assert done.returncode != 0
+        assert f"Claude Code: 1 file, {session.stat().st_size} B, in {session.parent.parent}" in done.stderr
+        assert f"Codex: 1 file, {codex.stat().st_size} B, in {tmp_path}" in done.stderr
+        assert "add --yes" in done.stderr
+        assert machine.paths("search", "heron") == []
+        done = machine.run(*ask, "--yes", CODEX_HOME=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert sorted(machine.paths("search", "heron egret")) == ["-work-build/a.jsonl", "2026/b.jsonl"]
+        assert {each["name"] for each in machine.json("collection", "list")["collections"]} == {"claude-code", "codex"}
+        done = machine.run(*ask, "--yes", CODEX_HOME=str(tmp_path))
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "No other conversations were found" in done.stderr
+        assert "no folder is named" in machine.run("collection", "add").stderr
