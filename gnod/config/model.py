@@ -89,6 +89,9 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
             "Scripts other than Latin, Greek, Chinese and Japanese need tesseract with their language."
         ),
     ] = "on"
+    mask_secrets: Annotated[
+        bool, setting("Mask keys and passwords in conversations: searches and answers do not see them.")
+    ] = True
     egress: Annotated[
         Scope,
         setting(

@@ -274,6 +274,7 @@ class Sync:
             path=f"{self.collection.path.rstrip('/')}/{path}",
             relative_path=path,
             language=self.collection.language,
+            mask_secrets=self.collection.mask_secrets,
             known_source_hash=known.reusable_hash if known else None,
             known_members=self._members.get(path, {}),
             members_s=self.limits.timeout_s / 2,

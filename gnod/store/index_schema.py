@@ -24,12 +24,13 @@ KEPT_CHANGES = 50_000
 
 _COLLECTIONS = """
     -- `mounted`: whether the folder was a mount point at the last walk: an empty folder in its place is an unmounted
-    -- drive. `reader`: the program that recognises scanned pages.
+    -- drive. `reader`: the program that recognises scanned pages. `masked`: without the secrets of conversations.
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         path TEXT NOT NULL,
         language TEXT,
+        masked INTEGER NOT NULL DEFAULT 1,
         last_sync REAL,
         served_by INTEGER REFERENCES embedding_models (id) ON DELETE SET NULL,
         mounted INTEGER NOT NULL DEFAULT 0,

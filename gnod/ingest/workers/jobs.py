@@ -30,6 +30,7 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
     """
 
     language: str | None = None
+    mask_secrets: bool = True
     known_source_hash: str | None = None
     known_members: dict[str, str] = {}
     members_s: float = 30.0

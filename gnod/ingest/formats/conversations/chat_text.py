@@ -17,7 +17,8 @@ from gnod.ingest.reading.converter import Converter, FileContent
 
 _MARK = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"  # of the direction of text
 _SIGN = rf"[{_MARK}]*(?P<sign>[./\-년年])[{_MARK}]*\ ?"
-_DATE = rf"(?P<first>\d{{1,4}}){_SIGN}(?P<second>\d{{1,2}})[{_MARK}]*[./\-월月][{_MARK}]*\ ?(?P<third>\d{{1,4}})[.일日]?[,،]?"
+_SAME = rf"[{_MARK}]*[./\-월月][{_MARK}]*\ ?"
+_DATE = rf"(?P<first>\d{{1,4}}){_SIGN}(?P<second>\d{{1,2}}){_SAME}(?P<third>\d{{1,4}})[.일日]?[,،]?"
 _TIME = r"(?P<before>[^\W\d]{1,8}\.?\s?)?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.]\d\d)?"
 _HALF = r"(?:\s?(?P<after>[^\W\d](?:\.?\s?[^\W\d]){0,7}\.?))?"
 _BEGINNING = re.compile(rf"[{_MARK}]*\[?{_DATE}[{_MARK}]*\s{_TIME}{_HALF}[{_MARK}]*(?:\]\s?|\s[-–—]\s|,\s)(?P<rest>.*)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.agents import answered, called, text_of
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
@@ -14,7 +15,7 @@ from gnod.ingest.reading.json_values import listed, mapping, string
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 
 
-def _conversations(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     for each in objects:
         if nodes := mapping(each.get("mapping")):
             yield Conversation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.agents import answered, called, left_out, minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
@@ -12,7 +13,7 @@ from gnod.ingest.formats.conversations.rendering import folded, quoted, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 
-def _conversations(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     for each in objects:
         if messages := listed(each.get("chat_messages")):
             yield Conversation(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import PurePosixPath
 
 import msgspec
 
@@ -37,8 +38,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         return self.title or self.place
 
 
-ReadExport = Callable[[list[dict[str, object]]], Iterable[Conversation]]
-"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top."""
+ReadExport = Callable[[list[dict[str, object]], PurePosixPath], Iterable[Conversation]]
+"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top, and the file's
+path."""
 
 
 def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
@@ -56,18 +58,23 @@ def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
 
 
 def read_export(form: ConversationFormat, read: ReadExport, content: FileContent) -> Converted:
-    """Return the list of the conversations, which become documents; a JSON text that has none is stored unchanged."""
+    """Return the conversations of a file; a JSON text that has none is stored unchanged."""
     text = content.text()
     objects, is_whole = _objects(text)
-    if not (found := list(read(objects))):
+    if not (found := list(read(objects, PurePosixPath(content.name)))):
         return unchanged(text, "application/json")
-    damage = {} if is_whole else {"corrupt": f"what follows its {len(found):,} first conversations: it is damaged"}
-    return msgspec.structs.replace(container(form, content, found), left_out=damage)
+    left_out = {} if is_whole else {"corrupt": "what follows the place where the file is damaged or cut off"}
+    return msgspec.structs.replace(container(form, content, found), left_out=left_out)
 
 
 def container(form: ConversationFormat, content: FileContent, found: Iterable[Conversation]) -> Converted:
-    """Return a file with conversations in it, the oldest first: then a new one does not change the names of others."""
+    """Return the document of a file: its only conversation, or the list of those that become documents of their own.
+    The oldest comes first: then a new one does not change the names of others."""
     found = sorted(found, key=lambda each: each.began)
+    if len(found) == 1:
+        first, *others = _members(form, content, found)
+        inner = first.content()
+        return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
     return Converted(
         markdown="\n".join(f"- {each.name or form.source}" for each in found),
         mime=CONVERSATION,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
+from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
@@ -17,7 +18,7 @@ _NAMES = ("Gemini", "Bard")
 _PROMPTED = "Prompted "
 
 
-def _conversations(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     entries = [each for each in objects if any(name in string(each.get("header")) for name in _NAMES)]
     entries.sort(key=_time)
     for day, found in groupby(entries, key=lambda each: _time(each)[:10]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
@@ -14,7 +15,7 @@ _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
 _FILES = {"m.image": "image", "m.video": "video", "m.audio": "audio", "m.file": "file"}
 
 
-def _conversations(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     for each in objects:
         events = [mapping(event) for event in listed(each.get("messages"))]
         if "room_name" in each and any("sender" in event for event in events):

@@ -94,13 +94,13 @@ def _named(archive: zipfile.ZipFile, names: Sequence[str]) -> list[str]:
     return [each for each in archive.namelist() if PurePosixPath(each).name in names]
 
 
-def _of_one_day(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _of_one_day(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
     """Read the file of a day that was unpacked. It has the names of those who wrote in it."""
     if messages := [each for each in objects if each.get("type") == "message" and "ts" in each]:
         users = {string(each.get("user")): _name(mapping(each.get("user_profile"))) for each in messages}
-        day = moment(messages[0].get("ts"))[:10]
+        place, day = f"#{path.parent.name or 'slack'}", moment(messages[0].get("ts"))[:10]
         known = {user: name for user, name in users.items() if name}
-        yield Conversation(title=f"Slack, {day}", messages=partial(_messages, messages, known))
+        yield Conversation(title=f"{place}, {day}", place=place, messages=partial(_messages, messages, known))
 
 
 def _messages(found: Sequence[object], users: Names) -> Iterator[ChatMessage]:

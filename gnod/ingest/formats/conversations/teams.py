@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, oldest_first
@@ -13,12 +14,12 @@ from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 
-def _conversations(objects: list[dict[str, object]]) -> Iterator[Conversation]:
+def _conversations(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
     if any(_is_of_graph(each) for each in objects):  # a list of messages, without what is around it
         objects = [{"value": objects}]
     for each in objects:
         if any(map(_is_of_graph, messages := listed(each.get("value")))):
-            title = one_line(string(each.get("topic")))
+            title = one_line(string(each.get("topic")) or path.stem)
             yield Conversation(title=title, place=title, messages=partial(_of_graph, messages))
         for inner in map(mapping, listed(each.get("conversations"))):
             if messages := listed(inner.get("MessageList")):
