@@ -152,3 +152,16 @@ def test_a_line_that_is_longer_than_a_window(path: Path) -> None:
 def test_another_file_with_the_name_of_a_log(path: Path) -> None:
     path.write_bytes(b'{"type": "user", "name": "heron"}\n' * 10)
     assert isinstance(perform(job_of(path)), PreparedDocument)
+
+
+def test_no_part_of_a_log_has_a_key(path: Path) -> None:
+    """Nor has what the index keeps of its reader."""
+    key = "ghp_" + "a1B2" * 9
+    path.write_bytes(said(f"{'My key for the harbour is ' * 3} {key}") + said(LONG) + said(LONG) + said(f"Or {key}?"))
+    found = parts_of(path)
+    assert len(found) == 2
+    assert all("[masked: GitHub token]" in each.markdown for each in found)
+    assert b"ghp_" not in msgspec.msgpack.encode(found)
+    outcome = perform(msgspec.structs.replace(job_of(path), mask_secrets=False))
+    assert isinstance(outcome, LogRead)
+    assert key in outcome.parts[0].markdown

@@ -106,6 +106,7 @@ class _Log(NamedTuple):
             source_hash=hashlib.sha256(data).hexdigest(),
             stat=FileStat(len(data), self.found.mtime_ns, 0),
             language=self.job.language,
+            mask_secrets=self.job.mask_secrets,
         )
         return msgspec.structs.replace(document, log=log)
 

@@ -23,6 +23,7 @@ from gnod.ingest.formats.conversations.message import (
 from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
 from gnod.ingest.reading.converter import Converter, FileContent, LogText, Test
 from gnod.ingest.reading.result import CONVERSATION, Converted, Member, too_long
+from gnod.ingest.text.secret_masking import mask
 from gnod.locations import Locations, Start
 
 PART_CHARACTERS = 256_000
@@ -170,7 +171,7 @@ def documents(form: ConversationFormat, state: State, messages: Iterable[ChatMes
 
 def _add(writer: _Writer, state: State, message: ChatMessage) -> None:
     if not state.title and message.role == USER:
-        state.title = title_of(message.text)
+        state.title = title_of(mask(message.text))  # a title may end inside a key, and then it does not look like one
     state.number += writer.add(message)
 
 
