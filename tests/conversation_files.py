@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 TIME = "2026-03-04T10:22:31.120Z"
 SECONDS = 1772619751.12
@@ -113,17 +113,19 @@ def slack(days: dict[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def matrix(*events: dict[str, object]) -> dict[str, object]:
+def matrix(*events: Mapping[str, object]) -> dict[str, object]:
     return {"room_name": "Keel", "room_creator": "@mara:example.org", "messages": list(events)}
 
 
-def matrix_event(body: str, sender: str = "@mara:example.org", **content: object) -> dict[str, object]:
+def matrix_event(
+    body: str, sender: str = "@mara:example.org", content: Mapping[str, object] | None = None
+) -> dict[str, object]:
     return {
         "type": "m.room.message",
         "event_id": f"${body}",
         "sender": sender,
         "origin_server_ts": int(SECONDS * 1000),
-        "content": {"msgtype": "m.text", "body": body, **content},
+        "content": {"msgtype": "m.text", "body": body, **(content or {})},
     }
 
 

@@ -140,9 +140,8 @@ def test_slack() -> None:
 def test_matrix_has_the_last_text_of_an_edited_message() -> None:
     relation = {"rel_type": "m.replace", "event_id": "$bolted"}
     name = {"type": "m.room.member", "state_key": "@mara:example.org", "content": {"displayname": "Mara"}}
-    edit = files.matrix_event(
-        "* glued", **{"m.relates_to": relation, "m.new_content": {"msgtype": "m.text", "body": "glued"}}
-    )
+    new = {"msgtype": "m.text", "body": "glued"}
+    edit = files.matrix_event("* glued", content={"m.relates_to": relation, "m.new_content": new})
     export = files.matrix(name, files.matrix_event("bolted"), edit, files.matrix_event("yes", "@bo:example.org"))
     result = converted(json.dumps(export), "export.json")
     assert result.markdown.endswith("## Mara, 2026-03-04 10:22\n\nglued\n\n## bo, 2026-03-04 10:22\n\nyes")
