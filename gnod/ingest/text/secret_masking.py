@@ -141,7 +141,9 @@ def _of_url(found: re.Match[str], _: str) -> str:
 
 
 def _of_scheme(found: re.Match[str], text: str) -> str:
-    return "token" if _is_random(text[found.start("secret") : found.end("secret")]) else ""
+    secret = text[found.start("secret") : found.end("secret")]
+    is_encoded = not (secret.islower() or secret.isupper() or secret.isalpha())
+    return "token" if is_encoded or _is_random(secret) else ""
 
 
 def _of_name(found: re.Match[str], text: str) -> str:

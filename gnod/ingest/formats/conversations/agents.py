@@ -38,7 +38,7 @@ def entry(line: bytes) -> dict[str, object]:
 
 def first_entries(content: FileContent) -> Iterator[dict[str, object]]:
     """Yield the first lines that are objects, if it may be a file of such lines."""
-    if content.extension not in _EXTENSIONS or not content.head.lstrip().startswith(b'{"'):
+    if content.extension not in _EXTENSIONS or b'{"' not in content.head:
         return
     for line in content.data[:_SAMPLE_BYTES].split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES]:
         try:

@@ -64,7 +64,7 @@ def _order(dates: Iterator[re.Match[str]]) -> str:
             return _DAY_FIRST
         if int(found["second"]) > 12:
             return _MONTH_FIRST
-        is_american = is_american or (found["sign"] == "/" and _letters(found["after"]) in ("am", "pm"))
+        is_american = is_american or (found["sign"] == "/" and found["after"] in ("AM", "PM"))
     return _MONTH_FIRST if is_american else _DAY_FIRST
 
 

@@ -17,7 +17,8 @@ _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     for each in objects:
-        if nodes := mapping(each.get("mapping")):
+        nodes = mapping(each.get("mapping"))
+        if any("message" in mapping(node) for node in nodes.values()):
             yield Conversation(
                 title=title_of(string(each.get("title"))),
                 began=moment(each.get("create_time")),

@@ -39,8 +39,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ReadExport = Callable[[list[dict[str, object]], PurePosixPath], Iterable[Conversation]]
-"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top, and the file's
-path."""
+"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top. It gets the
+path of the file, too."""
 
 
 def _objects(text: str) -> tuple[list[dict[str, object]], bool]:

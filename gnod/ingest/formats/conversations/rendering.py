@@ -14,7 +14,7 @@ _LONGEST_NAME = 80
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _FENCES = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 _STRUCTURE = re.compile(r"( {0,3})(#{1,6}(?:[ \t]|$)|(?:=+|-+)\s*$)")
-_PARTIAL = re.compile(r"[^\s\"',;]{1,200}\Z")
+_BETWEEN_WORDS = " \n\t\"',;"
 _MARKS = re.compile(r"^ {0,3}[#=\-`~]", re.MULTILINE)
 
 
@@ -61,7 +61,9 @@ def folded(label: str, text: str) -> str:
 
 def _beginning(text: str) -> str:
     """Return the first characters, and no part of a word: half a key would not be recognised as one."""
-    return text if len(text) <= FOLDED_CHARACTERS else _PARTIAL.sub("", text[:FOLDED_CHARACTERS])
+    if len(text) <= FOLDED_CHARACTERS:
+        return text
+    return text[: max(text.rfind(sign, 0, FOLDED_CHARACTERS) for sign in _BETWEEN_WORDS) + 1]
 
 
 def fenced(text: str, label: str) -> str:
