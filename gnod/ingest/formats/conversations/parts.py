@@ -27,7 +27,7 @@ from gnod.ingest.text.secret_masking import mask
 from gnod.locations import Locations, Start
 
 PART_CHARACTERS = 256_000
-PART_BYTES = 8_000_000  # of lines without a text, which are read again with each message that is added
+PART_BYTES = 24_000_000  # of lines with little text: those of the last part are read again with each added message
 LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
 
 
