@@ -99,6 +99,7 @@ _DOCUMENTS = f"""
     -- `dated`: seconds since 1970; `dated_by`: the name in the metadata that has this date, NULL for the file's time.
     -- `other_titles`: one a line. `ctime_ns`: when the kernel last noted a change of the file. `container`: the path of
     -- the file that the document is in. `unread`: what of the file is not indexed, and why (a list of records.Unread).
+    -- `log`: of a part of a log, where it ends in the file and what its reader knows there (records.LogMark).
     -- `chunks`: how many its text has; an index of all that is counted is read for the status.
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
@@ -132,6 +133,7 @@ _DOCUMENTS = f"""
         unread TEXT,
         chunks INTEGER NOT NULL DEFAULT 0,
         ctime_ns INTEGER,
+        log BLOB,
         UNIQUE (collection_id, path)
     ) STRICT;
     CREATE INDEX documents_by_docid ON documents (docid);

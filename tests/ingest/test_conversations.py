@@ -66,6 +66,7 @@ def test_claude_code() -> None:
         "in": "/home/mara/boat",
         "date": "2026-03-04 10:22Z",
         "until": "2026-03-04 10:25Z",
+        "role": ["user", "assistant"],
     }
     assert result.locations is not None
     at = {start.value: result.markdown.split("\n")[start.line - 1] for start in result.locations.starts}

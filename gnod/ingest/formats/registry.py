@@ -58,6 +58,10 @@ class Registry:
         """Tell whether the content has the signature of a text format. Few have one."""
         return any(each.is_text and each.signature and each.signature(content) for each in self)
 
+    def of_log(self, content: FileContent) -> Converter | None:
+        """Return the converter of a log by its first bytes; None for another file."""
+        return next((each for each in self if each.log and each.signature and each.signature(content)), None)
+
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((each for each in self if each.resembles and each.resembles(content)), None)
 

@@ -21,11 +21,13 @@ from gnod.ingest.formats.conversations.message import (
     UnreadableLine,
 )
 from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
-from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.converter import Converter, FileContent, LogText, Test
 from gnod.ingest.reading.result import CONVERSATION, Converted, Member, too_long
+from gnod.ingest.text.secret_masking import mask
 from gnod.locations import Locations, Start
 
 PART_CHARACTERS = 256_000
+PART_BYTES = 24_000_000  # of lines with little text: those of the last part are read again with each added message
 LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
 
 
@@ -69,6 +71,7 @@ class _Writer:
         self._texts: list[str] = []
         self._messages: list[tuple[int, int]] = []  # index in _texts, number
         self._speakers: dict[str, None] = {}
+        self._roles: dict[str, None] = {}
         self._times: list[str] = []
         self._last = ("", "")
 
@@ -85,6 +88,7 @@ class _Writer:
             self._messages.append((len(self._texts), self._number))
             self._texts.append(heading(message.speaker, message.time))
             self._speakers[one_line(message.speaker)] = None
+            self._roles[message.role] = None
             self._times += [message.time] if message.time else []
         self._texts.append(message.text)
         self.size += len(message.text) + 2
@@ -95,6 +99,7 @@ class _Writer:
         title = name if state.part == 1 else f"{name} (part {state.part})"
         texts = [f"# {title}", _head(form.source, state, self.unreadable), *self._texts]
         metadata: dict[str, object] = {"source": form.source, "from": list(self._speakers), "in": state.place}
+        metadata["role"] = [role for role in self._roles if role]
         if self._times:
             zone = "Z" if state.zone == "UTC" else ""
             metadata |= {"date": self._times[0] + zone, "until": self._times[-1] + zone}
@@ -133,7 +138,8 @@ def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterat
     for at, line in _lines(data, start):
         here = msgspec.structs.replace(state)
         messages, is_readable = _read(form, line, state)
-        if messages and writer.size >= PART_CHARACTERS and not messages[0].continues:
+        is_long = messages and writer.size >= PART_CHARACTERS and not messages[0].continues
+        if is_long or at - start >= PART_BYTES:
             yield ConversationPart(start, at, before, here, writer.rendered(form, here))
             state.part = here.part + 1
             start, before, writer = at, msgspec.structs.replace(here, part=state.part), _Writer(here.number)
@@ -141,6 +147,15 @@ def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterat
         for message in messages:
             _add(writer, state, message)
     yield ConversationPart(start, len(data), before, state, writer.rendered(form, state))
+
+
+def read_log(form: LineFormat, content: FileContent, state: bytes) -> Iterator[LogText]:
+    """See `Converter.log`."""
+    head = msgspec.structs.replace(content, data=content.head)
+    before = msgspec.msgpack.decode(state, type=State) if state else form.begin(head)
+    for part in parts(form, content.data, before):
+        after = msgspec.structs.replace(part.after, part=part.before.part + 1)
+        yield LogText(part.end, msgspec.msgpack.encode(after), part.document.converted())
 
 
 def documents(form: ConversationFormat, state: State, messages: Iterable[ChatMessage]) -> Iterator[ConversationText]:
@@ -156,7 +171,7 @@ def documents(form: ConversationFormat, state: State, messages: Iterable[ChatMes
 
 def _add(writer: _Writer, state: State, message: ChatMessage) -> None:
     if not state.title and message.role == USER:
-        state.title = title_of(message.text)
+        state.title = title_of(mask(message.text))  # a title may end inside a key, and then it does not look like one
     state.number += writer.add(message)
 
 
@@ -217,6 +232,7 @@ def line_converter(form: LineFormat, label: str, resembles: Test) -> Converter:
         is_text=True,
         signature=resembles,
         read=partial(line_by_line, form),
+        log=partial(read_log, form),
         headings=True,
         location="message",
     )
