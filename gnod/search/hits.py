@@ -16,7 +16,7 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder, TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import anchors, messages
+from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
 from gnod.search.passages.best_passage import (
     DocumentMatches,
@@ -27,7 +27,8 @@ from gnod.search.passages.best_passage import (
     matches_in,
 )
 from gnod.search.passages.code_passages import best_definition
-from gnod.search.passages.messages import Speakers
+from gnod.search.query import messages
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id

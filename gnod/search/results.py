@@ -25,7 +25,7 @@ from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages.messages import Speakers
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection

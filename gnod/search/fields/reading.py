@@ -12,7 +12,7 @@ from gnod.search.fields import frontmatter, registry
 from gnod.search.fields.conditions import NOTHING, either, fault, negated
 from gnod.search.fields.syntax import FieldClause, FieldValue, Separated, names, separate, values
 from gnod.search.keyword.symbols import Symbol, symbol
-from gnod.search.passages.messages import Speakers
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
 from gnod.store.connection import Connection, Read
 from gnod.store.tables.filters import Condition, Filters
