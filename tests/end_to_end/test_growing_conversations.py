@@ -87,6 +87,10 @@ def test_fields_of_conversations_and_of_notes(talked: Machine) -> None:
     facets = talked.json("search", "postgres", "--facets", "role,in")["facets"]
     assert {each["value"]: each["count"] for each in facets["role"]} == {"assistant": 3, "user": 3, "cook": 1}
     assert {each["value"] for each in facets["in"]} == {"/work/harbour", "/work/mill", "Rome"}
+    offered = talked.json("search", "postgres", "--facets", "*")["facets"]  # as the page asks
+    assert {"role", "in", "from"} <= offered.keys()
+    found = talked.call("search.lexical", query="postgres", fields={"role": ["user"]})["hits"]
+    assert [hit["path"] for hit in found] == ["harbour/a.jsonl"]
 
 
 @pytest.mark.parametrize("name", ["harbour/a.jsonl", "mill/c.jsonl"])

@@ -48,6 +48,11 @@ class Field(NamedTuple):
     counted: str | None = None
     stated: tuple[str, ...] = ()
 
+    @property
+    def is_own(self) -> bool:
+        """Tell whether facets list it with the fields of the documents' own metadata: it has no column."""
+        return bool(self.stated) and self.order is None
+
 
 def _path(connection: Connection, value: FieldValue) -> Condition:
     if value.text.startswith("/"):
