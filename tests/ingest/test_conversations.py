@@ -187,9 +187,10 @@ def test_whatsapp_in_the_forms_of_many_countries(written: str, time: str) -> Non
 
 
 def test_signal() -> None:
-    result = converted("[2026-03-04, 10:22] Me: # How?\n[2026-03-04 10:23:05] Bo: Bolted.\n\nTwice.", "Bo/chat.md")
+    result = converted("[2026-03-04, 10:22] Me: # How?\n[2026-03-04 10:23:05] Bo: Bolted.\n\n  Twice.", "Bo/chat.md")
     assert result.markdown == (
-        "# Bo\n\nSignal, in Bo.\n\n## Me, 2026-03-04 10:22\n\n\\# How?\n\n## Bo, 2026-03-04 10:23\n\nBolted.\nTwice."
+        "# Bo\n\nSignal, in Bo.\n\n## Me, 2026-03-04 10:22\n\n\\# How?\n\n"
+        "## Bo, 2026-03-04 10:23\n\nBolted.\n\n  Twice."
     )
 
 
@@ -271,6 +272,21 @@ def test_broken_lines_are_counted_and_the_last_one_may_still_be_written() -> Non
     assert "1 line could not be read." in nested.markdown
 
 
+@pytest.mark.parametrize("piece", [" ", "a ", ":", "\u200e", "a", "~ ", "<", "1", "*", "# ", "`", "=\n"])
+def test_hostile_lines_take_linear_time(piece: str) -> None:
+    """Each of these would take hours if it took quadratic time."""
+    long = piece * 100_000
+    for name, line in [
+        ("a.txt", "[04/03/2026, 10:22] {}"),
+        ("a.txt", "04/03/2026, 10:22 - {}"),
+        ("a.log", "10:22 <mara> {}"),
+        ("a.log", "10:22 {}"),
+    ]:
+        head = "10:22 <mara> hi" if name == "a.log" else line.format("Mara: hi")
+        chat = lines(*[head] * 150, line.format(long), line.format(f"Mara: {long}"))
+        assert converted(chat, name).mime == CONVERSATION
+
+
 def test_an_export_that_is_cut_off_has_what_is_before() -> None:
     export = json.dumps([files.chatgpt("Keel", "Bolted."), files.chatgpt("Sails", "Sewn."), files.chatgpt("Mast", "x")])
     found = unpacked(export[:-100].encode(), "conversations.json")
@@ -342,6 +358,15 @@ def test_a_long_conversation_is_cut_at_messages() -> None:
     )
     export = json.dumps([files.claude_ai("Keel", *("bolt " * 100 for _ in range(1200)))])
     assert list(unpacked(export.encode(), "c.json").texts) == ["c.json", "c.json!/Keel/part 2", "c.json!/Keel/part 3"]
+
+
+def test_no_line_is_lost_where_a_part_ends_inside_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gnod.ingest.formats.conversations.parts.PART_BYTES", 100)
+    told = "\n".join(f"line{number}" for number in range(50))
+    texts = unpacked(f"[04/03/2026, 10:22] Mara: {told}\n[04/03/2026, 10:22] Mara: end\n".encode(), "chat.txt").texts
+    assert len(texts) > 3
+    assert re.findall(r"line\d+", "\n".join(texts.values())) == told.split("\n")
+    assert all("## Mara, 2026-03-04 10:22" in text for text in texts.values())
 
 
 CHAT = "[04/03/2026, 10:22] Mara: one\ntwo\n[05/03/2026, 10:22] Bo: three\n" * 3

@@ -12,6 +12,7 @@ from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 
 _EXTENSIONS = frozenset({"jsonl", "ndjson", "json", ""})
+_BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 1_000_000
 _SAMPLE_LINES = 50
 # What programs put before the user, as if the user had written it.
@@ -28,7 +29,7 @@ def is_injected(text: str) -> bool:
 def entry(line: bytes) -> dict[str, object]:
     """Return the object that a line is. Raises UnreadableLine."""
     try:
-        value = loads(line)
+        value = loads(line.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         raise UnreadableLine from error
     if not isinstance(value, dict):

@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State
 from gnod.ingest.formats.conversations.parts import line_converter
-from gnod.ingest.formats.conversations.rendering import quoted
 from gnod.ingest.reading.converter import Converter, FileContent
 
 _MARK = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"  # of the direction of text
@@ -22,7 +21,7 @@ _DATE = rf"(?P<first>\d{{1,4}}){_SIGN}(?P<second>\d{{1,2}}){_SAME}(?P<third>\d{{
 _TIME = r"(?P<before>[^\W\d]{1,8}\.?\s?)?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.]\d\d)?"
 _HALF = r"(?:\s?(?P<after>[^\W\d](?:\.?\s?[^\W\d]){0,7}\.?))?"
 _BEGINNING = re.compile(rf"[{_MARK}]*\[?{_DATE}[{_MARK}]*\s{_TIME}{_HALF}[{_MARK}]*(?:\]\s?|\s[-–—]\s|,\s)(?P<rest>.*)")
-_SPEAKER = re.compile(rf"[{_MARK}~\s]*(?P<speaker>[^:\n]{{1,80}}?)[{_MARK}\s]*:(?:\s|$)(?P<text>.*)")
+_SPEAKER = re.compile(rf"[{_MARK}~\s]*+(?P<speaker>[^:\n]{{1,80}}?)[{_MARK}\s]{{0,4}}:(?:\s|$)(?P<text>.*)")
 # What is not part of the export, such as a picture, is named in the language of the phone.
 _MEDIA = re.compile("<[^<>\\d]{3,40}>|\u200e[^\\W\\d][^\\d:.]{3,40}")
 _AFTERNOON = frozenset({"pm", "下午", "午後", "오후", "م", "μμ", "пп", "nm", "em", "du"})
@@ -72,10 +71,10 @@ def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
     text = line.decode("utf-8", "replace")
     found = _BEGINNING.match(text)
     if not found:
-        yield ChatMessage(speaker="", time="", text=quoted(text), continues=True)
+        yield ChatMessage(speaker="", time="", text=text, continues=True)
     elif said := _SPEAKER.match(found["rest"]):  # others are notes of the program
         words = "[media left out]" if _MEDIA.fullmatch(said["text"]) else said["text"]
-        yield ChatMessage(speaker=said["speaker"], time=_time(found, state.day), text=quoted(words) or "…")
+        yield ChatMessage(speaker=said["speaker"], time=_time(found, state.day), text=words or "…")
 
 
 def _time(found: re.Match[str], order: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from gnod.ingest.formats.conversations.agents import answered, called, text_of
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import fenced, quoted, title_of
+from gnod.ingest.formats.conversations.rendering import fenced, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
@@ -66,7 +66,7 @@ def _text(message: dict[str, object], role: str) -> str:
         return answered(text) if text else ""
     if role == ASSISTANT and tool not in ("", "all"):
         return called(tool, text)
-    return fenced(text, "") if kind == "code" else quoted(text)
+    return fenced(text, "") if kind == "code" else text
 
 
 def _parts(content: dict[str, object]) -> list[object]:

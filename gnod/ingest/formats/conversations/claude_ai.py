@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from gnod.ingest.formats.conversations.agents import answered, called, left_out, minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import folded, quoted, title_of
+from gnod.ingest.formats.conversations.rendering import folded, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 
@@ -28,16 +28,16 @@ def _messages(found: list[object]) -> Iterator[ChatMessage]:
     for each in map(mapping, found):
         role = USER if each.get("sender") == "human" else ASSISTANT
         blocks = [mapping(block) for block in listed(each.get("content"))]
-        texts = [_text(block) for block in blocks] or [quoted(string(each.get("text")))]
+        texts = [_text(block) for block in blocks] or [string(each.get("text"))]
         texts += [_attached(mapping(file)) for file in listed(each.get("attachments"))]
-        if text := "\n\n".join(filter(str.strip, texts)):
+        for text in filter(str.strip, texts):
             yield ChatMessage(speaker=role, role=role, time=minute(each.get("created_at")), text=text)
 
 
 def _text(block: dict[str, object]) -> str:
     match block.get("type"):
         case "text":
-            return quoted(string(block.get("text")))
+            return string(block.get("text"))
         case "tool_use":
             return called(string(block.get("name")), block.get("input"))
         case "tool_result":

@@ -18,7 +18,7 @@ from gnod.ingest.formats.conversations.agents import (
 )
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, LineFormat, State
 from gnod.ingest.formats.conversations.parts import line_converter
-from gnod.ingest.formats.conversations.rendering import quoted, title_of
+from gnod.ingest.formats.conversations.rendering import title_of
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, mapping, string
 
@@ -54,7 +54,7 @@ def _text(block: dict[str, object]) -> str:
     match block.get("type"):
         case "text":
             text = string(block.get("text"))
-            return "" if is_injected(text) else quoted(text)
+            return "" if is_injected(text) else text
         case "tool_use":
             return called(string(block.get("name")), block.get("input"))
         case "tool_result":

@@ -18,7 +18,6 @@ from gnod.ingest.formats.conversations.agents import (
 )
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, LineFormat, State
 from gnod.ingest.formats.conversations.parts import line_converter
-from gnod.ingest.formats.conversations.rendering import quoted
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 
@@ -47,7 +46,7 @@ def _text(item: dict[str, object]) -> str:
     match item.get("type"):
         case "message" if item.get("role") in (USER, ASSISTANT):
             text = text_of(item.get("content"))
-            return "" if is_injected(text) else quoted(text)
+            return "" if is_injected(text) else text
         case "function_call":
             return called(string(item.get("name")), _arguments(item.get("arguments")))
         case "custom_tool_call":

@@ -17,6 +17,7 @@ import msgspec
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat, State
 from gnod.ingest.formats.conversations.parts import documents, member
 from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.decode import decode
 from gnod.ingest.reading.json_values import mapping
 from gnod.ingest.reading.result import CONVERSATION, Converted, Member, unchanged
 
@@ -59,7 +60,7 @@ def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
 
 def read_export(form: ConversationFormat, read: ReadExport, content: FileContent) -> Converted:
     """Return the conversations of a file; a JSON text that has none is stored unchanged."""
-    text = content.text()
+    text = decode(content.data)  # of which the documents are a part: they have the limit of characters
     objects, is_whole = _objects(text)
     if not (found := list(read(objects, PurePosixPath(content.name)))):
         return unchanged(text, "application/json")

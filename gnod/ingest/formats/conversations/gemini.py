@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import quoted
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
 
@@ -32,10 +31,10 @@ def _time(entry: dict[str, object]) -> str:
 def _messages(entries: list[dict[str, object]]) -> Iterator[ChatMessage]:
     for each in entries:
         time = minute(each.get("time"))
-        asked = quoted(string(each.get("title")).removeprefix(_PROMPTED))
+        asked = string(each.get("title")).removeprefix(_PROMPTED)
         yield ChatMessage(speaker=USER, role=USER, time=time, text=asked)
         pages = [string(mapping(part).get("html")) for part in listed(each.get("safeHtmlItem"))]
-        if said := quoted("\n\n".join(map(page_text, pages))):
+        if said := "\n\n".join(map(page_text, pages)):
             yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=time, text=said)
 
 

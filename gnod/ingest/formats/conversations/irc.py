@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State, UnreadableLine
 from gnod.ingest.formats.conversations.parts import line_converter
-from gnod.ingest.formats.conversations.rendering import quoted
 from gnod.ingest.reading.converter import FileContent
 
 _WHEN = r"\[?(?:(?P<day>\d{4}-\d\d-\d\d)[ T]|(?P<date>[A-Z][a-z]{2} \d\d) )?(?P<time>\d{1,2}:\d\d)(?::\d\d)?\]?"
@@ -57,9 +56,7 @@ def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
         state.day = f"{day['year']}-{_MONTHS.index(day['month']) + 1:02}-{int(day['day']):02}"
     elif said := _SAID.match(text) or _ACTED.match(text):
         words = said["text"] if said.re is _SAID else f"{said['nick']} {said['text']}"
-        yield ChatMessage(
-            speaker=said["nick"], time=f"{_day(said, state)} {said['time']:0>5}".strip(), text=quoted(words)
-        )
+        yield ChatMessage(speaker=said["nick"], time=f"{_day(said, state)} {said['time']:0>5}".strip(), text=words)
     elif not _EVENT.match(text):
         raise UnreadableLine
 

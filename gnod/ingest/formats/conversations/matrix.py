@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import one_line, quoted
+from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
@@ -59,7 +59,7 @@ def _text(content: dict[str, object]) -> str:
     kind, body = string(content.get("msgtype")), string(content.get("body"))
     if kind in _FILES:
         return f"[{_FILES[kind]} left out: {one_line(body)}]"
-    return quoted(body) if kind in _TEXTS else ""
+    return body if kind in _TEXTS else ""
 
 
 FORM = ConversationFormat(source="Matrix", converter="matrix/1")

@@ -13,7 +13,8 @@ USER, ASSISTANT = "user", "assistant"
 
 class ChatMessage(msgspec.Struct, frozen=True):
     """What somebody said. `role`: of agents, `user` or `assistant`, else "". `time`: `2026-03-04 10:22`, or "" where it
-    is unknown. `text` is Markdown. `continues`: it is the rest of the message before, whose speaker and time it has."""
+    is unknown. `text` is Markdown, and is quoted when it is written. `continues`: it is a further line of the message
+    before."""
 
     speaker: str
     time: str
@@ -26,7 +27,8 @@ class State(msgspec.Struct):
     """What is known before a line. With it, reading can go on there as if it had begun at the start of the file.
 
     `title` and `place` (a project, a channel, a chat) are those of the conversation, `zone` is that of its times (local
-    time if it is ""), `number` counts its messages, `part` its documents (from 1), `day` is the last that a log named.
+    time if it is ""), `number` counts its messages, `part` its documents (from 1). `speaker` and `time` are of the last
+    message. `day` is what a format knows of the dates: the last day that a log named, or the order in a date.
     """
 
     title: str = ""
@@ -34,6 +36,7 @@ class State(msgspec.Struct):
     zone: str = ""
     day: str = ""
     speaker: str = ""
+    time: str = ""
     number: int = 0
     part: int = 1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
@@ -20,14 +21,14 @@ from gnod.ingest.formats.conversations.message import (
     State,
     UnreadableLine,
 )
-from gnod.ingest.formats.conversations.rendering import heading, one_line, title_of
+from gnod.ingest.formats.conversations.rendering import heading, one_line, quoted, title_of
 from gnod.ingest.reading.converter import Converter, FileContent, LogText, Test
 from gnod.ingest.reading.result import CONVERSATION, Converted, Member, too_long
-from gnod.ingest.text.secret_masking import mask
 from gnod.locations import Locations, Start
 
 PART_CHARACTERS = 256_000
 PART_BYTES = 24_000_000  # of lines with little text: those of the last part are read again with each added message
+_BLANK = ChatMessage(speaker="", time="", text="", continues=True)
 LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
 
 
@@ -61,6 +62,18 @@ class ConversationText(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class _Written(NamedTuple):
+    """A message, or several of one speaker and minute. `blocks` are texts in lines."""
+
+    number: int
+    heading: str
+    blocks: list[list[str]]
+
+    @property
+    def markdown(self) -> str:
+        return "\n\n".join([self.heading, *(quoted("\n".join(block)) for block in self.blocks)])
+
+
 class _Writer:
     """Collects the messages of one part."""
 
@@ -68,36 +81,40 @@ class _Writer:
         self.unreadable = 0
         self.size = 0
         self._number = number
-        self._texts: list[str] = []
-        self._messages: list[tuple[int, int]] = []  # index in _texts, number
+        self._messages: list[_Written] = []
         self._speakers: dict[str, None] = {}
         self._roles: dict[str, None] = {}
         self._times: list[str] = []
-        self._last = ("", "")
+        self._last: tuple[str, str] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._messages
 
     def add(self, message: ChatMessage) -> bool:
         """Add a message. Tell whether it begins under a heading of its own."""
-        if message.continues and self._texts:
-            self._texts[-1] += f"\n{message.text}"
-            self.size += len(message.text) + 1
+        self.size += len(message.text) + 2
+        if message.continues:
+            self._messages[-1].blocks[-1].append(message.text)
             return False
-        is_new = self._last != (message.speaker, message.time) or not self._texts
+        is_new = self._last != (message.speaker, message.time)
         if is_new:
             self._last = (message.speaker, message.time)
             self._number += 1
-            self._messages.append((len(self._texts), self._number))
-            self._texts.append(heading(message.speaker, message.time))
+            self._messages.append(_Written(self._number, heading(message.speaker, message.time), []))
             self._speakers[one_line(message.speaker)] = None
             self._roles[message.role] = None
             self._times += [message.time] if message.time else []
-        self._texts.append(message.text)
-        self.size += len(message.text) + 2
+        self._messages[-1].blocks.append([message.text])
         return is_new
 
     def rendered(self, form: ConversationFormat, state: State) -> ConversationText:
         name = state.title or state.place or form.source
         title = name if state.part == 1 else f"{name} (part {state.part})"
-        texts = [f"# {title}", _head(form.source, state, self.unreadable), *self._texts]
+        texts = [
+            f"# {title}\n\n{_head(form.source, state, self.unreadable)}",
+            *(each.markdown for each in self._messages),
+        ]
         metadata: dict[str, object] = {"source": form.source, "from": list(self._speakers), "in": state.place}
         metadata["role"] = [role for role in self._roles if role]
         if self._times:
@@ -121,14 +138,10 @@ def _head(source: str, state: State, unreadable: int) -> str:
     return " ".join(sentences)
 
 
-def _starts(texts: list[str], messages: list[tuple[int, int]]) -> list[Start]:
-    """Return the line on which each message begins, below the two paragraphs of the head."""
-    starts, line, at = [], 1, 0
-    for index, number in messages:
-        line += sum(text.count("\n") + 2 for text in texts[at : index + 2])
-        at = index + 2
-        starts.append(Start(line, number))
-    return starts
+def _starts(texts: list[str], messages: list[_Written]) -> list[Start]:
+    """Return the line on which each message begins, below the head."""
+    ends = accumulate(text.count("\n") + 2 for text in texts)
+    return [Start(end + 1, message.number) for end, message in zip(ends, messages, strict=False)]
 
 
 def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterator[ConversationPart]:
@@ -171,7 +184,13 @@ def documents(form: ConversationFormat, state: State, messages: Iterable[ChatMes
 
 def _add(writer: _Writer, state: State, message: ChatMessage) -> None:
     if not state.title and message.role == USER:
-        state.title = title_of(mask(message.text))  # a title may end inside a key, and then it does not look like one
+        state.title = title_of(message.text)
+    if message.continues and writer.is_empty:
+        if not (state.speaker and message.text.strip()):
+            return  # there is no message above
+        message = ChatMessage(speaker=state.speaker, time=state.time, text=message.text)
+    if not message.continues:
+        state.speaker, state.time = message.speaker, message.time
     state.number += writer.add(message)
 
 
@@ -179,6 +198,8 @@ def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Chat
     """Return the messages of a line, and whether it could be read."""
     if line is None:
         return [], False
+    if not line.strip():
+        return [_BLANK], True
     try:
         return [each for each in form.read(line, state) if each.text.strip()], True
     except UnreadableLine:
@@ -186,13 +207,11 @@ def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Chat
 
 
 def _lines(data: bytes, start: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each line that is not blank with its place; None for one that is too long to be read."""
+    """Yield each line with its place; None for one that is too long to be read."""
     while start < len(data):
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
-        line = None if end - start > LONGEST_LINE else data[start:end].strip(b"\0 \t\r")
-        if line is None or line:
-            yield start, line
+        yield start, None if end - start > LONGEST_LINE else data[start:end].strip(b"\0\r")
         start = end + 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.secret_masking import mask
 
 # The beginning of a tool's input or output that is indexed. The rest is rarely what somebody looks for.
 FOLDED_LINES = 12
@@ -25,8 +26,8 @@ def one_line(text: str, longest: int = _LONGEST_NAME) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return the title that the first message gives a conversation."""
-    return one_line(text, _LONGEST_TITLE)
+    """Return the title that a text gives a conversation. It may end inside a key, which would not look like one."""
+    return one_line(mask(text[: 4 * _LONGEST_TITLE]), _LONGEST_TITLE)
 
 
 def quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from gnod.ingest.formats.conversations.exports import Conversation, container, export_converter, moment
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import one_line, quoted
+from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 from gnod.ingest.reading.result import CONVERSATION, Converted
@@ -115,7 +115,7 @@ def _messages(found: Sequence[object], users: Names) -> Iterator[ChatMessage]:
 def _text(message: dict[str, object], users: Names) -> str:
     texts = [string(message.get("text"))]
     texts += [string(mapping(each).get("text")) for each in listed(message.get("attachments"))]
-    shown = [quoted(_plain(text, users)) for text in texts if text.strip()]
+    shown = [_plain(text, users) for text in texts if text.strip()]
     files = [one_line(string(mapping(each).get("name"))) for each in listed(message.get("files"))]
     return "\n\n".join([*shown, *(f"[file left out: {name}]" for name in files)])
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, oldest_first
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import one_line, quoted
+from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
 
@@ -60,7 +60,7 @@ def _account(written: object) -> str:
 
 
 def _text(content: str, is_page: bool) -> str:
-    return quoted(page_text(content) if is_page else content)
+    return page_text(content) if is_page else content
 
 
 FORM = ConversationFormat(source="Teams", converter="teams/1")
