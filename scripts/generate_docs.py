@@ -426,6 +426,7 @@ def _yaml(value: object) -> str:
 _FORMATS = """\
 gnod recognises binary formats by their content, whatever a file is called, and text formats by their names. A file with
 an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why it was not.
+[Conversations](#conversations) are recognised by their content in files of text and JSON.
 
 - **Headings**: the passages of the document know the headings above them.
 - **A hit names** the line of the file, the page, the slide, the sheet and row, the cell of a notebook, the message of a
@@ -438,6 +439,34 @@ All formats are read in a worker process with limits of time, memory and size (`
 [settings.md](settings.md))."""
 
 
+_CONVERSATIONS = """\
+## Conversations
+
+Transcripts of agents and chats become documents with a heading for each message, such as `## Mara, 2026-03-04 10:22`
+or `## user, 2026-03-04 10:22`. In an export with several conversations, each is a document: `conversations.json!/Title`.
+A conversation of more than 256,000 characters has several documents (`part 2`).
+
+- What an agent's tools were given and answered is folded: its first 12 lines, 1,200 characters. Pictures and what a
+  model thought are left out. A message is quoted: headings in it are not headings of the document.
+- Times are those of the file. Documents say when they are in UTC.
+- Keys and passwords are masked: `[masked: GitHub token]`. The forms of known keys are searched, and values behind names
+  such as `password` or `api_key`; a password in a sentence stays. `mask_secrets: false` turns it off for a collection.
+- Lines that cannot be read are counted in the document. An export that is cut off has the conversations before.
+
+| program | file |
+| --- | --- |
+| Claude Code | `~/.claude/projects/PROJECT/SESSION.jsonl` |
+| Codex | `~/.codex/sessions/YEAR/MONTH/DAY/rollout-….jsonl` |
+| ChatGPT, Claude | `conversations.json` of the export |
+| Gemini | My Activity of Google Takeout as JSON, each day a document |
+| Slack | the zip archive of the export, each channel a document; or its unpacked files, each a document |
+| Teams | messages of Microsoft Graph as JSON; `messages.json` of a personal account, as Skype had |
+| WhatsApp | the exported text, with the dates of many countries |
+| Signal | the Markdown of signal-export |
+| IRC | logs of irssi, WeeChat, ZNC, HexChat |
+| Matrix | a room that Element exported as JSON |"""
+
+
 def _formats() -> str:
     read = [converter for converter in REGISTRY if converter.read and converter.mime]
     unread = [converter for converter in REGISTRY if not converter.read and _extensions(converter)]
@@ -448,6 +477,7 @@ def _formats() -> str:
         _table(
             ["format", "extensions", "headings", "a hit names", "pictures", "remark"], _merged(map(_format_row, read))
         ),
+        _CONVERSATIONS,
         "## Formats that are not read",
         "They are skipped. Convert what you want to find.",
         _table(["format", "extensions", "instead"], _merged(map(_unread_row, unread))),

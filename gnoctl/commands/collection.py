@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,12 +16,13 @@ from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
+from gnoctl.conversation_places import EXTENSIONS, ConversationPlace, usual_places
 from gnoctl.folder_choice import TO_TRY, choose_folder
 from gnoctl.preset_choice import choose_preset, use_preset
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED, note, print_json
 from gnoctl.printing.terminal import Terminal, columns
-from gnoctl.printing.wording import count
+from gnoctl.printing.wording import count, size
 from gnod.client.connection import Connection
 from gnod.errors import UsageError
 from gnod.presets import NO_PRESET, PRESETS
@@ -127,7 +129,12 @@ def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool
 
 
 class AddOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str, argument("PATH", "The folder")]
+    path: Annotated[str | None, argument("PATH", "The folder")] = None
+    kind: Annotated[
+        Literal["files", "conversations"],
+        option("--kind", "What is in it: files, or conversations, which are found without PATH", "KIND"),
+    ] = "files"
+    yes: Annotated[bool, option("-y, --yes", "Add all places with conversations without asking")] = False
 
 
 @command("collection add", AddOptions)
@@ -135,18 +142,52 @@ def add(options: AddOptions) -> int:
     """Add a folder and index it.
 
     From then on, changes in the folder are indexed automatically. gnod reads the folder; only `gnoctl capture` writes
-    to it.
+    to it. With --kind conversations and no PATH, it looks where Claude Code, Codex and IRC programs keep what was said,
+    shows what is there, and asks.
 
     Examples:
       gnoctl collection add ~/notes
       gnoctl collection add ~/src/handbook --name handbook --include md,rst --update 'git pull --quiet'
       gnoctl collection add ~/docs --egress lan
+      gnoctl collection add --kind conversations
+      gnoctl collection add ~/exports/slack --kind conversations
     """
+    if (path := options.path) is None:
+        return _add_conversations(options)
+    if options.kind == "conversations":
+        options = msgspec.structs.replace(options, include=options.include or EXTENSIONS)
     with options.connect() as daemon:
-        status, result = _add_and_index(daemon, options, options.path)
+        status, result = _add_and_index(daemon, options, path)
     if options.json:
         print_json(result)
     return status
+
+
+def _add_conversations(options: AddOptions) -> int:
+    """Add the folders in which programs keep conversations, each as a collection."""
+    if options.kind == "files":
+        raise UsageError("no folder is named: run `gnoctl collection add FOLDER`")
+    with options.connect() as daemon:
+        known = daemon.call("collection.list", NoParams(), wire.CollectionListResult).collections
+        added = {os.path.realpath(each.path) for each in known}
+        found = [each for each in usual_places() if os.path.realpath(each.place.folder) not in added]
+        for each in found:
+            files = f"{count(each.files, 'file')}, {size(each.size)}"
+            options.note(text.line(f"{each.place.program}: {files}, in {each.place.folder}"))
+        if not found:
+            options.note("No other conversations were found: name their folder, as in `gnoctl collection add FOLDER`")
+        elif not options.yes and not confirmed("Index them, with keys and passwords masked?"):
+            return 0
+        results = [_add_and_index(daemon, _for(each.place, options), str(each.place.folder)) for each in found]
+    if options.json:
+        print_json([result for _, result in results])
+    return max((status for status, _ in results), default=0)
+
+
+def _for(place: ConversationPlace, options: AddOptions) -> AddOptions:
+    return msgspec.structs.replace(
+        options, name=place.name, include=options.include or [place.extension], no_gitignore=True
+    )
 
 
 def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:

@@ -9,7 +9,10 @@ from gnoctl.arguments.references import absolute
 from gnoctl.command import Options, command
 from gnoctl.opening import starting as programs
 from gnoctl.opening import viewers
-from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
+from gnoctl.printing import text
+from gnod.protocol.documents import DocumentGetParams, DocumentLocateParams, DocumentPlace, DocumentText
+
+_CONVERSATION = "application/x-conversation"
 
 
 class OpenOptions(Options, frozen=True, kw_only=True):
@@ -27,8 +30,9 @@ class OpenOptions(Options, frozen=True, kw_only=True):
 def open_hit(options: OpenOptions) -> None:
     """Open the file of a hit at its line or page.
 
-    Text opens in $VISUAL or $EDITOR at the line. PDF files open at the page in your viewer, if it supports pages; other
-    files open in your desktop's program for them. `viewers` in index.yml chooses other programs.
+    Text opens in $VISUAL or $EDITOR at the line. PDF files open at the page in your viewer, if it supports pages. The
+    text of a conversation opens in $PAGER at the message. Other files open in your desktop's program for them.
+    `viewers` in index.yml chooses other programs.
 
     Examples:
       gnoctl open notes/deploy.md:40
@@ -37,6 +41,9 @@ def open_hit(options: OpenOptions) -> None:
       gnoctl open '#a1b2c3d4' --print
     """
     place = options.call("document.locate", DocumentLocateParams(ref=absolute(options.ref)), DocumentPlace)
+    if place.mime == _CONVERSATION and not (options.program or place.viewer or options.print_only):
+        _read(options)
+        return
     opening = viewers.choose(
         programs.target_of(place), programs.this_system(), wanted=options.program, configured=place.viewer
     )
@@ -49,3 +56,10 @@ def open_hit(options: OpenOptions) -> None:
         programs.show(opening, place)
     else:
         programs.become(opening)
+
+
+def _read(options: OpenOptions) -> None:
+    """Show the text of a conversation, whose file is not for people to read, at the place of the reference."""
+    named = options.call("document.get", DocumentGetParams(ref=absolute(options.ref)), DocumentText)
+    whole = options.call("document.get", DocumentGetParams(ref=named.uri), DocumentText)
+    programs.page(text.block(whole.text), named.start_line)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from gnoctl.opening import viewers
@@ -62,7 +64,7 @@ def show(opening: ViewerCommand, place: DocumentPlace) -> None:
     try:
         started = subprocess.Popen(opening.words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
     except OSError as error:
-        raise _failed(opening, error) from None
+        raise _failed(opening.words, error) from None
     try:
         status = started.wait(_FAILS_WITHIN_S)
     except subprocess.TimeoutExpired:
@@ -74,6 +76,19 @@ def show(opening: ViewerCommand, place: DocumentPlace) -> None:
         )
 
 
+def page(content: str, line: int) -> None:
+    """Show a text from a line on: in the pager of a terminal, which can go back to the lines above."""
+    if not sys.stdout.isatty():
+        print("\n".join(content.split("\n")[line - 1 :]))
+        return
+    words = shlex.split(os.environ.get("PAGER") or "less")
+    at = [f"+{line}"] if Path(words[0]).name in ("less", "more") else []
+    try:
+        subprocess.run([*words, *at], input=content.encode(), check=False)
+    except OSError as error:
+        raise _failed(words, error) from None
+
+
 def become(opening: ViewerCommand) -> None:
     """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
     sys.stdout.flush()
@@ -81,8 +96,8 @@ def become(opening: ViewerCommand) -> None:
     try:
         os.execvp(opening.words[0], opening.words)
     except OSError as error:
-        raise _failed(opening, error) from None
+        raise _failed(opening.words, error) from None
 
 
-def _failed(opening: ViewerCommand, error: OSError) -> Unavailable:
-    return Unavailable(f"{text.line(opening.words[0])} cannot be started: {error.strerror}")
+def _failed(words: Sequence[str], error: OSError) -> Unavailable:
+    return Unavailable(f"{text.line(words[0])} cannot be started: {error.strerror}")

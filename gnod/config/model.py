@@ -89,6 +89,9 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
             "Scripts other than Latin, Greek, Chinese and Japanese need tesseract with their language."
         ),
     ] = "on"
+    mask_secrets: Annotated[
+        bool, setting("Mask keys and passwords in conversations: searches and answers do not see them.")
+    ] = True
     egress: Annotated[
         Scope,
         setting(
@@ -131,7 +134,7 @@ class ContextConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IngestConfig(msgspec.Struct, frozen=True, kw_only=True):
-    max_file_mb: Annotated[int, setting("Larger files are skipped and counted.", 1, 100_000)] = 100
+    max_file_mb: Annotated[int, setting("Larger files are skipped and counted, except growing logs.", 1, 100_000)] = 100
     timeout_s: Annotated[float, setting("Time limit for the conversion of a file.", 0.1, _DAY_S)] = 60
     max_characters: Annotated[int, setting("Files with a longer text fail and are listed as errors.", 1_000, 10**9)] = (
         50_000_000

@@ -84,7 +84,9 @@ class Configuration:
         await self._mirror(self.current)
 
     async def _mirror(self, config: Config) -> None:
-        folders = [collections.Folder(c.name, c.path, c.language, _reader(c.ocr)) for c in config.collections]
+        folders = [
+            collections.Folder(c.name, c.path, c.language, c.mask_secrets, _reader(c.ocr)) for c in config.collections
+        ]
         contexts = [(context.scope, context.text) for context in config.contexts]
         await self._database.write(lambda connection: collections.mirror(connection, folders, contexts))
 

@@ -22,6 +22,15 @@ def may_have_members(path: str) -> bool:
     return path.lower().endswith(_CONTAINERS)
 
 
+def path_of_part(path: str, number: int) -> str:
+    """Return the path of a part of a log, of which the first is the document of the file.
+
+    >>> path_of_part("log.jsonl", 1), path_of_part("log.jsonl", 2)
+    ('log.jsonl', 'log.jsonl!/part 2')
+    """
+    return path if number == 1 else f"{path}{SEPARATOR}part {number}"
+
+
 class Names:
     """Gives the members of one file their names, each once."""
 

@@ -17,7 +17,8 @@ from gnod.ingest.formats import Converted
 from gnod.ingest.links import markdown as links_of_markdown
 from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import extract
-from gnod.ingest.text import frontmatter, inline_fields
+from gnod.ingest.reading.result import CONVERSATION
+from gnod.ingest.text import frontmatter, inline_fields, secret_masking
 from gnod.ingest.text.canonical import canonicalise, digest, embed_hash, with_line_map
 from gnod.ingest.text.chunking import ChunkText, cut
 from gnod.ingest.text.document_terms import terms_of
@@ -45,8 +46,12 @@ def prepare(
     stat: FileStat | None,
     language: str | None = None,
     title: str | None = None,
+    mask_secrets: bool = True,
 ) -> PreparedDocument:
-    """Return the document. `language` and `title` override what the text says."""
+    """Return the document. `language` and `title` override what the text says. Keys and passwords are masked in
+    conversations, where people and tools show them without thinking of it."""
+    if mask_secrets and converted.mime == CONVERSATION:
+        converted = _masked(converted)
     markdown, lost = with_line_map(converted.markdown)
     head = frontmatter.parse(markdown) if _is_prose(converted) else frontmatter.NONE
     structure = outline(markdown, converted.markup, head.body_start)
@@ -96,6 +101,11 @@ def prepare(
         labels=found.labels,
         unread=[Unread("", "bad_head", head.unread)] if head.unread else [],
     )
+
+
+def _masked(converted: Converted) -> Converted:
+    title = secret_masking.mask(converted.title) if converted.title else None
+    return msgspec.structs.replace(converted, markdown=secret_masking.mask(converted.markdown), title=title)
 
 
 def _chunks(title: str, markdown: str, passages: Sequence[ChunkText]) -> list[Chunk]:

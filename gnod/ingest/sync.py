@@ -23,9 +23,9 @@ from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.plan import FolderComparison, ReadingPlan
 from gnod.ingest.files.scope import WHOLE, Scope
 from gnod.ingest.files.walk import Enter, Walk, WalkedPart, enter_nothing, root_problem
-from gnod.ingest.member_names import may_have_members
+from gnod.ingest.member_names import may_have_members, path_of_part
 from gnod.ingest.ocr import readers
-from gnod.ingest.workers.jobs import Container, Failure, FileJob, FilesDone, FilesJob, Outcome, Unchanged
+from gnod.ingest.workers.jobs import Container, Failure, FileJob, FilesDone, FilesJob, LogRead, Outcome, Unchanged
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store import packing
 from gnod.store.connection import Connection
@@ -33,7 +33,7 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import documents, failures, scans
-from gnod.store.tables.records import SKIP_KINDS, FileStat, PreparedDocument, Terms
+from gnod.store.tables.records import SKIP_KINDS, FileStat, LogPart, PreparedDocument, Terms
 
 T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
@@ -199,7 +199,7 @@ class Sync:
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
                 await self.database.write(partial(self._store, batch))
-                done += len(batch)
+                done += sum(not _goes_on(outcome) for _, outcome in batch)
                 self.progress("index", done, total, self.collection.name)
         if not remove_first:
             await self._remove(plan, walked)
@@ -241,7 +241,18 @@ class Sync:
                     await outcomes.put((path, outcome))
             else:  # one of several jobs may have ended the worker: find out which
                 for path, job in zip(paths, jobs, strict=True):
-                    await outcomes.put((path, await self._converted(path, job)))
+                    await self._read_on(path, job, await self._converted(path, job), outcomes)
+
+    async def _read_on(self, path: str, job: FileJob, outcome: Outcome, outcomes: Outcomes) -> None:
+        """Pass on an outcome, and those of the other parts of a log. Its stat is the one before all of them: what was
+        changed since is noticed."""
+        await outcomes.put((path, outcome))
+        stat = outcome.stat if isinstance(outcome, LogRead) else None
+        while isinstance(outcome, LogRead) and not outcome.is_complete:
+            outcome = await self.pool.run(replace(job, known_parts=[], read_on=outcome.parts[-1].log))
+            if isinstance(outcome, LogRead) and stat:
+                outcome = replace(outcome, stat=stat)
+            await outcomes.put((path, outcome))
 
     async def _converted(self, path: str, job: FileJob) -> Outcome:
         outcome = await self.pool.run(job)
@@ -256,10 +267,14 @@ class Sync:
             recognised = await self.database.read(
                 partial(scans.texts, source_hash=known.source_hash, reader=self._reader)
             )
+        parts: list[LogPart] = []
+        if known and known.is_log:
+            parts = await self.database.read(partial(documents.log_parts, collection_id=self._id, path=path))
         return FileJob(
             path=f"{self.collection.path.rstrip('/')}/{path}",
             relative_path=path,
             language=self.collection.language,
+            mask_secrets=self.collection.mask_secrets,
             known_source_hash=known.reusable_hash if known else None,
             known_members=self._members.get(path, {}),
             members_s=self.limits.timeout_s / 2,
@@ -269,6 +284,7 @@ class Sync:
             refusal=self._refusal,
             recognised_of=known.source_hash if known else None,
             recognised=recognised,
+            known_parts=parts,
         )
 
     def _store(self, batch: Batch, connection: Connection) -> None:
@@ -280,6 +296,8 @@ class Sync:
                     self._put(connection, path, Container(document=outcome, members=[]), now, terms)
                 case Container():
                     self._put(connection, path, outcome, now, terms)
+                case LogRead():
+                    self._put_log(connection, path, outcome, now, terms)
                 case Unchanged():
                     self._note_unchanged(connection, path, outcome.stat)
                 case Failure():
@@ -290,10 +308,13 @@ class Sync:
         failures.forget(connection, self._id, [path for path, outcome in batch if not isinstance(outcome, Failure)])
 
     def _note_unchanged(self, connection: Connection, path: str, stat: FileStat) -> None:
-        writing.touch(connection, self._id, path, stat)
-        writing.touch_members(connection, self._id, path, stat.mtime_ns)
+        self._touch(connection, path, stat)
         self._counts["unchanged"] += 1
         self._counts["in_vain"] += self._known[path].stat.looks_like(stat)
+
+    def _touch(self, connection: Connection, path: str, stat: FileStat) -> None:
+        writing.touch(connection, self._id, path, stat)
+        writing.touch_members(connection, self._id, path, stat.mtime_ns)
 
     def _put(self, connection: Connection, path: str, new: Container, now: float, terms: dict[int, Terms]) -> None:
         is_new = writing.put(connection, self._id, path, new.document, now=now, left=self.left, terms=terms)
@@ -309,6 +330,22 @@ class Sync:
         writing.keep_members(connection, self._id, path, kept, now=now, left=self.left)
         if new.document.stat:
             writing.touch_members(connection, self._id, path, new.document.stat.mtime_ns)
+
+    def _put_log(self, connection: Connection, path: str, read: LogRead, now: float, terms: dict[int, Terms]) -> None:
+        """Store the next parts of a log. Until the last ones, no stat of the file is noted, so that the next sync goes
+        on if this one is interrupted."""
+        for number, document in enumerate(read.parts, read.first):
+            part, container = path_of_part(path, number), path if number > 1 else None
+            if number == 1 or not documents.is_file(connection, self._id, part):
+                writing.put(
+                    connection, self._id, part, document, now=now, left=self.left, terms=terms, container=container
+                )
+        fulltext.store(connection, terms)  # the parts behind these are removed
+        kept = [path_of_part(path, number) for number in range(2, read.first + len(read.parts))]
+        writing.keep_members(connection, self._id, path, kept, now=now, left=self.left)
+        if read.is_complete:
+            self._touch(connection, path, read.stat)
+            self._counts["updated" if path in self._known else "added"] += 1
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
@@ -377,6 +414,11 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
     return batch
 
 
+def _goes_on(outcome: Outcome) -> bool:
+    """Tell whether more outcomes of the same file follow."""
+    return isinstance(outcome, LogRead) and not outcome.is_complete
+
+
 def _size(item: tuple[str, Outcome]) -> int:
     match item[1]:
         case PreparedDocument(markdown=text):
@@ -384,5 +426,7 @@ def _size(item: tuple[str, Outcome]) -> int:
         case Container(document=document, members=members):
             texts = [each.markdown for _, each in members if isinstance(each, PreparedDocument)]
             return sum(map(len, (document.markdown, *texts)))
+        case LogRead(parts=parts):
+            return sum(len(each.markdown) for each in parts)
         case _:
             return 0

@@ -14,7 +14,7 @@ from gnod.errors import LimitExceeded
 from gnod.ingest.text.outline import headings_above
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
-from gnod.search.keyword.marks import TermFinder
+from gnod.search.keyword.marks import TermFinder, TermVariant
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import anchors
 from gnod.search.passages.anchors import AnchorTerms
@@ -27,6 +27,8 @@ from gnod.search.passages.best_passage import (
     matches_in,
 )
 from gnod.search.passages.code_passages import best_definition
+from gnod.search.query import messages
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
@@ -74,12 +76,13 @@ class DocumentHit(NamedTuple):
 
 class HitOptions(NamedTuple):
     """`passages`: at most this many of each document; 0 for the documents alone. `full`: also return the whole texts.
-    `filters`: those of the search, for the copies."""
+    `filters`: those of the search, for the copies. `speakers`: whose messages the passages are from."""
 
     contexts: Sequence[ContextConfig] = ()
     passages: int = 1
     full: bool = False
     filters: Filters = Filters()
+    speakers: Speakers = Speakers()
 
 
 class Marked(NamedTuple):
@@ -102,8 +105,8 @@ def hits_of(
     vectors: QueryVectors | None = None,
 ) -> list[DocumentHit]:
     """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out. `vectors`: of the query, for further passages. Raises LimitExceeded for
-    whole texts that no answer can hold."""
+    that left the index meanwhile are left out, as are conversations in which no message of the role is a hit.
+    `vectors`: of the query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
     known = {each.id: each for each in ranked}
     hits = _hits_of(connection, list(known), known, words, options, vectors)
     return [hits[each.id] for each in ranked if each.id in hits]
@@ -133,7 +136,7 @@ def _hits_of(
     vectors: QueryVectors | None,
 ) -> dict[int, DocumentHit]:
     found = documents.by_ids(connection, ids)
-    if not options.passages:
+    if not options.passages and not options.speakers.roles:
         there = [(ranked[id_], found[id_]) for id_ in ids if id_ in found]
         return {
             each.id: DocumentHit(document, each, [], shown.Columns(), None, NO_COPIES)
@@ -159,7 +162,13 @@ def _hits_of(
         finder = finders.get(each.id)
         if finder is None and (text := texts.whole(connection, document.mirror_hash)) is not None:
             finder = TermFinder(text, by)
-        best = _passage(connection, document, each, sought, by, finder, is_code=of_document.is_code)
+        said = None
+        if finder and any(options.speakers):
+            said = messages.ranges_of(finder.text, document.locations, options.speakers)
+        best = _best_message(finder, sought.terms, said, each) if finder and said else None
+        if best is None and said is not None and options.speakers.roles:
+            continue
+        best = best or _passage(connection, document, each, sought, by, finder, is_code=of_document.is_code)
         more: list[ShownPassage] = []
         matches: DocumentMatches | None = None
         if options.passages > 1:
@@ -168,11 +177,13 @@ def _hits_of(
             whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
             given = (connection, document, whole, best, sought.terms)
             more = beside(*given, options.passages - 1, nearest)
+            if said and options.speakers.roles:
+                more = [each for each in more if any(low < each.line_end <= high for low, high in said)]
             matches = matches_in(whole, sought.terms)
         hits[each.id] = DocumentHit(
             document,
             each,
-            _with_headings(document, [best, *more], finder),
+            _with_headings(document, [best, *more], finder) if options.passages else [],
             of_document.columns,
             contexts_for(options.contexts, document.collection, document.path),
             also.get(each.id, NO_COPIES),
@@ -181,6 +192,24 @@ def _hits_of(
             matches,
         )
     return hits
+
+
+def _best_message(
+    finder: TermFinder,
+    terms: Sequence[Sequence[TermVariant]],
+    said: Sequence[tuple[int, int]],
+    ranked: RankedDocument,
+) -> ShownPassage | None:
+    """Return the best passage in one of these messages: where the words are, else what is near by vector; without
+    words, the first one."""
+    window = TermFinder(messages.alone(finder.text, said), finder.analyzers).for_words(terms).window(terms)
+    low, high = (window[0].start, window[0].end) if window else (0, len(finder.text))
+    if not window and ranked.span:
+        low, high = ranked.span.start, ranked.span.end
+    elif not window and terms:
+        return None
+    found = next((each for each in said if each[0] < high and low < each[1]), None)
+    return best_passage(finder, terms, within=found) if found else None
 
 
 def _with_headings(

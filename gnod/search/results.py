@@ -25,12 +25,15 @@ from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
 
 T = TypeVar("T")
+# Of these many of the best documents, those are hits in which a message of the role has the words.
+MESSAGES_DEPTH = 200
 
 
 class SearchRequest(NamedTuple):
@@ -111,8 +114,16 @@ class AskedQuery(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Return how many documents are ranked: to sort them, many."""
-        return ordering.DEPTH if self.request.sort else self.request.limit
+        """Return how many documents are ranked: to sort them, many, and some more where messages decide."""
+        if self.request.sort:
+            return ordering.DEPTH
+        return max(self.request.limit, MESSAGES_DEPTH) if self.speakers.roles else self.request.limit
+
+    @property
+    def speakers(self) -> Speakers:
+        """Return whose messages are searched: in the query, or as filters."""
+        roles, names = (tuple(map(str.casefold, self.request.fields.get(name, ()))) for name in ("role", "from"))
+        return Speakers(self.query.speakers.roles + roles, self.query.speakers.names + names)
 
 
 class Found(NamedTuple):
@@ -252,8 +263,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
     """Sort what was found, and return it with its hits."""
     request, begun = asked.request, time.perf_counter()
     ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
-    options = HitOptions(asked.contexts, request.passages, request.full, asked.filters)
-    hits = hits_of(connection, ranked[: request.limit], found.words, options, found.vectors)
+    hits = _hits(connection, asked, found, ranked)
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
     report, notes = asked.report(connection), found.notes
     if shared is not None:
@@ -262,7 +272,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         mode=found.mode,
         query=request.text,
         hits=hits,
-        total=len(hits) if found.total is None else found.total,
+        total=_total(asked, found, len(hits)),
         took_ms=milliseconds_since(asked.started),
         freshness=report,
         stages=[*found.stages, stage("passages", begun, {})],
@@ -274,6 +284,25 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         explain={**fields, **found.explain},
         loose=found.loose,
     )
+
+
+def _hits(
+    connection: Connection, asked: AskedQuery, found: Found, ranked: Sequence[RankedDocument]
+) -> list[DocumentHit]:
+    """Return the first hits. A conversation in which no message of the role has a word of the query is not one."""
+    request, hits = asked.request, list[DocumentHit]()
+    options = HitOptions(asked.contexts, request.passages, request.full, asked.filters, asked.speakers)
+    deepest = len(ranked) if asked.speakers.roles else request.limit
+    for start in range(0, deepest, request.limit):
+        hits += hits_of(connection, ranked[start : start + request.limit], found.words, options, found.vectors)
+        if len(hits) >= request.limit:
+            break
+    return hits[: request.limit]
+
+
+def _total(asked: AskedQuery, found: Found, hits: int) -> int:
+    is_known = found.total is not None and not (asked.speakers.roles and hits < asked.request.limit)
+    return found.total if found.total is not None and is_known else hits
 
 
 def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:

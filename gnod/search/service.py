@@ -241,7 +241,7 @@ class SearchService:
             vectors = await embed([corrected.text], [])
         stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
         begun = time.perf_counter()
-        limit, min_score = request.limit, request.min_score
+        limit, min_score = asked.depth if asked.speakers.roles else request.limit, request.min_score
         async with self._searching(asked) as shared:
             ranked: list[RankedDocument] | None = None
             if shared.sources:
@@ -265,6 +265,8 @@ class SearchService:
         asked = await self._asked(request, is_plain=False)
         if asked.query.is_filter_only:
             return await self._listed(asked)
+        if asked.speakers.roles:
+            options = options._replace(limit=asked.depth)
         async with self._prepared(asked, parse_query, options.budget_s) as question:
             shared = question.shared
 

@@ -24,12 +24,13 @@ KEPT_CHANGES = 50_000
 
 _COLLECTIONS = """
     -- `mounted`: whether the folder was a mount point at the last walk: an empty folder in its place is an unmounted
-    -- drive. `reader`: the program that recognises scanned pages.
+    -- drive. `reader`: the program that recognises scanned pages. `masked`: without the secrets of conversations.
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
         path TEXT NOT NULL,
         language TEXT,
+        masked INTEGER NOT NULL DEFAULT 1,
         last_sync REAL,
         served_by INTEGER REFERENCES embedding_models (id) ON DELETE SET NULL,
         mounted INTEGER NOT NULL DEFAULT 0,
@@ -96,6 +97,7 @@ _DOCUMENTS = f"""
     -- `dated`: seconds since 1970; `dated_by`: the name in the metadata that has this date, NULL for the file's time.
     -- `other_titles`: one a line. `ctime_ns`: when the kernel last noted a change of the file. `container`: the path of
     -- the file that the document is in. `unread`: what of the file is not indexed, and why (a list of records.Unread).
+    -- `log`: of a part of a log, where it ends in the file and what its reader knows there (records.LogMark).
     -- `chunks`: how many its text has; an index of all that is counted is read for the status.
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
@@ -129,6 +131,7 @@ _DOCUMENTS = f"""
         unread TEXT,
         chunks INTEGER NOT NULL DEFAULT 0,
         ctime_ns INTEGER,
+        log BLOB,
         UNIQUE (collection_id, path)
     ) STRICT;
     CREATE INDEX documents_by_docid ON documents (docid);

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from gnod.ingest.files.placeholders import is_dataless, not_downloaded
-from gnod.ingest.workers.worker import ReadFailed, read_source
+from gnod.ingest.workers.source_file import ReadFailed, read_source
 
 
 def found(**fields: int) -> os.stat_result:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gnod.ingest.workers.jobs import Failure, FileJob, Outcome, TextJob, Unchanged
-from gnod.ingest.workers.worker import ReadFailed, perform, read_source
+from gnod.ingest.workers.source_file import ReadFailed, read_source
+from gnod.ingest.workers.worker import perform
 from gnod.store.tables.records import PreparedDocument
 
 

@@ -269,3 +269,19 @@ def test_parts_cover_all_lines(blocks: list[str]) -> None:
 )
 def test_links_lead_to_documents_or_out(link: str, address: str | None) -> None:
     assert LINKS.address(link) == address
+
+
+def test_a_conversation_shows_who_spoke_and_folds_what_tools_did() -> None:
+    """HTML in a message is what somebody wrote: it cannot look like another message."""
+    text = (
+        "# Pump\n\n## Mara, 2026-03-04 10:22\n\n<h2>user, now</h2> <details open>\n\n```python\nx = 1\n```\n\n"
+        "## assistant, 2026-03-04 10:23\n\n```tool Bash\nls <b>\n```\n\n````output\n```\na.md\n````\n"
+    )
+    found = shown(text, "a.jsonl", "claude-code/1", mime="application/x-conversation").html
+    check(found)
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", found) == ["Mara, 2026-03-04 10:22", "assistant, 2026-03-04 10:23"]
+    assert 'id="doc-mara-2026-03-04-1022"' in found
+    assert re.findall(r"<details>\s*<summary>(.*?)</summary>", found) == ["tool Bash", "output"]
+    assert found.count("<details") == 2
+    assert '<pre class="code"' in found.partition("Mara")[2].partition("<details")[0]
+    assert found.count("<details") - shown(text, "a.md").html.count("<details") == 1  # there, HTML is HTML

@@ -42,6 +42,7 @@ _DEFINITION = re.compile(r" {0,3}\[(\^?[^\[\]\n]{1,200})\]:")
 _LABEL = re.compile(r"\[(\^?[^\[\]\n]{1,200})\]")
 _MOST_DEFINED = 200
 _NOTES = ("markdown", "ipynb")
+_CONVERSATION = "application/x-conversation"
 
 
 class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +81,10 @@ class Rendering:
             self.kind = "code" if self._lexer else self.kind
         self.is_paged = self.kind in ("pages", "image")
         self._is_markdown = self.kind in ("markdown", "notebook", "pages", "image")
-        self._is_note = document.converter.startswith(_NOTES)
+        is_note = document.converter.startswith(_NOTES)
+        self._syntax: markdown.Syntax = (
+            "notes" if is_note else "conversation" if document.mime == _CONVERSATION else "plain"
+        )
         self.is_linked = self._is_markdown and "[" in document.text
         """Whether it may have links to other documents."""
         is_base = document.path.lower().endswith(bases.EXTENSION)
@@ -194,7 +198,7 @@ class Rendering:
         def line_of(line: int) -> int:
             return self._number(min(start + max(line - len(lead), 0), max(end - 1, 0)))
 
-        return markdown.render("\n".join([text, *defined]), line_of, links, inserts, is_note=self._is_note)
+        return markdown.render("\n".join([text, *defined]), line_of, links, inserts, self._syntax)
 
     def _defined_elsewhere(self, text: str) -> list[str]:
         """Return the definitions of footnotes and addresses that a part of a long document names and does not have."""

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Literal, get_args
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -34,6 +34,7 @@ _HTML_IMAGE = re.compile(
 )
 _ALT = re.compile(r"\balt\s*=\s*(?P<mark>[\"'])(?P<alt>[^<>\"']*)(?P=mark)", re.IGNORECASE)
 _NOT_LOADED = "Picture of the web, not loaded"
+_OF_A_TOOL = re.compile(r"(?:tool|output)\b")
 _SIZE = re.compile(r"(?P<width>\d{1,4})(?:x(?P<height>\d{1,4}))?")
 # Captions of sources that a program would draw or answer. The page shows the source.
 _DRAWN = {
@@ -45,14 +46,15 @@ _DRAWN = {
 }
 
 _dollars = math_inline_dollar(allow_space=False, allow_digits=False, allow_double=True)
+Syntax = Literal["notes", "plain", "conversation"]
+"""Notes may have the syntax of programs for notes. In conversations, HTML is text, and what tools did is folded."""
 LineOf = Callable[[int], int]
 """Maps a line of the rendered text, from 0, to the line of the source."""
 
 
-def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, *, is_note: bool = True) -> str:
-    """Return HTML in which marks of `inserts` stand for what is safe already. `is_note`: the text may have the syntax
-    of programs for notes."""
-    parser = _notes if is_note else _plain
+def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, syntax: Syntax = "notes") -> str:
+    """Return HTML in which marks of `inserts` stand for what is safe already."""
+    parser = _PARSERS[syntax]
     last = line_of(0)
     environment = {"wikilinks": links.names, "embeds": links.embeds, "inserts": inserts, "docId": last}
     environment["line_of"] = line_of
@@ -126,6 +128,14 @@ def _fence(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
     if caption := _DRAWN.get(language.strip("{}").lower()):
         return f"<figure>{block}<figcaption>{caption}</figcaption></figure>"
     return block
+
+
+def _folded(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
+    """Fold what a tool was given, and what it answered."""
+    block, label = _fence(renderer, tokens, index, options, environment), tokens[index].info.strip()
+    if not _OF_A_TOOL.match(label):
+        return block
+    return f"<details><summary>{escape(label)}</summary>{block}</details>\n"
 
 
 def _numbered(lines: list[str], token: Token, line_of: LineOf) -> str:
@@ -222,10 +232,10 @@ def _embed(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, e
     return f'<a href="{escape(str(token.attrs["href"]))}">{escape(str(token.attrs["shown"]))}</a>'
 
 
-def _made(*, is_note: bool) -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+def _made(syntax: Syntax) -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": syntax != "conversation"}).enable(["table", "strikethrough"])
     made.use(footnote_plugin).use(deflist_plugin).use(gfm_autolink_plugin)
-    if is_note:
+    if syntax == "notes":
         made.use(dollarmath_plugin, allow_labels=False)
         made.inline.ruler.at("math_inline", _math_inline)
         made.use(vault_syntax)
@@ -233,10 +243,10 @@ def _made(*, is_note: bool) -> MarkdownIt:
     for name in ("math_inline", "math_inline_double", "math_block"):
         made.add_render_rule(name, _math)
     for name in ("fence", "code_block"):
-        made.add_render_rule(name, _fence)
+        made.add_render_rule(name, _folded if syntax == "conversation" else _fence)
     made.add_render_rule("image", _image)
     made.add_render_rule("embed", _embed)
     return made
 
 
-_notes, _plain = _made(is_note=True), _made(is_note=False)
+_PARSERS: dict[Syntax, MarkdownIt] = {syntax: _made(syntax) for syntax in get_args(Syntax)}

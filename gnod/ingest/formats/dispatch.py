@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.formats.text import PLAIN
-from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.converter import Converter, FileContent, LogText
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
 from gnod.ingest.reading.scans import Scans
@@ -51,10 +52,29 @@ def _convert(content: FileContent) -> Converted:
     except Exception as error:  # a library raises it for damage that it does not detect
         message = f"The {content.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
-    if len(converted.markdown) > content.max_characters:
-        raise too_long(content.max_characters)
     if not content.scans.found and not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
         raise ConversionFailed("empty", "There is no text in the file." if content.data else "The file is empty.")
+    return _checked(converted, converter, content.max_characters)
+
+
+def log_reader(head: bytes, name: str, max_characters: int) -> Callable[[bytes, bytes], Iterator[LogText]] | None:
+    """Return what reads the bytes of a log as `ReadLog` does, by the first of them; None for another file. It raises
+    ConversionFailed."""
+    content = FileContent(data=head, name=name, max_characters=max_characters, convert=_convert)
+    if (converter := REGISTRY.of_log(content)) is None or (read := converter.log) is None:
+        return None
+
+    def read_checked(data: bytes, state: bytes) -> Iterator[LogText]:
+        for part in read(msgspec.structs.replace(content, data=data), state):
+            yield part._replace(converted=_checked(part.converted, converter, max_characters))
+
+    return read_checked
+
+
+def _checked(converted: Converted, converter: Converter, max_characters: int) -> Converted:
+    """Return a text that can be stored. Raises ConversionFailed for one that is too long."""
+    if len(converted.markdown) > max_characters:
+        raise too_long(max_characters)
     return msgspec.structs.replace(
         converted,
         mime=converted.mime or converter.mime,

@@ -6,6 +6,7 @@ import json
 import re
 
 from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.json_values import listed, mapping
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted, unchanged
 
@@ -23,7 +24,7 @@ def _read(content: FileContent) -> Converted:
     cells = _cells(notebook)
     if not isinstance(notebook, dict) or not cells:
         return unchanged(text, "application/json")
-    metadata = _mapping(notebook.get("metadata"))
+    metadata = mapping(notebook.get("metadata"))
     language = _language(metadata)
     parts = Parts("cell", content.max_characters)
     for number, cell in enumerate(cells, start=1):
@@ -39,10 +40,10 @@ def _read(content: FileContent) -> Converted:
 
 def _cells(notebook: object) -> list[dict[str, object]]:
     """Cells are at the top in format 4, in worksheets before."""
-    top = _mapping(notebook)
-    found = _listed(top.get("cells"))
-    for sheet in _listed(top.get("worksheets")):
-        found += _listed(_mapping(sheet).get("cells"))
+    top = mapping(notebook)
+    found = listed(top.get("cells"))
+    for sheet in listed(top.get("worksheets")):
+        found += listed(mapping(sheet).get("cells"))
     return [cell for cell in found if isinstance(cell, dict)]
 
 
@@ -50,7 +51,7 @@ def _cell(cell: dict[str, object], language: str) -> list[str]:
     source = _joined(cell.get("source") or cell.get("input"))
     match cell.get("cell_type"):
         case "code":
-            outputs = [_output(output) for output in _listed(cell.get("outputs"))]
+            outputs = [_output(output) for output in listed(cell.get("outputs"))]
             shown = "\n".join(output.rstrip() for output in outputs if output.strip())
             return [_fenced(source, language), _fenced(shown[:_OUTPUT_LIMIT], "")]
         case "heading":
@@ -62,10 +63,10 @@ def _cell(cell: dict[str, object], language: str) -> list[str]:
 
 
 def _output(output: object) -> str:
-    fields = _mapping(output)
+    fields = mapping(output)
     if fields.get("output_type") == "error":
         return f"{fields.get('ename')}: {fields.get('evalue')}"
-    return _joined(fields.get("text") or _mapping(fields.get("data")).get("text/plain"))
+    return _joined(fields.get("text") or mapping(fields.get("data")).get("text/plain"))
 
 
 def _fenced(text: str, language: str) -> str:
@@ -78,7 +79,7 @@ def _fenced(text: str, language: str) -> str:
 
 def _language(metadata: dict[str, object]) -> str:
     for field in ("language_info", "kernelspec"):
-        described = _mapping(metadata.get(field))
+        described = mapping(metadata.get(field))
         name = described.get("name") if field == "language_info" else described.get("language")
         if isinstance(name, str) and name.isascii() and name.replace("-", "").isalnum():
             return name
@@ -89,15 +90,7 @@ def _joined(value: object) -> str:
     """Notebooks store a text as one string or as a list of lines."""
     if isinstance(value, str):
         return value
-    return "".join(line for line in _listed(value) if isinstance(line, str))
-
-
-def _listed(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else []
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
+    return "".join(line for line in listed(value) if isinstance(line, str))
 
 
 NOTEBOOK = Converter(

@@ -17,6 +17,7 @@ from gnod.ingest.formats import (
     unsupported,
     webpage,
 )
+from gnod.ingest.formats.conversations.all_formats import FORMATS, SLACK
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
 from gnod.ingest.formats.office import epub, opendocument, richtext
 from gnod.ingest.formats.office.before2007 import encrypted
@@ -57,6 +58,10 @@ class Registry:
         """Tell whether the content has the signature of a text format. Few have one."""
         return any(each.is_text and each.signature and each.signature(content) for each in self)
 
+    def of_log(self, content: FileContent) -> Converter | None:
+        """Return the converter of a log by its first bytes; None for another file."""
+        return next((each for each in self if each.log and each.signature and each.signature(content)), None)
+
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((each for each in self if each.resembles and each.resembles(content)), None)
 
@@ -80,6 +85,7 @@ REGISTRY = Registry(
         visio.VSDX,
         epub.EPUB,
         *opendocument.FORMATS,
+        SLACK,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
@@ -93,6 +99,7 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
+        *FORMATS,
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,

@@ -9,10 +9,10 @@ import io
 import re
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -127,7 +127,18 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return text
 
 
+class LogText(NamedTuple):
+    """A part of a log: how many bytes it and those before it have, and what the reader knows behind it."""
+
+    end: int
+    after: bytes
+    converted: Converted
+
+
 Test = Callable[[FileContent], bool]
+ReadLog = Callable[[FileContent, bytes], Iterator[LogText]]
+"""Yields the parts of the lines of a log: those behind the place where a reader knew this; b"": from the beginning on.
+Where a part ends depends on its own lines and on the one behind it."""
 
 
 class Converter(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +154,8 @@ class Converter(msgspec.Struct, frozen=True, kw_only=True):
 
     `read` returns the text or raises ConversionFailed; None: the format is known but cannot be read. Its other
     exceptions are reported as damage. It imports large libraries when it is called, not with its module.
+
+    `log`: such files only grow, and are read in parts, which are documents of their own (gnod.ingest.workers.logs).
     """
 
     label: str
@@ -155,6 +168,7 @@ class Converter(msgspec.Struct, frozen=True, kw_only=True):
     signature: Test | None = None
     resembles: Test | None = None
     read: Callable[[FileContent], Converted] | None = None
+    log: ReadLog | None = None
     headings: bool = False
     images: bool = False
     location: Kind | Literal["line", ""] = ""

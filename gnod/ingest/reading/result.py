@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from gnod.ingest.reading.converter import FileContent
 
 
+CONVERSATION = "application/x-conversation"
+"""The MIME type of what people or agents said to each other, whatever program has written it."""
+
+
 class Member(msgspec.Struct, frozen=True):
     """A file in another one. `name` is as written there and not to be trusted. `content` returns the bytes, before the
     next member is asked for, or raises ConversionFailed."""

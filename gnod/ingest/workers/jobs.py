@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gnod.ingest.reading.layers import ImageRead, LayersRead, PictureRead
-from gnod.store.tables.records import FileStat, PreparedDocument, RecognisedPage
+from gnod.store.tables.records import FileStat, LogMark, LogPart, PreparedDocument, RecognisedPage
 
 
 class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,9 +24,13 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
 
     `known_members`: the hashes of the files in it that are indexed, by path. After `members_s` seconds, no more files
     inside it are read. `without_members`: why none of them is read.
+
+    `known_parts`: if the file is a log, those of its parts that are indexed, in order. `read_on`: read only what is
+    behind this part.
     """
 
     language: str | None = None
+    mask_secrets: bool = True
     known_source_hash: str | None = None
     known_members: dict[str, str] = {}
     members_s: float = 30.0
@@ -36,6 +40,8 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
     refusal: str = ""
     recognised_of: str | None = None
     recognised: dict[int, str] = {}
+    known_parts: list[LogPart] = []
+    read_on: LogMark | None = None
 
 
 class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
@@ -109,6 +115,16 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
     members: list[tuple[str, PreparedDocument | Unchanged]]
 
 
+class LogRead(msgspec.Struct, frozen=True, kw_only=True, tag="log_read"):
+    """The next parts of a log, which are numbered from `first` on; the parts before them are unchanged. `is_complete`:
+    the log has no more parts than these. `stat`: that of the file before it was read."""
+
+    first: int
+    parts: list[PreparedDocument]
+    is_complete: bool
+    stat: FileStat
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """Why a file is not indexed.
 
@@ -127,13 +143,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
     """The outcome of each job, in their order."""
 
-    outcomes: list[PreparedDocument | Container | Unchanged | Failure]
+    outcomes: list[PreparedDocument | Container | LogRead | Unchanged | Failure]
 
 
 Job = FileJob | FilesJob | PageJob | ImageJob | LayersJob | PictureJob | OcrJob | TextJob
 Outcome = (
     PreparedDocument
     | Container
+    | LogRead
     | Unchanged
     | FilesDone
     | PageRead

@@ -52,7 +52,12 @@ class _MemberReader:
 
     def document(self, converted: Converted, path: str, source_hash: str, stat: FileStat) -> PreparedDocument:
         document = prepare(
-            converted, relative_path=path, source_hash=source_hash, stat=stat, language=self._job.language
+            converted,
+            relative_path=path,
+            source_hash=source_hash,
+            stat=stat,
+            language=self._job.language,
+            mask_secrets=self._job.mask_secrets,
         )
         self._left -= len(document.markdown)
         unread = [*document.unread, *(Unread("", *part) for part in converted.left_out.items())]

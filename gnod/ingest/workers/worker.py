@@ -12,19 +12,16 @@ import errno
 import hashlib
 import os
 import socket
-import stat
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
-from gnod.ingest.files.placeholders import not_downloaded
-from gnod.ingest.workers import messages
+from gnod.ingest.workers import logs, messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
     Container,
@@ -35,6 +32,7 @@ from gnod.ingest.workers.jobs import (
     ImageJob,
     Job,
     LayersJob,
+    LogRead,
     OcrJob,
     Outcome,
     PageJob,
@@ -44,47 +42,17 @@ from gnod.ingest.workers.jobs import (
     TextJob,
     Unchanged,
 )
+from gnod.ingest.workers.source_file import ReadFailed, read_source, regular
 from gnod.store.tables.records import FileStat, PreparedDocument, ScanReport
 
 if TYPE_CHECKING:
     from gnod.ingest.reading.scans import Scans
 
-_READ_ATTEMPTS = 3
-_READ_PAUSE_S = 0.05
-_TICK_S = 0.02  # Linux's coarsest clock ticks every 10 ms
-_COARSE_TICK_S = 2.0  # the tick of FAT; other file systems that store whole seconds tick every second
 _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
 OfSource = TypeVar("OfSource", bound=SourceJob)
-
-# The first part of these can be read alone.
-_MAILBOXES = (".mbox", ".mbx")
-_PART_BYTES = 16_000_000  # takes some ten seconds, or more on a busy machine
-
-
-class FileRead(NamedTuple):
-    """`data`: for a mailbox over the limit, only its first messages."""
-
-    data: bytes
-    stat: FileStat
-
-    @property
-    def left_out(self) -> str | None:
-        if len(self.data) == self.stat.size:
-            return None
-        return f"the part after the first {len(self.data) / 1e6:,.0f} of {self.stat.size / 1e6:,.0f} MB"
-
-
-class ReadFailed(Exception):
-    """A file that cannot be read. `kind` and `message` as in Failure."""
-
-    def __init__(self, kind: str, message: str, stat: FileStat | None = None) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.stat = stat
 
 
 def main(arguments: list[str]) -> int:
@@ -125,7 +93,7 @@ def _glance(job: Job) -> FileStat | None:
     if not isinstance(job, SourceJob):
         return None
     try:
-        return _require_regular(os.stat(job.path))  # noqa: PTH116
+        return regular(os.stat(job.path))  # noqa: PTH116
     except (OSError, ValueError, ReadFailed):
         return None
 
@@ -161,10 +129,12 @@ def perform(job: Job) -> Outcome:
     return _perform_text(job)
 
 
-def _perform_file(job: FileJob) -> PreparedDocument | Container | Unchanged | Failure:
+def _perform_file(job: FileJob) -> PreparedDocument | Container | LogRead | Unchanged | Failure:
     stage = "read"
     found: FileStat | None = None
     try:
+        if logs.may_be_log(job.relative_path) and (parts := logs.read(job)):
+            return parts
         read = read_source(job.path, job.max_bytes)
         data, found = read
         source_hash = hashlib.sha256(data).hexdigest()
@@ -305,82 +275,6 @@ def _failure(stage: str, error: Exception, found: FileStat | None = None) -> Fai
     else:
         kind, message = "failed", f"The file could not be processed ({type(error).__name__})."
     return Failure(stage=stage, kind=kind, message=message, stat=found)
-
-
-def read_source(path: str, max_bytes: int) -> FileRead:
-    """Read a regular file that does not change meanwhile. Raises ReadFailed."""
-    for attempt in range(_READ_ATTEMPTS):
-        if attempt:
-            time.sleep(_READ_PAUSE_S)
-        try:
-            result = _read_once(path, max_bytes)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise ReadFailed("vanished", "The file is no longer there.") from error
-        except PermissionError as error:
-            raise ReadFailed("unreadable", "gnod has no permission to read the file.") from error
-        except OSError as error:
-            raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
-        if result is not None:
-            return result
-    raise ReadFailed("unstable", "The file changed while it was being read.")
-
-
-def _read_once(path: str, max_bytes: int) -> FileRead | None:
-    """Return the file, or None if it changed meanwhile."""
-    # Check before opening: opening a device may have effects, and reading a placeholder would download the file. The
-    # second check is on the opened file.
-    found = os.stat(path)  # noqa: PTH116
-    stat_ = _require_regular(found)
-    if where := not_downloaded(path, found):
-        raise ReadFailed("not_downloaded", where, stat_)
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    try:
-        before = _require_regular(os.fstat(descriptor))
-        _let_tick(before)
-        in_part = before.size > max_bytes and path.lower().endswith(_MAILBOXES)
-        if before.size > max_bytes and not in_part:
-            size = f"The file has {before.size / 1e6:,.0f} MB; only files up to {max_bytes / 1e6:,.0f} MB are read."
-            raise ReadFailed("too_large", size, before)
-        # Read one byte more, because the file may be growing.
-        wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
-        data = _up_to(descriptor, wanted if in_part else wanted + 1)
-        after = _require_regular(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-    if before != after or len(data) != wanted:
-        return None
-    return FileRead(_whole_messages(data) if in_part else data, after)
-
-
-def _up_to(descriptor: int, size: int) -> bytes:
-    """Read this many bytes, or fewer at the end of the file."""
-    parts: list[bytes] = []
-    while size > 0 and (part := os.read(descriptor, size)):
-        parts.append(part)
-        size -= len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _whole_messages(data: bytes) -> bytes:
-    """Return the complete messages of the first part of a mailbox; a sparse file ends in zeros."""
-    last = data.rfind(b"\n\nFrom ")
-    return data.rstrip(b"\0") if data.endswith(b"\0") or last < 0 else data[: last + 2]
-
-
-def _let_tick(found: FileStat) -> None:
-    """Wait until the file's change time lies in the past. Otherwise a second save in the same tick of the file system's
-    clock would have the same time as the first."""
-    changed_ns = found.ctime_ns or 0
-    tick_s = _TICK_S if changed_ns % 1_000_000_000 else _COARSE_TICK_S
-    age_s = time.time() - changed_ns / 1e9
-    if 0 <= age_s < tick_s:
-        time.sleep(tick_s - age_s)
-
-
-def _require_regular(found: os.stat_result) -> FileStat:
-    if not stat.S_ISREG(found.st_mode):
-        raise ReadFailed("not_a_file", "This is not a regular file.")
-    return FileStat.of(found)
 
 
 if __name__ == "__main__":

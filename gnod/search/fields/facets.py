@@ -62,7 +62,12 @@ def count(
 
 
 def is_own(connection: Connection, name: str) -> bool:
-    return name not in registry.BY_NAME and name in frontmatter.spellings(connection)
+    return _is_listed(name) and name in frontmatter.spellings(connection)
+
+
+def _is_listed(name: str) -> bool:
+    """Tell whether OWN stands for a field, too."""
+    return name not in registry.BY_NAME or registry.BY_NAME[name].is_own
 
 
 def _added(counts: Iterable[tuple[str, str, int]], most: int) -> list[Count]:
@@ -122,7 +127,7 @@ def _own(connection: Connection, ids: Collection[int], most: int) -> dict[str, l
     """Return those of the fields of the documents' own metadata: first those whose values occur again and again."""
     own: dict[str, list[tuple[str, str, int]]] = {}
     for name, value, n in _own_counts(connection, ids):
-        if name not in registry.BY_NAME:
+        if _is_listed(name):
             own.setdefault(name, []).append((value, value, n))
     useful = sorted(own, key=lambda name: (-sum(n - 1 for *_, n in own[name]), name))[:_MAX_OWN_FIELDS]
     return {name: _added(own[name], most) for name in useful}

@@ -54,11 +54,11 @@ def condition(names: list[str], value: FieldValue) -> Condition:
     if value.text.startswith("[[") and value.text.endswith("]]"):
         value = value._replace(text=value.text[2:-2])
     test = _comparison(limits) if (limits := bounds(value)) else _equality(value)
-    return either([_any_element(name, test) for name in names])
+    return either([any_element(name, test) for name in names])
 
 
 def has(names: list[str]) -> Condition:
-    return either([_any_element(name, Condition("j.value <> ''")) for name in names])
+    return either([any_element(name, Condition("j.value <> ''")) for name in names])
 
 
 def first_value(names: list[str]) -> tuple[str, tuple[object, ...]]:
@@ -82,7 +82,7 @@ def path_of(name: str) -> str:
     return f'$."{name}"'
 
 
-def _any_element(name: str, test: Condition) -> Condition:
+def any_element(name: str, test: Condition) -> Condition:
     where = f"EXISTS (SELECT 1 FROM json_each(d.metadata, ?) j WHERE {test.where})"
     return Condition(where, (path_of(name), *test.values))
 

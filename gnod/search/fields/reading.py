@@ -12,6 +12,7 @@ from gnod.search.fields import frontmatter, registry
 from gnod.search.fields.conditions import NOTHING, either, fault, negated
 from gnod.search.fields.syntax import FieldClause, FieldValue, Separated, names, separate, values
 from gnod.search.keyword.symbols import Symbol, symbol
+from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
 from gnod.store.connection import Connection, Read
 from gnod.store.tables.filters import Condition, Filters
@@ -28,7 +29,7 @@ Spellings = Mapping[str, list[str]]
 class FieldedQuery(NamedTuple):
     """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
     field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields.
-    `symbols`: what definitions are searched for."""
+    `symbols`: what definitions are searched for. `speakers`: whose messages are."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
@@ -37,6 +38,7 @@ class FieldedQuery(NamedTuple):
     fields: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     symbols: tuple[Symbol, ...] = ()
+    speakers: Speakers = Speakers()
 
     @property
     def is_filter_only(self) -> bool:
@@ -103,6 +105,7 @@ def read(connection: Connection, text: str, *, is_plain: bool = False) -> Fielde
         tuple(clause.shown for clause in found.clauses),
         tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
         tuple(_symbols(found.clauses)),
+        Speakers(_folded(found.clauses, "role"), _folded(found.clauses, "from")),
     )
 
 
@@ -185,6 +188,12 @@ def _terms(clauses: Iterable[FieldClause]) -> list[Clause]:
         for value in values(clause.value)
     )
     return [clause for text in found for clause in parse_text(text)]
+
+
+def _folded(clauses: Iterable[FieldClause], name: str) -> tuple[str, ...]:
+    """Return the values of a field in lower case."""
+    wanted = [clause for clause in clauses if clause.name == name and not clause.is_negated]
+    return tuple(value.text.casefold() for clause in wanted for value in values(clause.value))
 
 
 def _symbols(clauses: Iterable[FieldClause]) -> Iterator[Symbol]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gnod.errors import GnoError
+from gnod.search.fields import frontmatter
 from gnod.search.fields.conditions import (
     Build,
     after,
@@ -46,6 +47,11 @@ class Field(NamedTuple):
     order: str | None = None
     counted: str | None = None
     stated: tuple[str, ...] = ()
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether facets list it with the fields of the documents' own metadata: it has no column."""
+        return bool(self.stated) and self.order is None
 
 
 def _path(connection: Connection, value: FieldValue) -> Condition:
@@ -127,6 +133,23 @@ def _collection(connection: Connection, value: FieldValue) -> Condition:
     return is_text(_COLLECTION, value)
 
 
+def _from(connection: Connection, value: FieldValue) -> Condition:
+    return either([_author(connection, value), _speaker(connection, value)])
+
+
+def _role(connection: Connection, value: FieldValue) -> Condition:
+    return frontmatter.condition(frontmatter.spellings(connection).get("role", ["role"]), value)
+
+
+def _part_of_stated(name: str) -> Build:
+    part = part_of("j.value")
+    return lambda connection, value: frontmatter.any_element(name, part(connection, value))
+
+
+_author = part_of("d.author")
+_speaker = _part_of_stated("from")
+
+
 def _stated(field: Field, expression: str, *names: str) -> Field:
     return _column(field, expression)._replace(counted=None, stated=names)
 
@@ -181,8 +204,30 @@ FIELDS = (
         present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)",
     ),
     _stated(Field("type", "`type` in the frontmatter", "type:note", _type), "d.doc_type", "type"),
-    _stated(
-        Field("author", "a part of the author", "author:ada", part_of("d.author")), "d.author", "author", "authors"
+    _stated(Field("author", "a part of the author", "author:ada", _author), "d.author", "author", "authors"),
+    Field(
+        "from",
+        "a part of the name of the author, of a mail's sender, or of a speaker, whose messages are then shown",
+        "from:mara",
+        _from,
+        present="(d.author <> '' OR d.metadata ->> '$.from' <> '')",
+        stated=("from", "author", "authors"),
+    ),
+    Field(
+        "role",
+        "in conversations with agents: the words are in a message of the `user`, or of the `assistant`",
+        "role:user",
+        _role,
+        present="d.metadata ->> '$.role' <> ''",
+        stated=("role",),
+    ),
+    Field(
+        "in",
+        "a part of the project, channel or chat of a conversation",
+        "in:harbour",
+        _part_of_stated("in"),
+        present="d.metadata ->> '$.in' <> ''",
+        stated=("in",),
     ),
     _column(Field("lang", "the language", "lang:de,en", _language, ("language",)), "d.language"),
     Field(

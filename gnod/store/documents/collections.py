@@ -24,20 +24,23 @@ class Collection(NamedTuple):
     name: str
     path: str
     language: str | None
+    masked: bool
     last_sync: float | None
 
 
 class Folder(NamedTuple):
-    """A collection as configured; `language` overrides detection. `reader` recognises pages without text."""
+    """A collection as configured; `language` overrides detection. `reader` recognises pages without text. `masked`: its
+    conversations are stored without keys and passwords."""
 
     name: str
     path: str
     language: str | None
+    masked: bool = True
     reader: str | None = None
 
 
 def all_collections(connection: Connection) -> list[Collection]:
-    rows = connection.execute("SELECT id, name, path, language, last_sync FROM collections ORDER BY name")
+    rows = connection.execute("SELECT id, name, path, language, masked, last_sync FROM collections ORDER BY name")
     return [Collection(*row) for row in rows]
 
 
@@ -59,11 +62,11 @@ def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence
         remove(connection, name)
     for folder in folders:
         connection.execute(
-            "INSERT INTO collections (name, path, language) VALUES (?, ?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET path = excluded.path, language = excluded.language",
-            folder[:3],
+            "INSERT INTO collections (name, path, language, masked) VALUES (?, ?, ?, ?) ON CONFLICT (name)"
+            " DO UPDATE SET path = excluded.path, language = excluded.language, masked = excluded.masked",
+            folder[:4],
         )
-        if folder.name in before and before[folder.name].language != folder.language:
+        if folder.name in before and before[folder.name][3:5] != folder[2:4]:
             writing.invalidate(connection, before[folder.name].id)
         _note_reader(connection, folder)
     connection.execute("DELETE FROM contexts")

@@ -67,6 +67,7 @@ def put(
         "scan_note": new.scans.note if new.scans else None,
         "container": container,
         "unread": msgspec.json.encode(new.unread).decode() if new.unread else None,
+        "log": msgspec.msgpack.encode(new.log) if new.log else None,
         "active": 1,
         "removed_at": None,
     }

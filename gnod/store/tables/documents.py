@@ -14,7 +14,7 @@ from gnod import locations
 from gnod.locations import Locations, SourceLocation
 from gnod.store import keys
 from gnod.store.connection import Connection, by_id, from_any
-from gnod.store.tables.records import ALL_PATHS, Between, FileStat, Unread
+from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
 from gnod.types import LineMap, format_uri
 
 # This many letters are enough to determine the script of a text.
@@ -23,11 +23,13 @@ DOCID_DIGITS = 8
 
 
 class KnownFile(msgspec.Struct, frozen=True, gc=False):
-    """What decides whether a file must be read again. `has_scans`: some of its pages have no text of their own."""
+    """What decides whether a file must be read again. `has_scans`: some of its pages have no text of their own.
+    `is_log`: its document is the first part of a log."""
 
     stat: FileStat
     source_hash: str
     has_scans: bool = False
+    is_log: bool = False
 
     @property
     def reusable_hash(self) -> str | None:
@@ -157,14 +159,27 @@ def stats(
 def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
     """Return those of the files that are indexed."""
     rows = connection.execute(
-        "SELECT d.path, size, mtime_ns, inode, ctime_ns, source_hash, reader IS NOT NULL FROM json_each(?2) wanted"
+        "SELECT d.path, size, mtime_ns, inode, ctime_ns, source_hash, reader IS NOT NULL, log IS NOT NULL"
+        " FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
         " WHERE active AND container IS NULL",
         (collection_id, msgspec.json.encode(list(paths)).decode()),
     )
     return {
-        path: KnownFile(FileStat(*stat), source_hash, bool(has_scans)) for path, *stat, source_hash, has_scans in rows
+        path: KnownFile(FileStat(*stat), source_hash, bool(has_scans), bool(is_log))
+        for path, *stat, source_hash, has_scans, is_log in rows
     }
+
+
+def log_parts(connection: Connection, collection_id: int, path: str) -> list[LogPart]:
+    """Return the parts of a log that are indexed, in order; none if they must be read again."""
+    rows = connection.execute(
+        "SELECT source_hash, log FROM documents WHERE collection_id = ?1 AND (path = ?2 OR container = ?2)"
+        " AND active AND log IS NOT NULL AND mtime_ns >= 0",
+        (collection_id, path),
+    )
+    parts = [LogPart(source_hash, msgspec.msgpack.decode(mark, type=LogMark)) for source_hash, mark in rows]
+    return sorted(parts, key=lambda part: part.mark.number)
 
 
 def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> DocumentRow | None:

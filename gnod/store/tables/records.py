@@ -123,11 +123,27 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
     message: str
 
 
+class LogMark(msgspec.Struct, frozen=True, array_like=True):
+    """The `number`-th part of a log, from 1: where it ends in the file, in bytes, and what its reader knows there."""
+
+    number: int
+    end: int
+    state: bytes
+
+
+class LogPart(msgspec.Struct, frozen=True, array_like=True):
+    """A part of a log that is indexed, with the hash of its bytes."""
+
+    source_hash: str
+    mark: LogMark
+
+
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
     text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
     `markdown`, for formats whose lines are not those of the file. `aliases` and `labels`: names of the
-    document and of places in it (see `link_names`). `unread`: what of the file is not indexed."""
+    document and of places in it (see `link_names`). `unread`: what of the file is not indexed.
+    `log`: the document is a part of a log."""
 
     source_hash: str
     stat: FileStat | None
@@ -150,6 +166,7 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"
     labels: list[str] = []
     scans: ScanReport | None = None
     unread: list[Unread] = []
+    log: LogMark | None = None
 
 
 def _signed(number: int) -> int:

@@ -1,0 +1,89 @@
+"""ChatGPT: the export `conversations.json`. A conversation is a tree; the branch that was shown last is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import PurePosixPath
+
+from gnod.ingest.formats.conversations.agents import answered, called, text_of
+from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
+from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
+from gnod.ingest.formats.conversations.rendering import fenced, title_of
+from gnod.ingest.reading.json_values import listed, mapping, string
+
+_THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+
+
+def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
+    for each in objects:
+        nodes = mapping(each.get("mapping"))
+        if any("message" in mapping(node) for node in nodes.values()):
+            yield Conversation(
+                title=title_of(string(each.get("title"))),
+                began=moment(each.get("create_time")),
+                messages=partial(_messages, nodes, string(each.get("current_node"))),
+            )
+
+
+def _messages(nodes: dict[str, object], last: str) -> Iterator[ChatMessage]:
+    for found in _branch(nodes, last):
+        role = string(mapping(found.get("author")).get("role"))
+        speaker = USER if role == USER else ASSISTANT
+        if role in (USER, ASSISTANT, "tool") and (text := _text(found, role)).strip():
+            yield ChatMessage(speaker=speaker, role=speaker, time=moment(found.get("create_time")), text=text)
+
+
+def _branch(nodes: dict[str, object], last: str) -> list[dict[str, object]]:
+    """Return the messages from the first one to `last`. Without `last`, that is the newest one."""
+    if last not in nodes:
+        last = max(nodes, key=lambda name: _seconds(mapping(mapping(nodes[name]).get("message"))))
+    found: list[dict[str, object]] = []
+    seen: set[str] = set()
+    while last in nodes and last not in seen:  # a damaged tree may be a circle
+        seen.add(last)
+        node = mapping(nodes[last])
+        found.append(mapping(node.get("message")))
+        last = string(node.get("parent"))
+    return found[::-1]
+
+
+def _seconds(message: dict[str, object]) -> float:
+    time = message.get("create_time")
+    return time if isinstance(time, float | int) else 0.0
+
+
+def _text(message: dict[str, object], role: str) -> str:
+    content = mapping(message.get("content"))
+    kind = string(content.get("content_type"))
+    hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
+    if kind in _THOUGHTS or hidden:
+        return ""
+    parts = [each if isinstance(each, str) else text_of([each]) for each in _parts(content)]
+    text = "\n\n".join(filter(None, parts))
+    tool = string(message.get("recipient"))
+    if role == "tool":
+        return answered(text) if text else ""
+    if role == ASSISTANT and tool not in ("", "all"):
+        return called(tool, text)
+    return fenced(text, "") if kind == "code" else text
+
+
+def _parts(content: dict[str, object]) -> list[object]:
+    """Return the parts of a message. Those that are not texts, such as pictures, have a type and no text."""
+    parts = listed(content.get("parts")) or [content.get("text") or content.get("result")]
+    return [
+        {"type": string(mapping(part).get("content_type")), **part} if isinstance(part, dict) else part
+        for part in parts
+    ]
+
+
+FORM = ConversationFormat(source="ChatGPT", converter="chatgpt/1")
+CHATGPT = export_converter(
+    FORM,
+    "an export of ChatGPT",
+    _conversations,
+    rb'"mapping"\s*:\s*\{',
+    rb'"children"\s*:\s*\[',
+    rb'"(?:create_time|current_node)"\s*:',
+)

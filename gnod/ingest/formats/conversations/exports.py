@@ -1,0 +1,134 @@
+"""Exports that are one JSON text: each conversation in it becomes a document. Knows no program.
+
+A file that is cut off, or damaged in the middle, has the conversations before that place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import PurePosixPath
+
+import msgspec
+
+from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat, State
+from gnod.ingest.formats.conversations.parts import documents, member
+from gnod.ingest.reading.converter import Converter, FileContent, Test
+from gnod.ingest.reading.decode import decode
+from gnod.ingest.reading.json_values import mapping
+from gnod.ingest.reading.result import CONVERSATION, Converted, Member, unchanged
+
+_SAMPLE_BYTES = 65_536
+_SPACE = 1000  # characters between two objects
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation of an export. Its messages are read when they are needed. `began`: a time that can be sorted."""
+
+    title: str = ""
+    place: str = ""
+    zone: str = "UTC"
+    began: str = ""
+    messages: Callable[[], Iterable[ChatMessage]]
+
+    @property
+    def name(self) -> str:
+        return self.title or self.place
+
+
+ReadExport = Callable[[list[dict[str, object]], PurePosixPath], Iterable[Conversation]]
+"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top. It gets the
+path of the file, too."""
+
+
+def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
+    """Return the objects of a JSON text, up to where it is damaged, and whether it is not."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    found: list[dict[str, object]] = []
+    while 0 <= at < len(text):
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return found, False
+        found.append(mapping(value))
+        at = end + len(text[end : end + _SPACE]) - len(text[end : end + _SPACE].lstrip(" \t\r\n,]"))
+    return found, True
+
+
+def read_export(form: ConversationFormat, read: ReadExport, content: FileContent) -> Converted:
+    """Return the conversations of a file; a JSON text that has none is stored unchanged."""
+    text = decode(content.data)  # of which the documents are a part: they have the limit of characters
+    objects, is_whole = _objects(text)
+    if not (found := list(read(objects, PurePosixPath(content.name)))):
+        return unchanged(text, "application/json")
+    left_out = {} if is_whole else {"corrupt": "what follows the place where the file is damaged or cut off"}
+    return msgspec.structs.replace(container(form, content, found), left_out=left_out)
+
+
+def container(form: ConversationFormat, content: FileContent, found: Iterable[Conversation]) -> Converted:
+    """Return the document of a file: its only conversation, or the list of those that become documents of their own.
+    The oldest comes first: then a new one does not change the names of others."""
+    found = sorted(found, key=lambda each: each.began)
+    if len(found) == 1:
+        first, *others = _members(form, content, found)
+        inner = first.content()
+        return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
+    return Converted(
+        markdown="\n".join(f"- {each.name or form.source}" for each in found),
+        mime=CONVERSATION,
+        converter=form.converter,
+        metadata={"source": form.source},
+        members=partial(_members, form, content, found),
+    )
+
+
+def _members(form: ConversationFormat, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
+    for each in found:
+        state = State(title=each.title, place=each.place, zone=each.zone)
+        name = (each.name or form.source).replace("/", "-")
+        for number, document in enumerate(documents(form, state, each.messages()), 1):
+            yield Member(name if number == 1 else f"{name}/part {number}", partial(member, content, document))
+
+
+def export_converter(form: ConversationFormat, label: str, read: ReadExport, *signs: bytes) -> Converter:
+    """Return the converter of an export in whose first bytes all `signs` match, which are regular expressions."""
+    return Converter(
+        label=label,
+        mime=CONVERSATION,
+        is_text=True,
+        signature=_has(*map(re.compile, signs)),
+        read=partial(read_export, form, read),
+        headings=True,
+        location="message",
+        remark="each conversation is a document",
+    )
+
+
+def _has(*signs: re.Pattern[bytes]) -> Test:
+    def test(content: FileContent) -> bool:
+        if content.extension not in ("json", "") or content.head.lstrip(b"\xef\xbb\xbf \t\r\n[")[:1] != b"{":
+            return False
+        sample = content.data[:_SAMPLE_BYTES]
+        return all(sign.search(sample) for sign in signs)
+
+    return test
+
+
+def moment(seconds: object) -> str:
+    """Return the minute of a time in seconds since 1970; "" where it is not one.
+
+    >>> moment(1772619720.5)
+    '2026-03-04 10:22'
+    """
+    try:
+        return datetime.fromtimestamp(float(str(seconds)), UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def oldest_first(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """Return the messages of an export that may begin with the newest one."""
+    return messages[::-1] if messages and messages[0].time > messages[-1].time else messages

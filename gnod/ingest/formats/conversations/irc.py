@@ -1,0 +1,81 @@
+"""Logs of IRC, one line for each message, which grow: irssi, WeeChat, ZNC, HexChat and what is like them.
+
+Who joined and left is left out. Some logs have the day in lines of its own, or only in the name of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State, UnreadableLine
+from gnod.ingest.formats.conversations.parts import line_converter
+from gnod.ingest.reading.converter import FileContent
+
+_WHEN = r"\[?(?:(?P<day>\d{4}-\d\d-\d\d)[ T]|(?P<date>[A-Z][a-z]{2} \d\d) )?(?P<time>\d{1,2}:\d\d)(?::\d\d)?\]?"
+_NICK = r"[ @+%&~!]?(?P<nick>[^\s<>]{1,64})"
+_SAID = re.compile(rf"{_WHEN}(?:\s<|\t(?!-->|<--|--\t| \*|=!=)){_NICK}(?:>\s|\t)(?P<text>.*)")
+_ACTED = re.compile(rf"{_WHEN}\s+\*\s+(?P<nick>[^\s*]{{1,64}})\s(?P<text>.*)")
+_EVENT = re.compile(rf"{_WHEN}\s+(?:-!-|\*{{1,3}}|-->|<--|--)\s|--- |\*{{4}} (?:BEGIN|ENDING) LOGGING")
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_DAY = re.compile(
+    rf"(?:--- (?:Day changed|Log opened)|\*{{4}} BEGIN LOGGING AT) +\w+ +(?P<month>{'|'.join(_MONTHS)})"
+    r" +(?P<day>\d{1,2}) +(?:[\d:]+ +)?(?P<year>\d{4})"
+)
+_EXTENSIONS = frozenset({"log", "txt", "weechatlog", "irc", ""})
+_CHANNEL = re.compile(r"#+[^/\s#]*?(?=[._]?\d{4}-?\d\d-?\d\d|/|\.[a-z]+\Z|\Z)")
+_DAY_OF_FILE = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)(?!\d)")
+_SAMPLE_BYTES = 64_000
+_SAMPLE_LINES = 100
+_LEAST = 0.8
+
+
+def _resembles(content: FileContent) -> bool:
+    """Tell whether nearly all of the first lines are of a log, and some say something."""
+    if content.extension not in _EXTENSIONS:
+        return False
+    lines = content.data[:_SAMPLE_BYTES].decode("utf-8", "replace").splitlines()[:_SAMPLE_LINES]
+    lines = [line for line in lines if line.strip()]
+    said = sum(bool(_SAID.match(line)) for line in lines)
+    known = said + sum(bool(_ACTED.match(line) or _EVENT.match(line)) for line in lines)
+    return said >= 2 and known >= _LEAST * len(lines)
+
+
+def _begin(content: FileContent) -> State:
+    path = PurePosixPath(content.name)
+    channel = _CHANNEL.search(content.name)
+    place = channel[0] if channel and len(channel[0]) > 1 else path.stem
+    day = _DAY_OF_FILE.search(path.name)
+    return State(title=place, place=place, day="-".join(day.groups()) if day else "")
+
+
+def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
+    text = _decoded(line)
+    if day := _DAY.match(text):
+        state.day = f"{day['year']}-{_MONTHS.index(day['month']) + 1:02}-{int(day['day']):02}"
+    elif said := _SAID.match(text) or _ACTED.match(text):
+        words = said["text"] if said.re is _SAID else f"{said['nick']} {said['text']}"
+        yield ChatMessage(speaker=said["nick"], time=f"{_day(said, state)} {said['time']:0>5}".strip(), text=words)
+    elif not _EVENT.match(text):
+        raise UnreadableLine
+
+
+def _day(said: re.Match[str], state: State) -> str:
+    """Return the day of a line, which may be without its year."""
+    if said["date"]:
+        month, day = said["date"].split()
+        return f"{state.day[:4] or '0000'}-{_MONTHS.index(month) + 1:02}-{day}" if month in _MONTHS else ""
+    return said["day"] or state.day
+
+
+def _decoded(line: bytes) -> str:
+    """Decode a line. In a channel, each program has an encoding of its own."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", "replace")
+
+
+FORM = LineFormat(source="IRC", converter="irc/1", read=_read, begin=_begin)
+IRC = line_converter(FORM, "a log of IRC", _resembles)

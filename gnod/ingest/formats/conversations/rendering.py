@@ -1,0 +1,83 @@
+"""Messages as Markdown. A message is quoted text: its headings do not become structure, and its fences end with it."""
+
+from __future__ import annotations
+
+import re
+
+from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.secret_masking import mask
+
+# The beginning of a tool's input or output that is indexed. The rest is rarely what somebody looks for.
+FOLDED_LINES = 12
+FOLDED_CHARACTERS = 1200
+_LONGEST_TITLE = 100
+_LONGEST_NAME = 80
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCES = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
+_STRUCTURE = re.compile(r"( {0,3})(#{1,6}(?:[ \t]|$)|(?:=+|-+)\s*$)")
+_BETWEEN_WORDS = " \n\t\"',;"
+_MARKS = re.compile(r"^ {0,3}[#=\-`~]", re.MULTILINE)
+
+
+def one_line(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Return a name or a title: the beginning of a text, cut between words."""
+    line = " ".join(canonicalise(text[: 4 * longest]).split())
+    return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + "…"
+
+
+def title_of(text: str) -> str:
+    """Return the title that a text gives a conversation. It may end inside a key, which would not look like one."""
+    return one_line(mask(text[: 4 * _LONGEST_TITLE]), _LONGEST_TITLE)
+
+
+def quoted(text: str) -> str:
+    """Return the text of a message as Markdown that has no headings and closes its fences.
+
+    >>> quoted("# No\\n```sh\\n# a comment")
+    '\\\\# No\\n```sh\\n# a comment\\n```'
+    """
+    text = canonicalise(text).strip("\n")
+    if not _MARKS.search(text):
+        return text
+    fence, lines = "", []
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and not mark[2].strip() else fence
+        elif mark and "`" not in mark[2]:
+            fence = mark[1]
+        else:
+            line = _STRUCTURE.sub(r"\1\\\2", line, count=1) if _STRUCTURE.match(line) else line
+        lines.append(line)
+    return "\n".join([*lines, fence] if fence else lines)
+
+
+def folded(label: str, text: str) -> str:
+    """Return the beginning of what a tool was given or said, in a fence with a label, and how much there is more."""
+    kept = "\n".join(_beginning(text).split("\n")[:FOLDED_LINES])
+    more = text.count("\n", len(kept)) if len(kept) < len(text) else 0
+    rest = [f"… {more:,} more lines" if more > 1 else "…"] if text[len(kept) :].strip() else []
+    return fenced("\n".join([kept, *rest]), one_line(label))
+
+
+def _beginning(text: str) -> str:
+    """Return the first characters, and no part of a word: half a key would not be recognised as one."""
+    if len(text) <= FOLDED_CHARACTERS:
+        return text
+    return text[: max(text.rfind(sign, 0, FOLDED_CHARACTERS) for sign in _BETWEEN_WORDS) + 1]
+
+
+def fenced(text: str, label: str) -> str:
+    """Return a text in a fence that is longer than any in it."""
+    text = canonicalise(text).strip("\n")
+    fence = "`" * max([3, *(len(mark) + 1 for mark in _FENCES.findall(text))])
+    return f"{fence}{label.replace('`', '')}\n{text}\n{fence}"
+
+
+def heading(speaker: str, time: str) -> str:
+    """Return the heading of a message.
+
+    >>> heading("Mara", "2026-03-04 10:22")
+    '## Mara, 2026-03-04 10:22'
+    """
+    return "## " + ", ".join(filter(None, (one_line(speaker) or "unknown", time)))

@@ -1,0 +1,72 @@
+"""Microsoft Teams: messages as Microsoft Graph returns them, and `messages.json` of personal accounts, as Skype had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import PurePosixPath
+
+from gnod.ingest.formats.conversations.agents import minute
+from gnod.ingest.formats.conversations.exports import Conversation, export_converter, oldest_first
+from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
+from gnod.ingest.formats.conversations.rendering import one_line
+from gnod.ingest.formats.visible_html import page_text
+from gnod.ingest.reading.json_values import listed, mapping, string
+
+
+def _conversations(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
+    if any(_is_of_graph(each) for each in objects):  # a list of messages, without what is around it
+        objects = [{"value": objects}]
+    for each in objects:
+        if any(map(_is_of_graph, messages := listed(each.get("value")))):
+            title = one_line(string(each.get("topic")) or path.stem)
+            yield Conversation(title=title, place=title, messages=partial(_of_graph, messages))
+        for inner in map(mapping, listed(each.get("conversations"))):
+            if messages := listed(inner.get("MessageList")):
+                topic = string(mapping(inner.get("threadProperties")).get("topic"))
+                name = one_line(topic or string(inner.get("displayName")) or _account(inner.get("id")))
+                yield Conversation(title=name, place=name, messages=partial(_of_skype, messages))
+
+
+def _is_of_graph(message: object) -> bool:
+    return {"createdDateTime", "body", "from"} <= mapping(message).keys()
+
+
+def _of_graph(found: list[object]) -> Iterator[ChatMessage]:
+    messages = []
+    for each in map(mapping, found):
+        sender, body = mapping(each.get("from")), mapping(each.get("body"))
+        names = (string(mapping(sender.get(kind)).get("displayName")) for kind in ("user", "application", "device"))
+        text = _text(string(body.get("content")), body.get("contentType") == "html")
+        if speaker := next(filter(None, names), ""):
+            messages.append(ChatMessage(speaker=speaker, time=minute(each.get("createdDateTime")), text=text))
+    yield from oldest_first(messages)
+
+
+def _of_skype(found: list[object]) -> Iterator[ChatMessage]:
+    messages = []
+    for each in map(mapping, found):
+        kind = string(each.get("messagetype"))
+        if kind.startswith(("RichText", "Text")):
+            speaker = string(each.get("displayName")) or _account(each.get("from"))
+            text = _text(string(each.get("content")), kind.startswith("RichText"))
+            messages.append(ChatMessage(speaker=speaker, time=minute(each.get("originalarrivaltime")), text=text))
+    yield from oldest_first(messages)
+
+
+def _account(written: object) -> str:
+    """Return the name in an identifier, `8:live:mara`."""
+    return string(written).rpartition(":")[2]
+
+
+def _text(content: str, is_page: bool) -> str:
+    return page_text(content) if is_page else content
+
+
+FORM = ConversationFormat(source="Teams", converter="teams/1")
+_OF_GRAPH = (rb'"createdDateTime"\s*:', rb'"messageType"\s*:', rb'"(?:chatId|channelIdentity)"\s*:')
+_OF_SKYPE = (rb'"MessageList"\s*:\s*\[', rb'"conversations"\s*:\s*\[')
+FORMATS = (
+    export_converter(FORM, "an export of Teams", _conversations, *_OF_GRAPH),
+    export_converter(FORM, "an export of Teams", _conversations, *_OF_SKYPE),
+)

@@ -1,0 +1,69 @@
+"""The messages of a conversation that a query asks for by `role:` and `from:`.
+
+Knows no format, only where messages begin, and how their headings are written: `## Mara, 2026-03-04 10:22`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from gnod.locations import Locations
+
+_HEADING = re.compile(r"## (?P<speaker>.+?)(?:, \d{4}-\d\d-\d\d[^,\n]*)?$", re.MULTILINE)
+
+
+class Speakers(NamedTuple):
+    """In lower case: `roles`, of which one must have said what a query looks for, and parts of the `names` of speakers
+    whose messages are preferred."""
+
+    roles: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def include(self, speaker: str) -> bool:
+        if self.roles:
+            return speaker in self.roles
+        return any(name in speaker for name in self.names)
+
+
+def ranges_of(text: str, locations: Locations | None, speakers: Speakers) -> list[tuple[int, int]] | None:
+    """Return where the messages of these speakers are, without their headings; None for a text that is not a
+    conversation."""
+    if locations is None or locations.kind != "message":
+        return None
+    starts = _offsets(text, [start.line for start in locations.starts])
+    headings = [_HEADING.match(text, start) for start in starts]
+    if not all(headings):
+        return None
+    ends = [end for _, end in pairwise([*starts, len(text)])]
+    return [
+        (heading.end(), end)
+        for heading, end in zip(headings, ends, strict=True)
+        if heading and speakers.include(heading["speaker"].casefold())
+    ]
+
+
+def alone(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """Return the text with spaces in the place of all other messages: places in it stay the same."""
+    return "".join(_pieces(text, ranges))
+
+
+def _pieces(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[str]:
+    at = 0
+    for start, end in ranges:
+        yield " " * (start - at)
+        yield text[start:end]
+        at = end
+
+
+def _offsets(text: str, lines: Sequence[int]) -> list[int]:
+    """Return where these lines begin, which are in order."""
+    found, at, line = [], 0, 1
+    for wanted in lines:
+        for _ in range(wanted - line):
+            at = text.find("\n", at) + 1
+        line = max(line, wanted)
+        found.append(at)
+    return found
