@@ -443,7 +443,7 @@ _CONVERSATIONS = """\
 ## Conversations
 
 Transcripts of agents and chats become documents with a heading for each message, such as `## Mara, 2026-03-04 10:22`
-or `## user, 2026-03-04 10:22`. In an export with several conversations, each is a document: `conversations.json!/Title`.
+or `## user, 2026-03-04 10:22`. In an export of several conversations, each is one: `conversations.json!/Title`.
 A conversation of more than 256,000 characters has several documents (`part 2`).
 
 - What an agent's tools were given and answered is folded: its first 12 lines, 1,200 characters. Pictures and what a
