@@ -25,6 +25,7 @@ from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.memory.validity import Span
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
@@ -119,7 +120,9 @@ class MemoryService:
         except KeyringFailed as error:
             return error.message
 
-    async def recall(self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float) -> Recalled:
+    async def recall(
+        self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float, as_of: Span | None = None
+    ) -> Recalled:
         """Search. `limit_s`: for the reranker. Raises what `memories` and `recall.recall` raise, and MemoryNotFound for
         a namespace."""
         memories = await self.memories()
@@ -136,7 +139,7 @@ class MemoryService:
             throughput=self._models.throughput(reranker),
             limit_s=limit_s,
         )
-        found = await recall.recall(dependencies, query, depth, ids)
+        found = await recall.recall(dependencies, query, depth, ids, as_of)
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
             number = f"{left:,} of {len(memories.resident):,}"
