@@ -63,7 +63,7 @@ def render_history(result: wire.MemoryHistoryResult, terminal: Terminal) -> Iter
 
 
 def render_status(status: wire.MemoryStatusResult) -> Iterator[str]:
-    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
+    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase", "file": "in a file"}
     key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:
         yield text.line(f"unlocked; {key}")
@@ -71,7 +71,7 @@ def render_status(status: wire.MemoryStatusResult) -> Iterator[str]:
         yield text.line(f"locked until the first use, which unlocks them; {key}")
     else:
         yield text.line(f"locked: run `gnoctl memory unlock`; {key}")
-    if status.keyring_problem and status.key != "passphrase":
+    if status.keyring_problem and status.key not in ("passphrase", "file"):
         yield text.line(f"keyring: {status.keyring_problem}")
     if status.memories is not None:
         waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by keyword and topic"

@@ -110,11 +110,11 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return await _status()
 
     async def memory_unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
-        await service.unlock(params.passphrase)
+        await service.unlock(params.passphrase, in_file=params.key_file)
         return await _status()
 
     async def memory_move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
-        await service.move_key(params.passphrase, params.new_passphrase)
+        await service.move_key(params.passphrase, params.new_passphrase, in_file=params.key_file)
         return await _status()
 
     async def memory_status(_: NoParams, __: Call) -> m.MemoryStatusResult:
@@ -126,7 +126,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return m.MemoryStatusResult(
             unlocked=state.is_unlocked,
             opens_by_itself=not service.is_locked_by_hand
-            and (state.key == "keyring" or (state.key is None and problem is None)),
+            and (state.key in ("keyring", "file") or (state.key is None and problem is None)),
             key=state.key,
             keyring_problem=problem,
             memories=state.memories if state.is_unlocked else None,

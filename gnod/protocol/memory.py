@@ -158,10 +158,11 @@ class MemoryImportParams(Params, frozen=True, kw_only=True):
 
 class MemoryUnlockParams(Params, frozen=True, kw_only=True):
     """`passphrase`: the passphrase of the memories, or a new one if nothing is stored yet. If it is null, the key is,
-    or will be, in the system's keyring.
+    or will be, in the system's keyring; with `key_file`, a new key is stored in a file that only its owner can read.
     """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+    key_file: bool = False
 
 
 class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
@@ -169,10 +170,12 @@ class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
 
     - `passphrase`: the present passphrase, if there is one.
     - `new_passphrase`: the new passphrase; null puts the key into the system's keyring.
+    - `key_file`: put the key into a file that only its owner can read. Any other place deletes that file.
     """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
     new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+    key_file: bool = False
 
 
 class MemoryProposal(Result, frozen=True, kw_only=True):
@@ -319,8 +322,9 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
     """The fields from `memories` on are known only while the memories are unlocked.
 
     - `unlocked`: the daemon has the key.
-    - `opens_by_itself`: the first use gets the key from the system's keyring.
-    - `key`: where the key is: `keyring`, or `passphrase` if a passphrase protects it; null if nothing was ever stored.
+    - `opens_by_itself`: the first use gets the key from the system's keyring, or from the key file.
+    - `key`: where the key is: `keyring`, `file`, or `passphrase` if a passphrase protects it; null if nothing was ever
+      stored.
     - `keyring_problem`: why the keyring cannot be used; null if it can.
     - `unembedded`: the number of memories without a vector. Only keywords and topics find them.
     - `unindexed`: the number of memories that are not in the keyword index yet.

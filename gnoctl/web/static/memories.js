@@ -40,7 +40,7 @@ export class Memories {
     if (isLocked) return this.#locked(status);
     if (isEmpty) return fill(this.head);
     const known = status.memories === null || status.memories === undefined ? "" : `${count(status.memories, "memory", "memories")} · `;
-    fill(this.head, h("p", { role: "status" }, `${known}encrypted, ${status.unlocked ? "unlocked" : "opened by the keyring"}`), h("div.tools", {}, button("Lock", () => this.#lock())));
+    fill(this.head, h("p", { role: "status" }, `${known}encrypted, ${status.unlocked ? "unlocked" : "opened when they are used"}`), h("div.tools", {}, button("Lock", () => this.#lock())));
   }
 
   #offerToAdd({ isOpen = false } = {}) {
@@ -105,8 +105,8 @@ export class Memories {
       this.say("Unlocked.");
       await this.show({ q: this.input.value.trim() });
     };
-    const where = isPassphrase ? null : h("span", {}, "Their key is in the keyring of the system.");
-    const problem = status.keyring_problem && !isPassphrase ? h("p.hint.warn", {}, "It cannot be read now: ", inline(status.keyring_problem), ". Start or unlock the keyring of your desktop, then unlock the memories.") : null;
+    const where = isPassphrase ? null : h("span", {}, status.key === "file" ? "Their key is in a file beside them." : "Their key is in the keyring of the system.");
+    const problem = status.keyring_problem && status.key === "keyring" ? h("p.hint.warn", {}, "It cannot be read now: ", inline(status.keyring_problem), ". Start or unlock the keyring of your desktop, then unlock the memories.") : null;
     fill(this.list);
     fill(this.head, h("p.empty-title", {}, "The memories are locked."), h("form.row", { onsubmit: unlock }, passphrase.element, where, h("button.button.primary", { type: "submit" }, "Unlock")), problem);
   }
