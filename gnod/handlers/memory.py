@@ -18,7 +18,7 @@ from gnod.memory.recalling.recall import Recalled, RecalledMemory
 from gnod.memory.records import PERSONAL, Memory, Times
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
-from gnod.memory.validity import Span
+from gnod.memory.validity import TimeSpan
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
@@ -274,7 +274,7 @@ def _time_ms(name: str, text: str, within: str) -> int:
     return span.first_ms if name == "valid_from" else span.last_ms
 
 
-def _span(name: str, text: str) -> Span:
+def _span(name: str, text: str) -> TimeSpan:
     """Return a year, a month, a day, a moment or an age. Raises InvalidParams."""
     try:
         first, last = period(text.strip(), datetime.now(UTC))
@@ -283,7 +283,7 @@ def _span(name: str, text: str) -> Span:
             f"parameter '{name}': {text[:40]!r} is not a time: use a year, a month or a day (2026, 2026-02, "
             "2026-02-14), an ISO 8601 time, or an age like 7d"
         ) from None
-    return Span(
+    return TimeSpan(
         _known(name, text, round(first * 1e6) // 1000), _known(name, text, min(round(last * 1e6) // 1000, _LAST_MS))
     )
 

@@ -293,7 +293,7 @@ class Memories:
                 self._follow([written])
 
     async def _rewrite(self, before: Memory, change: MemoryChange) -> WrittenMemories:
-        body = self._changed_body(before, change)
+        body = await asyncio.to_thread(self._changed_body, before, change)
         type_ = before.type if change.type is None else checked_type(change.type)
         is_changed = body.text != before.text
         vectors = await self._embed([body.text]) if is_changed else None

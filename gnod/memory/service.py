@@ -25,7 +25,7 @@ from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
-from gnod.memory.validity import Span
+from gnod.memory.validity import TimeSpan
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
@@ -134,7 +134,7 @@ class MemoryService:
         return None
 
     async def recall(
-        self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float, as_of: Span | None = None
+        self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float, as_of: TimeSpan | None = None
     ) -> Recalled:
         """Search. `limit_s`: for the reranker. Raises what `memories` and `recall.recall` raise, and MemoryNotFound for
         a namespace."""

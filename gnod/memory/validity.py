@@ -17,19 +17,19 @@ DAY_MS = 86_400_000
 _BEST_FIRST: tuple[Validity, ...] = ("holds", "unknown", "not_yet", "ended")
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A period, in milliseconds since 1970."""
 
     first_ms: int
     last_ms: int
 
     @classmethod
-    def of_days(cls, first: int, last: int) -> Span:
+    def of_days(cls, first: int, last: int) -> TimeSpan:
         """Return the span of days since 1970."""
         return cls(first * DAY_MS, (last + 1) * DAY_MS - 1)
 
 
-def validity(memory: Memory, span: Span) -> Validity:
+def validity(memory: Memory, span: TimeSpan) -> Validity:
     """Tell whether a memory is true at any moment of the span."""
     begins_ms, ends_ms = _begins_ms(memory), _ends_ms(memory)
     if ends_ms is not None and ends_ms < span.first_ms:
@@ -40,7 +40,7 @@ def validity(memory: Memory, span: Span) -> Validity:
     return "unknown" if is_later else "holds"
 
 
-def best_validity(memory: Memory, spans: Sequence[Span]) -> Validity:
+def best_validity(memory: Memory, spans: Sequence[TimeSpan]) -> Validity:
     """Return the validity in the span in which it is best. A memory without a beginning and an end always holds."""
     if _begins_ms(memory) is None and _ends_ms(memory) is None:
         return "holds"

@@ -176,6 +176,8 @@ def _ranges(words: _Words, text: str, code: str, at: datetime) -> Iterator[tuple
     for match in _found(rf"(?:{words.first})\s+(\S+(?:\s+\S+){{0,3}}?)\s+(?:{words.last})", text):
         last = _date(text[match.end() :], code, at, _prefers(words, text))
         year = _YEAR.search(last.text) if last else None
+        if year is None and _prefers(words, text) == "future":  # "open from May to September" may be of every year
+            continue
         start = match[1] if year is None or _YEAR.search(match[1]) else f"{match[1]} {year[0]}"
         first = _date(start, code, at, _prefers(words, text))
         if first and last and first.text.endswith(start.split()[-1]):

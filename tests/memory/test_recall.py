@@ -14,7 +14,7 @@ from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Times
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryDraft
-from gnod.memory.validity import Span
+from gnod.memory.validity import TimeSpan
 from tests.memory.memory_bench import ENOUGH_S, harm, serving
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
@@ -196,7 +196,7 @@ async def test_facts_of_another_time(tmp_path: Path, keyring_file: Path) -> None
             (one,) = await memories.store([MemoryDraft(text, "fact", created_ms=day(stored), supersedes=supersedes)])
             names.append(one.memory.name)
         for time, query, right in questions:
-            as_of = Span(day(time), day(time)) if time else None
+            as_of = TimeSpan(day(time), day(time)) if time else None
             found = await served.service.recall(query, SEARCH, [], ENOUGH_S, as_of)
             assert texts(found)[:1] == [facts[right][0]], (time, query)
             assert all(hit.validity in ("holds", "unknown") for hit in found.hits if as_of), (time, query)
@@ -214,10 +214,10 @@ async def test_what_was_true_then_is_found_behind_much_that_was_not(tmp_path: Pa
             [MemoryDraft("in the old days, boats were rare here at this pier", "fact", times=earlier), *drafts]
         )
         found = await served.service.recall(
-            "rare boats", SEARCH, [], ENOUGH_S, Span(day("2025-05-05"), day("2025-05-06"))
+            "rare boats", SEARCH, [], ENOUGH_S, TimeSpan(day("2025-05-05"), day("2025-05-06"))
         )
         assert texts(found) == ["in the old days, boats were rare here at this pier"]
         found = await served.service.recall(
-            "rare boats", SEARCH, [], ENOUGH_S, Span(day("1999-01-01"), day("1999-01-01"))
+            "rare boats", SEARCH, [], ENOUGH_S, TimeSpan(day("1999-01-01"), day("1999-01-01"))
         )
         assert texts(found) == ["in the old days, boats were rare here at this pier"], "an end, and no beginning"

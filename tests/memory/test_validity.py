@@ -10,7 +10,7 @@ from gnod.errors import InvalidParams
 from gnod.memory.memories import Memories
 from gnod.memory.records import Memory, Times
 from gnod.memory.transactions import MemoryChange, MemoryDraft
-from gnod.memory.validity import Span, best_validity, validity
+from gnod.memory.validity import TimeSpan, best_validity, validity
 from gnod.memory.validity_in_text import times_in
 from tests.memory.memory_bench import Kept
 
@@ -29,9 +29,9 @@ def days(times: Times) -> tuple[str, str]:
 
 WRITTEN = ms("2026-11-18")
 STORED = ms("2026-06-15")
-YEARS = {year: Span(ms(f"{year}-01-01"), ms(f"{year + 1}-01-01") - 1) for year in (2025, 2026, 2027)}
-MAY = Span(ms("2026-05-01"), ms("2026-06-01") - 1)
-JULY = Span(ms("2026-07-01"), ms("2026-08-01") - 1)
+YEARS = {year: TimeSpan(ms(f"{year}-01-01"), ms(f"{year + 1}-01-01") - 1) for year in (2025, 2026, 2027)}
+MAY = TimeSpan(ms("2026-05-01"), ms("2026-06-01") - 1)
+JULY = TimeSpan(ms("2026-07-01"), ms("2026-08-01") - 1)
 
 
 def memory(type_: str = "fact", times: Times = Times(), **more: object) -> Memory:  # noqa: B008
@@ -103,6 +103,7 @@ def test_without_a_time_only_what_has_a_beginning_or_an_end_ranks_lower() -> Non
         ("Anna lived in Rome until 2020. She leads the team.", "", ""),
         ("Ada: we lived there until March 2020", "", ""),
         ("The letter from May 2023 is lost", "", ""),
+        ("The shop is open from May to September", "", ""),
         ("The release moved from Monday to Tuesday", "", ""),
         ("Since we moved to Postgres everything is fast", "", ""),
         ("Backups are kept from 2 to 5 days, no longer than that", "", ""),

@@ -139,5 +139,7 @@ def test_a_new_key_in_a_file_needs_no_keyring(no_keyring: None, tmp_path: Path) 
     again = Vault(vault.record, tmp_path / "memory.key")
     unlock(again)
     assert again.sealer.open(vault.sealer.seal(b"x", b""), b"") == b"x"
+    with pytest.raises(WrongPassphrase, match="a key in a file has no passphrase"):
+        again.moved(None, PASSPHRASE, in_file=True)
     with pytest.raises(WrongPassphrase, match="is in a file; they have no passphrase"):
         again.fetch(PASSPHRASE)

@@ -91,6 +91,8 @@ class Vault:
         return keys.read_passphrase(self.record, passphrase)
 
     def _protected(self, key: bytes, passphrase: str | None, *, in_file: bool) -> KeyRecord:
+        if in_file and passphrase is not None:
+            raise WrongPassphrase("a key in a file has no passphrase: give a passphrase, or ask for the file")
         if in_file:
             return keys.put_into_file(key, self._key_file)
         if passphrase is not None:

@@ -24,7 +24,7 @@ from gnod.memory.recalling.ranking import Depth, RankedMemory
 from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
 from gnod.memory.resident import Resident
-from gnod.memory.validity import Span, Validity, best_validity, validity
+from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.exact_match import matched_fraction
@@ -83,7 +83,7 @@ async def recall(
     query: str,
     depth: Depth,
     namespaces: Collection[int] | None,
-    as_of: Span | None = None,
+    as_of: TimeSpan | None = None,
 ) -> Recalled:
     """Return memories for the query, best first, from the namespaces (None: all). `as_of`: without those that were not
     true then. Otherwise those rank lower that are not true at a time that the query names, or now. Raises
@@ -170,7 +170,7 @@ def _searched(
     words: Sequence[str],
     vector: Vector | UnavailableModel,
     namespaces: Collection[int] | None,
-) -> tuple[MemorySignals, list[Span]]:
+) -> tuple[MemorySignals, list[TimeSpan]]:
     """Return what vectors, keywords, topics and times say of each memory in the namespaces, and the times that the
     query names: now if there are none."""
     resident, index = dependencies.resident, dependencies.keyword_index
@@ -188,11 +188,11 @@ def _searched(
         asks_when=expected(query).type is AnswerType.DATE,
     )
     now_ms = int(now.timestamp() * 1000)
-    return signals, [Span.of_days(each.start, each.end) for each in named] or [Span(now_ms, now_ms)]
+    return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
 
 
 async def _opened(
-    dependencies: RecallDependencies, ids: Sequence[int], limit: int, as_of: Span | None
+    dependencies: RecallDependencies, ids: Sequence[int], limit: int, as_of: TimeSpan | None
 ) -> dict[int, Memory]:
     """Open the first memories, up to the limit; with `as_of` those that may have been true then."""
     found: dict[int, Memory] = {}
