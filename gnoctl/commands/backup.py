@@ -106,12 +106,12 @@ def _absolute(file: str) -> str:
 
 def _why_locked(daemon: Connection) -> str | None:
     """Return why the memories are locked, so that the user is told now. After a restore the daemon has no passphrase,
-    and the keyring of another machine may not have the key."""
+    and another machine may not have the key, in its keyring or its file."""
     try:
         status = daemon.call("memory.status", NoParams(), MemoryStatusResult)
         if status.key == "passphrase" and not status.unlocked:
             return "the memories are locked: run `gnoctl memory unlock`"
-        if status.key == "keyring":
+        if status.key in ("keyring", "file"):
             daemon.call("memory.unlock", MemoryUnlockParams(), MemoryStatusResult)
     except GnoError as error:
         return error.message

@@ -106,6 +106,10 @@ class RememberArguments(Arguments, frozen=True, kw_only=True):
     topics: Annotated[list[str], Meta(description="Names to find it by: project, tool, person.")] = []
     namespace: Annotated[str, Meta(description="Only if the user names one.")] = "personal"
     when: Annotated[str, Meta(description="When it happened (ISO 8601), if not now.")] | UnsetType = UNSET
+    valid_from: Annotated[str, Meta(description="Since when it is true: 2026, 2026-02 or 2026-02-14.")] | UnsetType = (
+        UNSET
+    )
+    valid_until: Annotated[str, Meta(description="Until when.")] | UnsetType = UNSET
     supersedes: Annotated[list[str], Meta(max_length=32, description="Ids of memories that it replaces.")] = []
 
 
@@ -114,6 +118,7 @@ class RecallArguments(Arguments, frozen=True, kw_only=True):
         UNSET
     )
     ids: Annotated[list[str], Meta(max_length=32, description="Or: return these memories whole.")] = []
+    as_of: Annotated[str, Meta(description="Only what was true then, as 2026-02.")] | UnsetType = UNSET
     namespaces: Annotated[list[str], Meta(description="Only these.")] = []
     limit: Annotated[int, Meta(ge=1, le=32)] = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gnoctl.mcp.output_text import noted, paragraphs, quoted
 from gnoctl.printing import text
-from gnoctl.printing.memories import memories
+from gnoctl.printing.memories import about, memories
 from gnod.protocol.memory import (
     MemoryForgetResult,
     MemoryFound,
@@ -63,8 +63,7 @@ def _whole(memory: MemoryRecord) -> str:
 
 
 def _remembered(each: MemoryFound | MemoryRecord, time: str, more: str, namespace: str) -> str:
-    newer = f"superseded by {each.superseded_by}" if each.superseded_by else ""
     place = f"namespace {namespace}" if namespace else ""
     topics = f"topics {', '.join(each.topics)}" if each.topics else ""
-    about = ", ".join(filter(None, (each.type, time[:10], newer, more, place, topics)))
-    return text.line(f"{each.id}  {about}") + "\n" + quoted(each.text)
+    parts = ", ".join(filter(None, (each.type, time[:10], *about(each), more, place, topics)))
+    return text.line(f"{each.id}  {parts}") + "\n" + quoted(each.text)

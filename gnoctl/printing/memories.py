@@ -14,6 +14,7 @@ PERSONAL = "personal"
 
 # docs/memory.md gives the same figure.
 GOOD = 0.20
+_VALIDITIES = {"ended": "no longer true", "not_yet": "not true yet", "unknown": "stored later"}
 
 
 def render_results(result: wire.MemorySearchResult, terminal: Terminal) -> Iterator[str]:
@@ -21,9 +22,8 @@ def render_results(result: wire.MemorySearchResult, terminal: Terminal) -> Itera
         namespace = each.namespace if isinstance(each.namespace, str) else PERSONAL
         time = each.when if isinstance(each.when, str) else each.time
         topics = _topics(each.topics, each.suggested if isinstance(each.suggested, list) else [])
-        newer = each.superseded_by if isinstance(each.superseded_by, str) else None
         cosine = "   –" if each.vector is None else f"{each.vector:.2f}"
-        head = _head(each.id, each.type, time, topics, namespace, terminal, newer)
+        head = _head(each, time, topics, namespace, terminal)
         yield f"{each.rerank:.2f}  vector {cosine}  {head}"
         yield from _indented(each.text, terminal)
         if each.folded:
@@ -63,7 +63,7 @@ def render_history(result: wire.MemoryHistoryResult, terminal: Terminal) -> Iter
 
 
 def render_status(status: wire.MemoryStatusResult) -> Iterator[str]:
-    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase"}
+    places = {"keyring": "in the system keyring", "passphrase": "protected by a passphrase", "file": "in a file"}
     key = f"the key is {places.get(status.key, status.key)}" if status.key else "no memory is stored yet"
     if status.unlocked:
         yield text.line(f"unlocked; {key}")
@@ -71,7 +71,7 @@ def render_status(status: wire.MemoryStatusResult) -> Iterator[str]:
         yield text.line(f"locked until the first use, which unlocks them; {key}")
     else:
         yield text.line(f"locked: run `gnoctl memory unlock`; {key}")
-    if status.keyring_problem and status.key != "passphrase":
+    if status.keyring_problem and status.key not in ("passphrase", "file"):
         yield text.line(f"keyring: {status.keyring_problem}")
     if status.memories is not None:
         waiting = f"; {status.unembedded:,} of them have no vector yet and are found only by keyword and topic"
@@ -96,7 +96,7 @@ def memories(number: int) -> str:
 def _record_head(record: wire.MemoryRecord, terminal: Terminal) -> str:
     time = record.when or (record.created if record.superseded_by else record.updated)
     topics = _topics(record.topics, record.suggested)
-    return _head(record.id, record.type, time, topics, record.namespace, terminal, record.superseded_by)
+    return _head(record, time, topics, record.namespace, terminal)
 
 
 def _topics(given: Sequence[str], suggested: Sequence[str]) -> list[str]:
@@ -104,13 +104,25 @@ def _topics(given: Sequence[str], suggested: Sequence[str]) -> list[str]:
 
 
 def _head(
-    id: str, type: str, time: str, topics: Sequence[str], namespace: str, terminal: Terminal, newer: str | None
+    each: wire.MemoryFound | wire.MemoryRecord, time: str, topics: Sequence[str], namespace: str, terminal: Terminal
 ) -> str:
-    """Return `m4x0q2v7ke  decision  2026-11-21  auth, ~postgres  (team)`. `newer`: what supersedes it."""
-    parts = [type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})"]
-    parts += [f"superseded by {newer}"] if newer else []
-    about = text.line("  ".join(filter(None, parts)))
-    return f"{terminal.paint(text.line(id), BOLD)}  {terminal.paint(about, DIM)}"
+    """Return `m4x0q2v7ke  decision  2026-11-21  auth, ~postgres  (team)`."""
+    parts = [each.type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})", *about(each)]
+    shown = text.line("  ".join(filter(None, parts)))
+    return f"{terminal.paint(text.line(each.id), BOLD)}  {terminal.paint(shown, DIM)}"
+
+
+def about(each: wire.MemoryFound | wire.MemoryRecord) -> list[str]:
+    """Return when a memory is true, and what supersedes it."""
+    ends = [end for end in (each.valid_until, each.superseded_at) if isinstance(end, str)]
+    validity = each.validity if isinstance(each, wire.MemoryFound) and isinstance(each.validity, str) else ""
+    parts = [
+        f"from {each.valid_from[:10]}" if each.valid_from else "",
+        f"until {min(ends)[:10]}" if ends else "",
+        _VALIDITIES.get(validity, ""),
+        f"superseded by {each.superseded_by}" if each.superseded_by else "",
+    ]
+    return [part for part in parts if part]
 
 
 def _indented(shown: str, terminal: Terminal) -> Iterator[str]:

@@ -15,12 +15,18 @@ from gnod.memory.memories import Memories, Proposal
 from gnod.memory.recalling.previews import MemoryPreview, preview
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
 from gnod.memory.recalling.recall import Recalled, RecalledMemory
-from gnod.memory.records import PERSONAL, Memory
+from gnod.memory.records import PERSONAL, Memory, Times
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
+from gnod.memory.validity import TimeSpan
 from gnod.protocol import memory as m
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.query.filter_dates import period
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MS = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def handlers(service: MemoryService) -> Mapping[str, Handler]:
@@ -31,7 +37,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             params.type,
             params.topics,
             params.namespace,
-            when_ms=_when_ms("when", params.when),
+            times=Times(**_times(params)),
             supersedes=params.supersedes,
         )
         (stored,) = await memories.store([draft])
@@ -44,7 +50,8 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return await _searched(params, DEEP_SEARCH)
 
     async def _searched(params: m.MemorySearchParams, depth: Depth) -> m.MemorySearchResult:
-        recalled = await service.recall(params.query, depth, params.namespaces, params.budget_s)
+        as_of = None if params.as_of is None else _span("as_of", params.as_of)
+        recalled = await service.recall(params.query, depth, params.namespaces, params.budget_s, as_of)
         return _found(recalled, recalled.hits[: params.limit], depth)
 
     async def memory_retrieve(params: m.MemoryIdsParams, _: Call) -> m.MemoryRecordsResult:
@@ -61,8 +68,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             params.type,
             params.topics,
             params.remove_topics,
-            _when_ms("when", params.when or None),
-            removes_when=params.when == "",
+            _times(params),
             supersedes=params.supersedes,
         )
         if not (change.is_of_content or change.supersedes):
@@ -83,6 +89,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             namespaces=params.namespaces,
             types=params.types,
             topics=params.topics,
+            since_ms=None if params.since is None else _span("since", params.since).first_ms,
             limit=params.limit,
             cursor=params.cursor,
         )
@@ -103,11 +110,11 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return await _status()
 
     async def memory_unlock(params: m.MemoryUnlockParams, _: Call) -> m.MemoryStatusResult:
-        await service.unlock(params.passphrase)
+        await service.unlock(params.passphrase, in_file=params.key_file)
         return await _status()
 
     async def memory_move_key(params: m.MemoryMoveKeyParams, _: Call) -> m.MemoryStatusResult:
-        await service.move_key(params.passphrase, params.new_passphrase)
+        await service.move_key(params.passphrase, params.new_passphrase, in_file=params.key_file)
         return await _status()
 
     async def memory_status(_: NoParams, __: Call) -> m.MemoryStatusResult:
@@ -119,7 +126,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
         return m.MemoryStatusResult(
             unlocked=state.is_unlocked,
             opens_by_itself=not service.is_locked_by_hand
-            and (state.key == "keyring" or (state.key is None and problem is None)),
+            and (state.key in ("keyring", "file") or (state.key is None and problem is None)),
             key=state.key,
             keyring_problem=problem,
             memories=state.memories if state.is_unlocked else None,
@@ -171,9 +178,10 @@ def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
         complete=shown.complete,
         folded=[other.name for other in hit.folded] or UNSET,
         namespace=UNSET if memory.namespace == PERSONAL else memory.namespace,
-        when=_iso_ms(memory.when_ms) if memory.when_ms is not None else UNSET,
         suggested=list(memory.suggested) or UNSET,
         superseded_by=memory.superseded_by or UNSET,
+        validity=UNSET if hit.validity == "holds" else hit.validity,
+        **{name: UNSET if time is None else time for name, time in _shown_times(memory).items()},
     )
 
 
@@ -191,10 +199,18 @@ def _record(memory: Memory, older: list[str], shown: MemoryPreview | None) -> m.
         created=_iso_ms(memory.created_ms),
         updated=_iso_ms(memory.updated_ms),
         complete=shown.complete if shown else True,
-        when=_iso_ms(memory.when_ms) if memory.when_ms is not None else None,
         suggested=list(memory.suggested),
         supersedes=older,
+        **_shown_times(memory),
     )
+
+
+def _shown_times(memory: Memory) -> dict[str, str | None]:
+    """Return the times of a memory by the names of their fields."""
+    when_ms, valid_from_ms, valid_until_ms = memory.times
+    known = {"when": when_ms, "valid_from": valid_from_ms, "valid_until": valid_until_ms}
+    known["superseded_at"] = memory.superseded_ms
+    return {name: None if time is None else _iso_ms(time) for name, time in known.items()}
 
 
 def _stored(stored: StoredDraft, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
@@ -209,7 +225,7 @@ def _proposal(proposal: Proposal) -> m.MemoryProposal:
         id=memory.name,
         text=preview(memory.text, 0.0, 0, 0).text,
         reason=proposal.reason,
-        time=_iso_ms(memory.created_ms if memory.when_ms is None else memory.when_ms),
+        time=_iso_ms(memory.happened_ms),
     )
 
 
@@ -227,7 +243,7 @@ def _draft(at: int, record: m.NewMemory) -> MemoryDraft:
         record.namespace,
         created_ms or updated_ms,
         updated_ms,
-        _when_ms(f"records[{at}].when", record.when),
+        Times(**_times(record, f"records[{at}].")),
         suggested=record.suggested,
     )
 
@@ -239,13 +255,37 @@ def _iso_ms(milliseconds: int) -> str:
     '2025-11-21T12:34:56.042Z'
     """
     seconds, rest = divmod(milliseconds, 1000)
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, milliseconds=rest)
+    moment = _EPOCH + timedelta(seconds=seconds, milliseconds=rest)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _when_ms(name: str, time: str | None) -> int | None:
-    """Return when something happened, in milliseconds since 1970, or before it. Raises InvalidParams."""
-    return None if time is None else _parsed(name, time)
+def _times(given: m.MemoryStoreParams | m.MemoryUpdateParams | m.NewMemory, within: str = "") -> dict[str, int | None]:
+    """Return the times that are given, by their names in `Times`; None for "". Raises InvalidParams."""
+    texts = {"when": given.when, "valid_from": given.valid_from, "valid_until": given.valid_until}
+    return {
+        f"{name}_ms": _time_ms(name, text, within) if text else None for name, text in texts.items() if text is not None
+    }
+
+
+def _time_ms(name: str, text: str, within: str) -> int:
+    if name == "when":
+        return _parsed(within + name, text)
+    span = _span(within + name, text)
+    return span.first_ms if name == "valid_from" else span.last_ms
+
+
+def _span(name: str, text: str) -> TimeSpan:
+    """Return a year, a month, a day, a moment or an age. Raises InvalidParams."""
+    try:
+        first, last = period(text.strip(), datetime.now(UTC))
+    except InvalidParams:
+        raise InvalidParams(
+            f"parameter '{name}': {text[:40]!r} is not a time: use a year, a month or a day (2026, 2026-02, "
+            "2026-02-14), an ISO 8601 time, or an age like 7d"
+        ) from None
+    return TimeSpan(
+        _known(name, text, round(first * 1e6) // 1000), _known(name, text, min(round(last * 1e6) // 1000, _LAST_MS))
+    )
 
 
 def _milliseconds(name: str, time: str | None) -> int:
@@ -260,6 +300,13 @@ def _parsed(name: str, time: str) -> int:
     try:
         moment = datetime.fromisoformat(time)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return round((moment - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(milliseconds=1))
-    except (ValueError, OverflowError):
+    except ValueError:
         raise InvalidParams(f"parameter '{name}': {time[:40]!r} is not an ISO 8601 date or time") from None
+    return _known(name, time, round((moment - _EPOCH) / timedelta(milliseconds=1)))
+
+
+def _known(name: str, time: str, milliseconds: int) -> int:
+    """Return the time. Raises InvalidParams if it is in the year 0 or 10000 in UTC, which cannot be shown."""
+    if not _FIRST_MS <= milliseconds <= _LAST_MS:
+        raise InvalidParams(f"parameter '{name}': {time[:40]!r} is not in the years 1 to 9999 in UTC")
+    return milliseconds

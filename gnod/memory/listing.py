@@ -32,18 +32,22 @@ async def page(
     namespaces: Sequence[str],
     types: Sequence[str],
     topics: Sequence[str],
+    since_ms: int | None = None,
     limit: int,
     cursor: str | None,
 ) -> MemoryPage:
     """Return up to `limit` memories after the cursor, of any of the namespaces and types (empty: all) and with all of
-    the topics. Raises MemoryNotFound for a namespace, InvalidName for a type, InvalidParams for a cursor."""
+    the topics. `since_ms`: only those that were stored, changed or superseded since then. Raises MemoryNotFound for a
+    namespace, InvalidName for a type, InvalidParams for a cursor."""
     chosen = {checked_type(name) for name in types}
     resident = memories.resident
     having = resident.having([memories.sealer.lookup("topic", folded(topic)) for topic in topics])
     places = sorted(
         (-row.created_ms, -row.id)
         for row in resident.rows(memories.namespace_ids(namespaces))
-        if (not chosen or row.type in chosen) and (having is None or row.id in having)
+        if (not chosen or row.type in chosen)
+        and (having is None or row.id in having)
+        and (since_ms is None or row.updated_ms >= since_ms)
     )
     start = _parse(cursor) if cursor else None
     left = [place for place in places if start is None or place > start]

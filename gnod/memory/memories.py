@@ -6,6 +6,7 @@ Exists while the memories are unlocked.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -18,7 +19,7 @@ from gnod.memory import records, superseding
 from gnod.memory.key.sealing import Sealer
 from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.keywords import folded, topic_words
-from gnod.memory.records import PERSONAL, Body, Memory
+from gnod.memory.records import PERSONAL, Body, Memory, Times
 from gnod.memory.resident import OwnedVector, Resident
 from gnod.memory.suggestions import suggest
 from gnod.memory.transactions import (
@@ -30,12 +31,13 @@ from gnod.memory.transactions import (
     WrittenMemories,
     memory_of,
 )
+from gnod.memory.validity_in_text import times_in
 from gnod.memory_types import checked_type, is_done
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.store.memory import memory_schema
-from gnod.store.memory.memories import MemoryRow
+from gnod.store.memory.memories import MemoryRow, StoredBody
 
 MAX_NAMESPACE_CHARACTERS = 64
 # Batches are small because a search may have to wait for one.
@@ -164,7 +166,9 @@ class Memories:
     async def update(self, name: str, change: MemoryChange) -> Memory:
         """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName, and
         InvalidParams for a topic to remove that it does not have."""
-        return await self._complete(self._update_one(name, change))
+        await self._complete(self._update_one(name, change))
+        (memory,) = await self.retrieve([name])
+        return memory
 
     async def retrieve(self, names: Sequence[str]) -> list[Memory]:
         """Return memories in the order of `names`. Raises MemoryNotFound and MemoryDamaged, which list the names."""
@@ -184,7 +188,7 @@ class Memories:
         memories = await self.retrieve(list(dict.fromkeys(names)))
         stored = await self.store(
             [
-                MemoryDraft(m.text, m.type, m.topics, namespace, m.created_ms, when_ms=m.when_ms, suggested=m.suggested)
+                MemoryDraft(m.text, m.type, m.topics, namespace, m.created_ms, times=m.times, suggested=m.suggested)
                 for m in memories
             ]
         )
@@ -220,9 +224,9 @@ class Memories:
 
         def work(connection: Connection) -> tuple[dict[int, Memory], list[int]]:
             opened, failed = {}, []
-            for id_, sealed in table.bodies(connection, rows).items():
+            for id_, stored in table.bodies(connection, rows).items():
                 try:
-                    opened[id_] = self._opened(rows[id_], sealed)
+                    opened[id_] = self._opened(rows[id_], stored)
                 except MemoryDamaged:
                     failed.append(id_)
             return opened, failed
@@ -274,7 +278,7 @@ class Memories:
             await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
         return [each.stored for each in written]
 
-    async def _update_one(self, name: str, change: MemoryChange) -> Memory:
+    async def _update_one(self, name: str, change: MemoryChange) -> None:
         async with self._changing():
             before = (await self.retrieve([name]))[0]
             self._ids(change.supersedes)
@@ -287,11 +291,9 @@ class Memories:
             if change.supersedes:
                 written = await self._database.write(partial(self._transactions.link, before, change.supersedes))
                 self._follow([written])
-                before = written.stored.memory
-        return before
 
     async def _rewrite(self, before: Memory, change: MemoryChange) -> WrittenMemories:
-        body = self._changed_body(before, change)
+        body = await asyncio.to_thread(self._changed_body, before, change)
         type_ = before.type if change.type is None else checked_type(change.type)
         is_changed = body.text != before.text
         vectors = await self._embed([body.text]) if is_changed else None
@@ -308,17 +310,21 @@ class Memories:
         gone = {folded(topic) for topic in change.removed_topics}
         if unknown := gone - {folded(topic) for topic in [*topics, *suggested]}:
             raise InvalidParams(f"memory {before.name} has no topic {', '.join(sorted(unknown))}")
-        when_ms = before.when_ms if change.when_ms is None else change.when_ms
         return records.checked(
             text,
             [topic for topic in topics if folded(topic) not in gone],
-            None if change.removes_when else when_ms,
+            _changed_times(before, change),
             [topic for topic in suggested if folded(topic) not in gone],
         )
 
     def _with_suggestions(self, draft: MemoryDraft, body: Body) -> tuple[MemoryDraft, Body]:
-        suggested = self._suggested(body.text) if draft.suggested is None else draft.suggested
-        return draft, records.checked(body.text, body.topics, draft.when_ms, suggested)
+        if draft.suggested is not None:
+            return draft, body
+        times = draft.times
+        if times.valid_from_ms is None and times.valid_until_ms is None:
+            stored_ms = draft.created_ms or time.time_ns() // 1_000_000
+            times = times_in(body.text, stored_ms if times.when_ms is None else times.when_ms).or_else(times)
+        return draft, records.checked(body.text, body.topics, times, self._suggested(body.text))
 
     def _suggested(self, text: str) -> list[str]:
         """Return topics for a text. A word that many memories have as a topic tells little about one of them."""
@@ -414,16 +420,35 @@ class Memories:
                 found.append(OwnedVector(id_, memory_id, records.open_vector(self.sealer, names[memory_id], sealed)))
         self.resident.replace_vectors(found)
 
-    def _opened(self, row: MemoryRow, sealed: bytes) -> Memory:
-        return memory_of(row, self._namespaces[row.namespace_id], records.open_body(self.sealer, row.name, sealed))
+    def _opened(self, row: MemoryRow, stored: StoredBody) -> Memory:
+        body = records.open_body(self.sealer, row.name, stored.body)
+        memory = memory_of(row, self._namespaces[row.namespace_id], body)
+        return memory._replace(supersedes=bool(stored.has_older), superseded_ms=self._superseded_ms(stored))
+
+    def _superseded_ms(self, stored: StoredBody) -> int | None:
+        """Return since when the newer memory is true: as it states, or since it happened or was stored."""
+        if stored.newer_name is None or stored.newer_body is None:
+            return None
+        with suppress(MemoryDamaged):
+            times = records.open_body(self.sealer, stored.newer_name, stored.newer_body).times
+            return next((ms for ms in (times.valid_from_ms, times.when_ms) if ms is not None), stored.newer_ms)
+        return stored.newer_ms
 
 
 def checked(draft: MemoryDraft) -> tuple[MemoryDraft, Body]:
     namespace = folded(records.check_unicode(draft.namespace, "the name of a namespace")) or PERSONAL
     if len(namespace) > MAX_NAMESPACE_CHARACTERS:
         raise InvalidName(f"the name of a namespace has at most {MAX_NAMESPACE_CHARACTERS} characters")
-    body = records.checked(draft.text, draft.topics, draft.when_ms, draft.suggested or ())
+    body = records.checked(draft.text, draft.topics, draft.times, draft.suggested or ())
     return draft._replace(type=checked_type(draft.type), namespace=namespace), body
+
+
+def _changed_times(before: Memory, change: MemoryChange) -> Times:
+    """Return the times of a changed memory. Those that were read in its text are read again in another one."""
+    times = before.times
+    if change.text is not None and times[1:] == times_in(before.text, before.happened_ms)[1:]:
+        times = times_in(change.text, before.happened_ms)._replace(when_ms=times.when_ms)
+    return times._replace(**change.times)
 
 
 def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.errors import InvalidName, LimitExceeded
+from gnod.errors import InvalidName, InvalidParams, LimitExceeded
 from gnod.memory.key.sealing import Sealer
 from gnod.memory.recalling.keywords import MAX_TOPIC_CHARACTERS, folded, topic_words
 
@@ -26,18 +26,41 @@ _DTYPE = np.dtype("<f4")
 Vector = NDArray[np.float32]
 
 
+class Times(NamedTuple):
+    """Milliseconds since 1970. `when_ms`: when it happened. `valid_from_ms`, `valid_until_ms`: the first and the last
+    moment at which it is true. None: unknown."""
+
+    when_ms: int | None = None
+    valid_from_ms: int | None = None
+    valid_until_ms: int | None = None
+
+    def or_else(self, other: Times) -> Times:
+        """Return these times, and those of the other where one is unknown."""
+        return Times(*(theirs if ours is None else ours for ours, theirs in zip(self, other, strict=True)))
+
+
+NO_TIMES = Times()
+
+
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """The encrypted part of a memory. `when_ms`: when it happened. `suggested`: topics taken from the text."""
+    """The encrypted part of a memory. Times as in `Times`. `suggested`: topics taken from the text."""
 
     text: str
     topics: list[str]
     when_ms: int | None = None
     suggested: list[str] = []
+    valid_from_ms: int | None = None
+    valid_until_ms: int | None = None
+
+    @property
+    def times(self) -> Times:
+        return Times(self.when_ms, self.valid_from_ms, self.valid_until_ms)
 
 
 class Memory(NamedTuple):
-    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970. `when_ms`: when it happened,
-    if that was stated. `suggested`: topics taken from the text. `superseded_by`: the name of another memory."""
+    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970. `times`: those that were
+    stated or read in the text. `suggested`: topics taken from the text. `superseded_by`: the name of another memory,
+    which holds from `superseded_ms`. `supersedes`: whether it replaced another one."""
 
     id: int
     name: str
@@ -47,14 +70,16 @@ class Memory(NamedTuple):
     updated_ms: int
     text: str
     topics: list[str]
-    when_ms: int | None = None
+    times: Times = NO_TIMES
     suggested: Sequence[str] = ()
     superseded_by: str | None = None
+    superseded_ms: int | None = None
+    supersedes: bool = False
 
     @property
     def happened_ms(self) -> int:
         """Return when it happened; if that is unknown, when it was stored."""
-        return self.created_ms if self.when_ms is None else self.when_ms
+        return self.created_ms if self.times.when_ms is None else self.times.when_ms
 
 
 _body = msgspec.msgpack.Decoder(Body)
@@ -65,9 +90,9 @@ def new_name() -> str:
     return "m" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(_NAME_CHARACTERS))
 
 
-def checked(text: str, topics: Sequence[str], when_ms: int | None = None, suggested: Sequence[str] = ()) -> Body:
+def checked(text: str, topics: Sequence[str], times: Times = NO_TIMES, suggested: Sequence[str] = ()) -> Body:
     """Return what to store. Of topics that differ only in case, the first one is kept. Suggested topics that were also
-    given are dropped. Raises LimitExceeded, InvalidName."""
+    given are dropped. Raises LimitExceeded, InvalidName, and InvalidParams for times in the wrong order."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
         raise LimitExceeded("the text is empty: enter a text to remember")
@@ -85,7 +110,10 @@ def checked(text: str, topics: Sequence[str], when_ms: int | None = None, sugges
     if long := next((topic for topic in kept if len(topic) > MAX_TOPIC_CHARACTERS), None):
         raise LimitExceeded(f"a topic is a name of at most {MAX_TOPIC_CHARACTERS} characters: {long[:30]!r}…")
     more = [topic for topic in dict.fromkeys(suggested) if folded(topic) not in by_folded]
-    return Body(text=clean, topics=kept, when_ms=when_ms, suggested=more)
+    _, first_ms, last_ms = times
+    if first_ms is not None and last_ms is not None and first_ms > last_ms:
+        raise InvalidParams("the memory would end before it begins: `valid_from` must not be after `valid_until`")
+    return Body(text=clean, topics=kept, suggested=more, **times._asdict())
 
 
 def check_unicode(text: str, what: str) -> str:

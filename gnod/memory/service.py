@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.errors import GnoError, KeyringFailed
+from gnod.errors import GnoError, KeyFileFailed, KeyringFailed
 from gnod.memory.key import keys
 from gnod.memory.key.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.key.vault import Vault
@@ -25,6 +25,7 @@ from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.memory.validity import TimeSpan
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
@@ -35,8 +36,8 @@ T = TypeVar("T")
 
 
 class MemoryState(NamedTuple):
-    """`key`: where it is kept, "keyring" or "passphrase"; None: nothing was ever stored. The rest is known only while
-    unlocked."""
+    """`key`: where it is kept, "keyring", "passphrase" or "file"; None: nothing was ever stored. The rest is known only
+    while unlocked."""
 
     is_unlocked: bool
     key: str | None
@@ -77,15 +78,20 @@ class MemoryService:
             return self._memories
         return await self._complete(self._open_memories())
 
-    async def unlock(self, passphrase: str | None) -> None:
-        """Take the key, or make one where there is none. Raises MemoryLocked when a passphrase is needed,
-        WrongPassphrase, KeyringFailed."""
-        await self._complete(self._open_memories(passphrase, by_hand=True))
+    @property
+    def key_file(self) -> Path:
+        """Return where the key is if the user wants it in a file: beside the database."""
+        return self._path.with_suffix(".key")
 
-    async def move_key(self, passphrase: str | None, new_passphrase: str | None) -> None:
-        """Protect the key with a new passphrase, or keep it in the keyring (None). `passphrase`: the present one, if
-        any. Raises what `unlock` raises."""
-        await self._complete(self._move_key(passphrase, new_passphrase))
+    async def unlock(self, passphrase: str | None, *, in_file: bool = False) -> None:
+        """Take the key, or make one where there is none, in the key file with `in_file`. Raises MemoryLocked when a
+        passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed."""
+        await self._complete(self._open_memories(passphrase, by_hand=True, in_file=in_file))
+
+    async def move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> None:
+        """Keep the key in the key file, protect it with a new passphrase, or keep it in the keyring (None).
+        `passphrase`: the present one, if any. Raises what `unlock` raises."""
+        await self._complete(self._move_key(passphrase, new_passphrase, in_file=in_file))
 
     async def lock(self) -> None:
         """Complete what is being written, then forget the key and all that was opened with it."""
@@ -119,7 +125,17 @@ class MemoryService:
         except KeyringFailed as error:
             return error.message
 
-    async def recall(self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float) -> Recalled:
+    async def key_file_problem(self) -> str | None:
+        """Return why the key file cannot be used; None if it can."""
+        try:
+            await asyncio.to_thread(keys.key_in_file, self.key_file)
+        except KeyFileFailed as error:
+            return error.message
+        return None
+
+    async def recall(
+        self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float, as_of: TimeSpan | None = None
+    ) -> Recalled:
         """Search. `limit_s`: for the reranker. Raises what `memories` and `recall.recall` raise, and MemoryNotFound for
         a namespace."""
         memories = await self.memories()
@@ -136,7 +152,7 @@ class MemoryService:
             throughput=self._models.throughput(reranker),
             limit_s=limit_s,
         )
-        found = await recall.recall(dependencies, query, depth, ids)
+        found = await recall.recall(dependencies, query, depth, ids, as_of)
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
             number = f"{left:,} of {len(memories.resident):,}"
@@ -169,14 +185,16 @@ class MemoryService:
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
 
-    async def _open_memories(self, passphrase: str | None = None, *, by_hand: bool = False) -> Memories:
+    async def _open_memories(
+        self, passphrase: str | None = None, *, by_hand: bool = False, in_file: bool = False
+    ) -> Memories:
         async with self._opening:
             if self._memories is not None and not by_hand:
                 return self._memories
             overwrite_what_is_freed()
             vault = await self._open_vault()
             if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
-                await self._unlock(vault, passphrase)
+                await self._unlock(vault, passphrase, in_file=in_file)
             if self._memories is None:
                 memories = Memories(vault.sealer, self._opened_database, self._models.embed_texts)
                 await memories.load(self._models.embedding_model())
@@ -208,7 +226,7 @@ class MemoryService:
             await database.maintain(table.overwrite_deleted)
             await database.maintain(table.empty_log)  # the last process may have been killed before it could
             stored = await database.read(table.key_record)
-            self._vault = Vault(keys.read_record(stored) if stored else None)
+            self._vault = Vault(keys.read_record(stored) if stored else None, self.key_file)
         return self._vault
 
     @property
@@ -216,21 +234,24 @@ class MemoryService:
         assert self._database is not None
         return self._database
 
-    async def _unlock(self, vault: Vault, passphrase: str | None) -> None:
+    async def _unlock(self, vault: Vault, passphrase: str | None, *, in_file: bool) -> None:
         is_new = vault.record is None
-        record, key = await keys.in_thread(partial(vault.fetch, passphrase))
+        record, key = await keys.in_thread(partial(vault.fetch, passphrase, in_file=in_file))
         if is_new:
             await self._opened_database.write(partial(table.put_key_record, record=keys.write_record(record)))
         vault.open(record, key)
         _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
 
-    async def _move_key(self, passphrase: str | None, new_passphrase: str | None) -> None:
+    async def _move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool) -> None:
         async with self._opening:
             vault = await self._open_vault()
-            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase))
+            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
             await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
             await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
+            was_in_file = vault.record is not None and vault.record.source == "file"
             vault.record = record
+            if was_in_file and record.source != "file":
+                await asyncio.to_thread(keys.remove_file, self.key_file)
         _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 
     async def _follow_models(self, memories: Memories) -> None:

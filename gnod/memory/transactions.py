@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gnod.errors import InvalidParams, MemoryDamaged, MemoryExists, MemoryNotFound
 from gnod.memory import records
 from gnod.memory.key.sealing import Sealer
-from gnod.memory.records import Body, Memory, Vector
+from gnod.memory.records import NO_TIMES, Body, Memory, Times, Vector
 from gnod.memory.resident import OwnedVector
 from gnod.memory_types import DONE, checked_type, is_done
 from gnod.store.connection import Connection
@@ -27,8 +28,8 @@ class EmbeddedTexts(NamedTuple):
 
 
 class MemoryDraft(NamedTuple):
-    """A memory to store. Times as in Memory; 0: now. `namespace`: empty means the personal one. `supersedes`: names of
-    memories. `suggested`: topics; None: take them from the text.
+    """A memory to store. `created_ms`: 0: now. `namespace`: empty means the personal one. `supersedes`: names of
+    memories. `suggested`: topics; None: take them from the text, and so the times at which it is true.
 
     `updated_ms`: of an imported record; it changes no memory with the same text that is at least as new.
     """
@@ -39,7 +40,7 @@ class MemoryDraft(NamedTuple):
     namespace: str = ""
     created_ms: int = 0
     updated_ms: int = 0
-    when_ms: int | None = None
+    times: Times = NO_TIMES
     supersedes: Sequence[str] = ()
     suggested: Sequence[str] | None = None
 
@@ -47,22 +48,21 @@ class MemoryDraft(NamedTuple):
 class MemoryChange(NamedTuple):
     """The changes to a memory; None leaves a field unchanged.
 
-    `removed_topics`: topics to remove, given or suggested. `removes_when`: remove when it happened.
+    `removed_topics`: topics to remove, given or suggested. `times`: the fields of `Times` to change; None removes one.
     """
 
     text: str | None = None
     type: str | None = None
     topics: Sequence[str] | None = None
     removed_topics: Sequence[str] = ()
-    when_ms: int | None = None
-    removes_when: bool = False
+    times: Mapping[str, int | None] = MappingProxyType({})
     supersedes: Sequence[str] = ()
 
     @property
     def is_of_content(self) -> bool:
         """Return whether more changes than links to other memories."""
-        return any(each is not None for each in (self.text, self.type, self.topics, self.when_ms)) or bool(
-            self.removed_topics or self.removes_when
+        return any(each is not None for each in (self.text, self.type, self.topics)) or bool(
+            self.removed_topics or self.times
         )
 
 
@@ -114,8 +114,8 @@ class Transactions:
                 memory = memory_of(row, draft.namespace, before)
                 lookups = records.topic_lookups(self._sealer, before)
                 return WrittenMemories(row, lookups, StoredDraft(memory, existed=True), None)
-            when_ms = before.when_ms if body.when_ms is None else body.when_ms
-            body = records.checked(body.text, [*before.topics, *body.topics], when_ms, before.suggested)
+            times = draft.times.or_else(before.times)
+            body = records.checked(body.text, [*before.topics, *body.topics], times, before.suggested)
             updated_ms = draft.updated_ms or now_ms
             new = self._sealed(row.name, namespace_id, draft.type, row.created_ms, updated_ms, body)
             new = _linked(new, row.superseded_by)
@@ -164,7 +164,7 @@ class Transactions:
     def link(self, before: Memory, older: Sequence[str], connection: Connection) -> WrittenMemories:
         """Let a memory supersede others, and change nothing else of it. Raises MemoryNotFound."""
         (row,) = table.named(connection, [before.name])
-        body = Body(text=before.text, topics=before.topics, when_ms=before.when_ms, suggested=list(before.suggested))
+        body = Body(text=before.text, topics=before.topics, suggested=list(before.suggested))
         lookups = records.topic_lookups(self._sealer, body)
         return self._supersede(
             WrittenMemories(row, lookups, StoredDraft(before, existed=True), None), older, connection
@@ -237,7 +237,7 @@ def memory_of(row: MemoryRow, namespace: str, body: Body) -> Memory:
         updated_ms=row.updated_ms,
         text=body.text,
         topics=body.topics,
-        when_ms=body.when_ms,
+        times=body.times,
         suggested=body.suggested,
         superseded_by=row.superseded_by,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -30,6 +30,8 @@ class MemoryStoreParams(Params, frozen=True):
     - `topics`: names that find the memory, in addition to its meaning.
     - `namespace`: created with the first memory in it.
     - `when`: when it happened, in ISO 8601, if not now.
+    - `valid_from`, `valid_until`: since when and until when it is true: a year, a month, a day, or an ISO 8601 time, in
+      UTC unless it says otherwise. Without both, they are read in the text, if it plainly says so.
     - `supersedes`: ids of memories that are no longer true. Their type gets `_done`, and both sides are linked.
     """
 
@@ -39,15 +41,23 @@ class MemoryStoreParams(Params, frozen=True):
     namespace: str = "personal"
     when: Time | None = None
     supersedes: Superseded = []
+    valid_from: Time | None = None
+    valid_until: Time | None = None
 
 
 class MemorySearchParams(Params, frozen=True):
-    """`namespaces`: those to search; all if empty. `budget_s`: the time for the reranker. Memories that it does not
-    reach in time are ranked without it, and `notes` say so.
+    """Memories that are not true now, or at a time that the query names, rank lower.
+
+    - `namespaces`: those to search; all if empty.
+    - `as_of`: only what was true at some moment of this year (`2026`), month (`2026-02`), day or ISO 8601 time. What
+      was stored later and does not say since when it is true ranks lower.
+    - `budget_s`: the time for the reranker. Memories that it does not reach in time are ranked without it, and `notes`
+      say so.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=4096)]
     namespaces: Names = []
+    as_of: Time | None = None
     limit: Annotated[int, Meta(ge=1, le=MAX_RESULTS)] = MAX_RESULTS
     budget_s: Annotated[float, Meta(ge=0.0, le=120.0)] = 2.0
 
@@ -72,7 +82,7 @@ class MemoryUpdateParams(Params, frozen=True):
 
     - `topics`: replaces all topics that were given.
     - `remove_topics`: topics to remove. Suggested topics stay removed.
-    - `when`: when it happened; "" removes the time.
+    - `when`, `valid_from`, `valid_until`: as in `memory.store`; "" removes the time.
     - `supersedes`: ids of more memories that this one makes obsolete.
     """
 
@@ -83,6 +93,8 @@ class MemoryUpdateParams(Params, frozen=True):
     remove_topics: list[str] = []
     when: Time | None = None
     supersedes: Superseded = []
+    valid_from: Time | None = None
+    valid_until: Time | None = None
 
 
 class MemoryHistoryParams(Params, frozen=True):
@@ -96,6 +108,7 @@ class MemoryListParams(Params, frozen=True, kw_only=True):
 
     - `namespaces`, `types`: memories that have one of them; all if empty.
     - `topics`: memories that have all of them.
+    - `since`: memories that were stored, changed or superseded since this time, or in this age, such as `7d`.
     - `whole`: return whole texts instead of their beginnings, for an export.
     - `cursor`: from the last result. A null cursor in a result marks the last page.
     """
@@ -103,6 +116,7 @@ class MemoryListParams(Params, frozen=True, kw_only=True):
     namespaces: Names = []
     types: Names = []
     topics: Names = []
+    since: Time | None = None
     whole: bool = False
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     cursor: Annotated[str, Meta(max_length=64)] | None = None
@@ -119,7 +133,7 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
     others.
 
     - `created`, `updated`, `when`: in ISO 8601; by default, now.
-    - `suggested`: by default, topics are suggested from the text.
+    - `suggested`: by default, topics are suggested from the text, and `valid_from` and `valid_until` are read in it.
     """
 
     text: Text
@@ -130,6 +144,8 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
     updated: str | None = None
     when: str | None = None
     suggested: list[str] | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
 
 
 class MemoryImportParams(Params, frozen=True, kw_only=True):
@@ -142,10 +158,11 @@ class MemoryImportParams(Params, frozen=True, kw_only=True):
 
 class MemoryUnlockParams(Params, frozen=True, kw_only=True):
     """`passphrase`: the passphrase of the memories, or a new one if nothing is stored yet. If it is null, the key is,
-    or will be, in the system's keyring.
+    or will be, in the system's keyring; with `key_file`, a new key is stored in a file that only its owner can read.
     """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+    key_file: bool = False
 
 
 class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
@@ -153,10 +170,12 @@ class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
 
     - `passphrase`: the present passphrase, if there is one.
     - `new_passphrase`: the new passphrase; null puts the key into the system's keyring.
+    - `key_file`: put the key into a file that only its owner can read. Any other place deletes that file.
     """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
     new_passphrase: Annotated[str, Meta(max_length=4096)] | None = None
+    key_file: bool = False
 
 
 class MemoryProposal(Result, frozen=True, kw_only=True):
@@ -194,7 +213,11 @@ class MemoryFound(Result, frozen=True, kw_only=True):
     - `namespace`: absent for the personal one.
     - `when`: when it happened, if that was stated.
     - `suggested`: topics taken from the text.
-    - `superseded_by`: the id of the memory that replaces it. If both are found, the newer one comes first.
+    - `valid_from`, `valid_until`: since when and until when it is true, if that was stated or read in the text.
+    - `superseded_by`, `superseded_at`: the id of the memory that replaces it, and since when. If both are found, the
+      newer one comes first, unless the query is about the time before it.
+    - `validity`: absent if it is true at the time that is asked for; otherwise `ended`, `not_yet`, or `unknown`: it was
+      stored later and does not say since when it is true.
     - `folded`: ids of near-duplicates and of other matching memories of the same event, the best first; absent if there
       are none.
     """
@@ -211,6 +234,10 @@ class MemoryFound(Result, frozen=True, kw_only=True):
     when: str | UnsetType = UNSET
     suggested: list[str] | UnsetType = UNSET
     superseded_by: str | UnsetType = UNSET
+    superseded_at: str | UnsetType = UNSET
+    valid_from: str | UnsetType = UNSET
+    valid_until: str | UnsetType = UNSET
+    validity: Literal["ended", "not_yet", "unknown"] | UnsetType = UNSET
     folded: list[str] | UnsetType = UNSET
 
 
@@ -234,7 +261,8 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
     - `complete`: `text` is the whole text.
     - `when`: when it happened, if that was stated.
     - `suggested`: topics taken from the text.
-    - `superseded_by`, `supersedes`: ids.
+    - `valid_from`, `valid_until`: since when and until when it is true, if that was stated or read in the text.
+    - `superseded_by`, `supersedes`: ids. `superseded_at`: since when the newer memory is true.
     """
 
     id: str
@@ -249,6 +277,9 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
     suggested: list[str] = []
     superseded_by: str | None = None
     supersedes: list[str] = []
+    superseded_at: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
 
 
 class MemoryRecordsResult(Result, frozen=True, kw_only=True):
@@ -291,8 +322,9 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
     """The fields from `memories` on are known only while the memories are unlocked.
 
     - `unlocked`: the daemon has the key.
-    - `opens_by_itself`: the first use gets the key from the system's keyring.
-    - `key`: where the key is: `keyring`, or `passphrase` if a passphrase protects it; null if nothing was ever stored.
+    - `opens_by_itself`: the first use gets the key from the system's keyring, or from the key file.
+    - `key`: where the key is: `keyring`, `file`, or `passphrase` if a passphrase protects it; null if nothing was ever
+      stored.
     - `keyring_problem`: why the keyring cannot be used; null if it can.
     - `unembedded`: the number of memories without a vector. Only keywords and topics find them.
     - `unindexed`: the number of memories that are not in the keyword index yet.

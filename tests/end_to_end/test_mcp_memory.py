@@ -34,11 +34,19 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
         (shortened,) = re.findall(r"^(m\w+)  ", deep, re.M)
         whole = said(await client.call_tool("recall", {"ids": [shortened, name]}))
         assert whole.index(long.strip()[-28:]) < whole.index("The tide table hangs in the galley")
+        await stored(client, text="The galley is locked", valid_from="2023", valid_until="2024-06")
+        then = said(await client.call_tool("recall", {"query": "is the galley locked", "as_of": "2024"}))
+        assert ", from 2023-01-01, until 2024-06-30, score " in then
+        now = said(await client.call_tool("recall", {"query": "is the galley locked"}))
+        assert ", from 2023-01-01, until 2024-06-30, no longer true, score " in now
+        wrong = await client.call_tool("recall", {"query": "is the galley locked", "as_of": "once"})
+        assert wrong.is_error
+        assert "'as_of': 'once' is not a time" in said(wrong)
         done = await client.call_tool("remember", {"text": "The tide table hangs in the galley", "type": "fact_done"})
         assert said(done).startswith(f"{name} already existed")
         assert said(await client.call_tool("forget", {"ids": name})) == "deleted 1 memory"
         assert said(await client.call_tool("recall", {"query": "tides"})).startswith("no memories match")
-    assert keeper.call("memory.list")["total"] == 1  # what the agent stored stays when it goes
+    assert keeper.call("memory.list")["total"] == 2  # what the agent stored stays when it goes
 
 
 async def test_long_memories_come_a_few_at_a_time(keeper: Machine) -> None:

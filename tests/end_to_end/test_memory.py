@@ -156,6 +156,21 @@ def test_an_export_makes_the_same_memories_elsewhere(keeper: Machine, elsewhere:
         ("update", {"id": "mxxxxxxxxxx", "type": "fact"}, "memory_not_found", "mxxxxxxxxxx"),
         ("publish", {"ids": ["mxxxxxxxxxx"], "namespace": "team"}, "memory_not_found", "mxxxxxxxxxx"),
         ("list", {"cursor": "nowhere"}, "invalid_params", "'cursor'"),
+        ("list", {"since": "soon"}, "invalid_params", "'since': 'soon' is not a time"),
+        (
+            "search",
+            {"query": "x", "as_of": "Feb 2026"},
+            "invalid_params",
+            "'as_of': 'Feb 2026' is not a time: use a year",
+        ),
+        ("search", {"query": "x", "as_of": "2026-02-30"}, "invalid_params", "'as_of'"),
+        ("search", {"query": "x", "as_of": "99999999d"}, "invalid_params", "'as_of'"),
+        ("store", {"text": "x", "valid_from": "0000-01"}, "invalid_params", "'valid_from'"),
+        ("store", {"text": "x", "when": "9999-12-31T23:59:59-12:00"}, "invalid_params", "'when'"),
+        ("store", {"text": "x", "valid_from": "0001-01-01T00:00:00+12:00"}, "invalid_params", "'valid_from'"),
+        ("store", {"text": "x", "valid_until": "20260-01-01"}, "invalid_params", "'valid_until'"),
+        ("store", {"text": "x", "valid_from": "2026", "valid_until": "2025"}, "invalid_params", "end before it begins"),
+        ("import", {"records": [{"text": "x", "valid_from": "then"}]}, "invalid_params", "'records[0].valid_from'"),
         ("list", {"types": ["?"]}, "invalid_name", "not a type of a memory"),
         ("import", {"records": []}, "invalid_params", "'records'"),
         ("import", {"records": [{"text": "x"}] * 101}, "invalid_params", "'records'"),
@@ -242,6 +257,48 @@ def test_a_new_value_is_proposed_superseded_exported_and_imported(keeper: Machin
         new, before = elsewhere.call("memory.list", whole=True)["memories"]
         assert (before["superseded_by"], new["supersedes"]) == (new["id"], [before["id"]])
         assert (before["when"], before["type"]) == ("2024-05-03T00:00:00.000Z", "fact_done")
+
+
+def test_facts_of_another_time(keeper: Machine, elsewhere: Machine) -> None:
+    old = keeper.call("memory.store", text="The harbour master is Ilse", valid_from="2020")["id"]
+    new = keeper.call("memory.store", text="The harbour master is Bo", valid_from="2025-03-01T01:00:00+01:00")["id"]
+    keeper.call("memory.update", id=new, supersedes=[old])
+    tugs = keeper.ok("remember", "We used two tugs until May 2024").strip()
+    keeper.call("memory.store", text="The lighthouse is red", valid_until="9999-12-31")
+
+    found = keeper.json("recall", "harbour master", "--as-of", "2022-06")["results"]
+    assert [(hit["id"], hit.get("validity")) for hit in found if "master" in hit["text"]] == [(old, None)]
+    found = keeper.json("recall", "harbour master", "--as-of", "2025")["results"]
+    assert [hit["id"] for hit in found if "master" in hit["text"]] == [new, old], (
+        "both held in that year, the newer first"
+    )
+    found = keeper.json("recall", "harbour master", "--as-of", "1999-12-31")["results"]
+    assert [hit["validity"] for hit in found if "master" in hit["text"]] == []
+    assert keeper.json("recall", "--deep", "harbour master", "--as-of", "2022")["results"][0]["id"] == old
+    assert keeper.json("recall", "who was the harbour master in June 2022")["results"][0]["id"] == old
+    found = keeper.json("recall", "harbour master")["results"]
+    assert [(hit["id"], hit.get("validity")) for hit in found[:2]] == [(new, None), (old, "ended")]
+
+    shown = keeper.ok("recall", "tugs", "we", "used")
+    assert f"{tugs}  fact" in shown
+    assert "until 2024-05-31  no longer true" in shown
+    history = keeper.ok("memory", "history", old)
+    assert "from 2020-01-01  until 2025-03-01  superseded by" in history
+    assert "from 2025-03-01" in history
+    assert keeper.json("memory", "list", "--since", "1d")["total"] == 4
+    assert keeper.json("memory", "list", "--since", "2999")["total"] == 0
+    keeper.ok("memory", "update", tugs, "--valid-until", "")
+    assert keeper.json("memory", "show", tugs)["memories"][0]["valid_until"] is None
+
+    export = keeper.folder / "times.jsonl"
+    keeper.ok("memory", "export", str(export))
+    elsewhere.ok("memory", "import", str(export))
+    fields = ("text", "valid_from", "valid_until", "superseded_at")
+    both = [
+        [[each[name] for name in fields] for each in it.call("memory.list")["memories"]] for it in (keeper, elsewhere)
+    ]
+    assert both[0] == both[1]
+    assert ["We used two tugs until May 2024", None, None, None] in both[1], "what was removed is not read again"
 
 
 def test_a_session_is_imported_once(keeper: Machine) -> None:

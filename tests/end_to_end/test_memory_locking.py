@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +21,7 @@ PASSPHRASE = b"nine masts and a half\n"
 
 
 def memory_check(machine: Machine) -> dict[str, str]:
-    checks = machine.json("doctor")["checks"]
+    checks = json.loads(machine.run("doctor", "--json").stdout)["checks"]
     found: dict[str, str] = next(check for check in checks if check["name"] == "memories")
     return found
 
@@ -45,6 +47,49 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     assert machine.ok("memory", "unlock").startswith("unlocked; the key is in the system keyring\n1 memory;")
     assert machine.ok("memory", "unlock").startswith("unlocked")  # to do it again is no error
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
+
+
+def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machine) -> None:
+    give_keyring(machine, NO_KEYRING)
+    configure(machine)
+    file = machine.folder / "data" / "memory-default.key"
+    assert "passphrase" in machine.run("remember", "The anchor light is broken").stderr
+    assert not file.exists(), "never without being asked for"
+    assert machine.ok("memory", "unlock", "--key-file").startswith("unlocked; the key is in a file\n")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    machine.ok("remember", "The anchor light is broken")
+    machine.ok("daemon", "restart")
+    assert machine.ok("memory", "status").startswith(
+        "locked until the first use, which unlocks them; the key is in a file"
+    )
+    assert machine.json("recall", "anchor light")["results"]
+    assert memory_check(machine)["message"] == f"whoever can read {file} can read them"
+    machine.ok("memory", "lock")
+    assert "locked" in machine.run("recall", "anchor light").stderr
+    machine.ok("memory", "unlock")
+
+    file.chmod(0o644)
+    machine.ok("daemon", "restart")
+    assert "run `chmod 600" in machine.run("recall", "anchor light").stderr
+    assert (memory_check(machine)["status"], machine.call("memory.status")["unlocked"]) == ("error", False)
+    file.chmod(0o600)
+    copy = file.read_bytes()
+    assert piped(machine, PASSPHRASE, "memory", "passphrase").stdout.endswith("the key is protected by a passphrase\n")
+    assert not file.exists()
+    assert "the memories have a key" in machine.run("memory", "unlock", "--key-file").stderr
+    assert "give one" in machine.run("memory", "passphrase", "--keyring", "--key-file").stderr
+    file.write_bytes(copy[::-1])
+    file.chmod(0o600)
+    refused = piped(machine, PASSPHRASE, "memory", "passphrase", "--key-file")
+    assert "has another key, perhaps that of older memories: move it away" in refused.stderr
+    file.unlink()
+    assert "the key is in a file" in piped(machine, PASSPHRASE, "memory", "passphrase", "--key-file").stdout
+    assert file.read_bytes() == copy, "the key stays the same"
+    give_keyring(machine)
+    machine.ok("daemon", "restart")
+    assert machine.ok("memory", "passphrase", "--keyring").startswith("locked until the first use")
+    assert machine.json("recall", "anchor light")["results"]
+    assert not file.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from pathlib import Path
 
 import keyring
 import msgspec
 import pytest
 
-from gnod.errors import KeyringFailed, MemoryDamaged, WrongPassphrase
+from gnod.errors import KeyFileFailed, KeyringFailed, MemoryDamaged, WrongPassphrase
 from gnod.memory.key import keys
 from gnod.memory.key.keys import KeyRecord
 
@@ -94,6 +96,63 @@ class TestPassphrase:
         argon2 = made[0].argon2
         assert argon2 is not None
         assert (argon2.iterations, argon2.lanes, argon2.memory_kib, len(argon2.salt)) == (3, 4, 65_536, 16)
+
+
+class TestFile:
+    def test_only_its_owner_can_read_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.key"
+        record = keys.put_into_file(key := keys.new_key(), path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert keys.read_file(keys.read_record(keys.write_record(record)), path) == key
+        assert key not in keys.write_record(record)
+        assert keys.read_file(keys.put_into_file(key, path), path) == key, "the same key again"
+
+    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o601, 0o666])
+    def test_one_that_others_may_use(self, tmp_path: Path, mode: int) -> None:
+        path = tmp_path / "memory.key"
+        record = keys.put_into_file(keys.new_key(), path)
+        path.chmod(mode)
+        with pytest.raises(KeyFileFailed, match=rf"mode {mode:04o}.*chmod 600"):
+            keys.read_file(record, path)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+    def test_one_of_another_user(self, tmp_path: Path) -> None:
+        path = tmp_path / "memory.key"
+        record = keys.put_into_file(keys.new_key(), path)
+        os.chown(path, 12345, 12345)
+        with pytest.raises(KeyFileFailed, match="not a file of yours"):
+            keys.read_file(record, path)
+
+    def test_what_is_not_a_file(self, tmp_path: Path) -> None:
+        record = keys.put_into_file(keys.new_key(), tmp_path / "real.key")
+        (tmp_path / "link.key").symlink_to("real.key")
+        (tmp_path / "nowhere.key").symlink_to("nothing")
+        (tmp_path / "folder.key").mkdir()
+        os.mkfifo(tmp_path / "pipe.key")
+        for name in ("link", "nowhere", "folder", "pipe"):
+            path = tmp_path / f"{name}.key"
+            with pytest.raises(KeyFileFailed, match="not a file of yours, or it is a link"):
+                keys.read_file(record, path)
+            with pytest.raises(KeyFileFailed):
+                keys.put_into_file(keys.new_key(), path)
+
+    @pytest.mark.parametrize("stored", [b"", b"no base64!", b"AAAA", base64.b64encode(bytes(32)), b"\xff" * 9000])
+    def test_one_with_another_key(self, tmp_path: Path, stored: bytes) -> None:
+        path = tmp_path / "memory.key"
+        record = keys.put_into_file(keys.new_key(), path)
+        path.write_bytes(stored)
+        with pytest.raises(KeyFileFailed, match="not have the key of these memories"):
+            keys.read_file(record, path)
+        with pytest.raises(KeyFileFailed, match=r"has another key.*move it away"):
+            keys.put_into_file(keys.new_key(), path)
+        assert path.read_bytes() == stored
+
+    def test_one_that_is_missing(self, tmp_path: Path) -> None:
+        record = keys.put_into_file(keys.new_key(), path := tmp_path / "memory.key")
+        keys.remove_file(path)
+        keys.remove_file(path)
+        with pytest.raises(KeyFileFailed, match="is missing: restore"):
+            keys.read_file(record, path)
 
 
 @pytest.mark.usefixtures("keyring_file")

@@ -10,6 +10,7 @@ import pytest
 from gnod.errors import InvalidParams, MemoryNotFound
 from gnod.memory.memories import Memories
 from gnod.memory.recalling.recall import topic_weights
+from gnod.memory.records import Times
 from gnod.memory.transactions import MemoryChange, MemoryDraft
 from tests.memory.memory_bench import Kept, snapshot
 
@@ -131,7 +132,7 @@ async def test_proposals_name_the_older_value_and_change_nothing(kept: Kept) -> 
     assert snapshot(memories) == before
     await memories.update(new.memory.name, MemoryChange(supersedes=[older]))
     assert await memories.proposals(new.memory) == []
-    earlier = MemoryDraft("The Pro plan costs 10 euros", "fact", when_ms=-1000)
+    earlier = MemoryDraft("The Pro plan costs 10 euros", "fact", times=Times(-1000))
     assert await memories.proposals((await memories.store([earlier]))[0].memory) == []
 
 
@@ -169,10 +170,10 @@ async def test_suggested_topics_weigh_less(kept: Kept) -> None:
 
 async def test_when_is_sealed_and_can_be_removed(kept: Kept) -> None:
     memories = await kept.opened()
-    name = await stored(memories, "born in Oslo", when_ms=-123_456_789)
+    name = await stored(memories, "born in Oslo", times=Times(-123_456_789))
     (memory,) = await (await kept.opened()).retrieve([name])
-    assert memory.when_ms == -123_456_789
+    assert memory.times.when_ms == -123_456_789
     assert -123_456_789 not in [value for row in kept.rows("SELECT * FROM memories") for value in row]
     assert await stored(memories, "born in Oslo") == name
-    assert (await memories.update(name, MemoryChange(type="task"))).when_ms == -123_456_789
-    assert (await memories.update(name, MemoryChange(removes_when=True))).when_ms is None
+    assert (await memories.update(name, MemoryChange(type="task"))).times.when_ms == -123_456_789
+    assert (await memories.update(name, MemoryChange(times={"when_ms": None}))).times.when_ms is None

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gnod.memory.recalling import ranking
 from gnod.memory.recalling.ranking import RankedMemory, boosted, finish, reranked, synthetic
+from gnod.memory_types import is_done
 from gnod.search.hybrid.exact_match import matched_fraction
 
 
@@ -16,7 +17,7 @@ def scores(*found: RankedMemory) -> dict[int, float]:
 
 
 def score_of(type_: str, score: float, matched: float = 0.0) -> float:
-    return scores(RankedMemory(1, score, type_, matched))[1]
+    return scores(RankedMemory(1, score, type_, matched, holds=not is_done(type_)))[1]
 
 
 class TestBoosts:
@@ -104,7 +105,9 @@ class TestAfterTheCrossEncoder:
         ],
     )
     def test_without_a_reranker_no_type_scores_above_the_cap(self, type_: str, score: float, final: float) -> None:
-        assert scores(RankedMemory(1, score, type_, 0, verified=False))[1] == pytest.approx(final)
+        assert scores(RankedMemory(1, score, type_, 0, verified=False, holds=not is_done(type_)))[1] == pytest.approx(
+            final
+        )
 
     def test_nothing_below_the_score_floor(self) -> None:
         found = finish(
@@ -122,7 +125,7 @@ class TestAfterTheCrossEncoder:
         # Two summaries are both capped at 1, in the order they had; the penalty of one then tells them apart.
         found = [
             RankedMemory(1, 0.80, "fact", 0),
-            RankedMemory(2, 0.85, "summary_done", 0),
+            RankedMemory(2, 0.85, "summary_done", 0, holds=False),
             RankedMemory(3, 0.79, "summary", 0),
         ]
         assert [(each.id, round(each.score, 6)) for each in finish(found)] == [(3, 1.0), (1, 0.8), (2, 0.7)]

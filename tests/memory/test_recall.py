@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from gnod.errors import MemoryNotFound, QuerySyntaxError
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH
 from gnod.memory.recalling.recall import Recalled
+from gnod.memory.records import Times
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryDraft
+from gnod.memory.validity import TimeSpan
 from tests.memory.memory_bench import ENOUGH_S, harm, serving
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
@@ -150,3 +153,71 @@ async def test_forgotten_in_the_middle_of_a_search(tmp_path: Path, keyring_file:
 
         await asyncio.gather(forget(), search(), search())
         assert len((await recalled(served.service, "when do boats leave")).hits) == 10
+
+
+def day(date: str) -> int:
+    return round(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp() * 1000)
+
+
+async def test_facts_of_another_time(tmp_path: Path, keyring_file: Path) -> None:
+    """`benchmarks.as_of` asks a hundred such questions, with a model."""
+    facts = [
+        ("Staging runs on Postgres 14", "2024-11-04", None),
+        ("Staging runs on Postgres 16", "2026-03-16", 0),
+        ("The Pro plan costs 20 euros", "2024-02-01", None),
+        ("The Pro plan costs 25 euros", "2025-01-07", 2),
+        ("The Pro plan costs 29 euros", "2026-01-12", 3),
+        ("We used RabbitMQ for messages until March 2026", "2026-09-02", None),
+        ("Kafka is used for messages since April 2026", "2026-09-02", None),
+        ("Bis Februar 2026 nutzten wir Jenkins für die Builds", "2026-06-10", None),
+        ("Seit März 2026 laufen die Builds auf GitLab", "2026-06-10", None),
+    ]
+    questions = [
+        ("2025-06-01", "which Postgres runs staging", 0),
+        ("2026-05-01", "which Postgres runs staging", 1),
+        (None, "which Postgres runs staging", 1),
+        (None, "which Postgres was on staging in June 2025", 0),
+        ("2024-07-01", "what does the Pro plan cost", 2),
+        ("2025-08-01", "what does the Pro plan cost", 3),
+        (None, "what does the Pro plan cost", 4),
+        (None, "what did the Pro plan cost in March 2025", 3),
+        ("2025-12-01", "which is used for messages", 5),
+        ("2026-06-01", "which is used for messages", 6),
+        (None, "which is used for messages", 6),
+        ("2025-11-01", "Builds", 7),
+        ("2026-05-01", "Builds", 8),
+        (None, "Builds", 8),
+    ]
+    async with serving(tmp_path) as served:
+        memories = await served.service.memories()
+        names: list[str] = []
+        for text, stored, older in facts:
+            supersedes = [] if older is None else [names[older]]
+            (one,) = await memories.store([MemoryDraft(text, "fact", created_ms=day(stored), supersedes=supersedes)])
+            names.append(one.memory.name)
+        for time, query, right in questions:
+            as_of = TimeSpan(day(time), day(time)) if time else None
+            found = await served.service.recall(query, SEARCH, [], ENOUGH_S, as_of)
+            assert texts(found)[:1] == [facts[right][0]], (time, query)
+            assert all(hit.validity in ("holds", "unknown") for hit in found.hits if as_of), (time, query)
+        assert [hit.validity for hit in (await recalled(served.service, "Pro plan cost")).hits] == ["holds"] + [
+            "ended"
+        ] * 2
+
+
+async def test_what_was_true_then_is_found_behind_much_that_was_not(tmp_path: Path, keyring_file: Path) -> None:
+    later, earlier = Times(None, day("2026-01-01")), Times(None, None, day("2025-12-31"))
+    drafts = [MemoryDraft(f"rare boats, pier {n}", "fact", times=later) for n in range(200)]
+    async with serving(tmp_path) as served:
+        memories = await served.service.memories()
+        await memories.store(
+            [MemoryDraft("in the old days, boats were rare here at this pier", "fact", times=earlier), *drafts]
+        )
+        found = await served.service.recall(
+            "rare boats", SEARCH, [], ENOUGH_S, TimeSpan(day("2025-05-05"), day("2025-05-06"))
+        )
+        assert texts(found) == ["in the old days, boats were rare here at this pier"]
+        found = await served.service.recall(
+            "rare boats", SEARCH, [], ENOUGH_S, TimeSpan(day("1999-01-01"), day("1999-01-01"))
+        )
+        assert texts(found) == ["in the old days, boats were rare here at this pier"], "an end, and no beginning"

@@ -26,9 +26,12 @@ _DONE = "_done"
 _TYPES = [known.name for known in MEMORY_TYPES]
 
 _WHEN = "When it happened, as 2026-05-31 or another ISO 8601 time"
+_TIMES = ", as 2026, 2026-05 or 2026-05-31"
 _SUPERSEDES = "Mark this older memory as superseded. Repeatable"
 
 Ids = Annotated[list[str], argument("ID", "A memory, as `gnoctl recall` and `gnoctl remember` print it")]
+ValidFrom = Annotated[str | None, option("--valid-from", f"Since when it is true{_TIMES}", "TIME")]
+ValidUntil = Annotated[str | None, option("--valid-until", f"Until when it is true{_TIMES}", "TIME")]
 Namespaces = Annotated[list[str], option("--namespace", "Only this namespace. Repeatable", "NAME")]
 
 
@@ -46,6 +49,8 @@ class RememberOptions(JsonOptions, frozen=True, kw_only=True):
     topic: Annotated[list[str], option("--topic", "A name to find it by. Repeatable", "NAME")] = []
     namespace: Annotated[str, option("--namespace", "Store it in this namespace", "NAME")] = "personal"
     when: Annotated[str | None, option("--when", f"{_WHEN} [default: now]", "TIME")] = None
+    valid_from: ValidFrom = None
+    valid_until: ValidUntil = None
     supersedes: Annotated[list[str], option("--supersedes", _SUPERSEDES, "ID")] = []
 
 
@@ -54,7 +59,7 @@ def remember(options: RememberOptions) -> None:
     """Store a memory, and print its id.
 
     Store one thing at a time: it is easier to find. The text is stored encrypted. Without TEXT, it is read from
-    standard input.
+    standard input. A text such as "We used Postgres 14 until March 2026" says itself until when it is true.
 
     Examples:
       gnoctl remember 'The staging database is restored from production every Monday' --topic staging --topic postgres
@@ -81,6 +86,7 @@ class RecallOptions(JsonOptions, frozen=True, kw_only=True):
     deep: Annotated[
         bool, option("--deep", "Search four times as many candidates; slower, needs at least two keywords")
     ] = False
+    as_of: Annotated[str | None, option("--as-of", f"Only what was true then{_TIMES}", "TIME")] = None
     namespace: Namespaces = []
     limit: Annotated[
         Annotated[int, Meta(ge=1, le=wire.MAX_DEEP_RESULTS)] | None,
@@ -98,10 +104,12 @@ def recall(options: RecallOptions) -> int:
     """Find memories by meaning and by topic.
 
     Each result begins with its score: 0.30 and above is excellent, 0.20 to 0.30 good, below 0.20 weak. Long texts are
-    shortened; `gnoctl memory show ID` prints all of a memory.
+    shortened; `gnoctl memory show ID` prints all of a memory. Memories that are no longer true rank lower; --as-of asks
+    for another time.
 
     Examples:
       gnoctl recall how is the staging database filled
+      gnoctl recall which postgres do we use --as-of 2026-02
       gnoctl recall 'postgres restore' --deep --namespace team
     """
     query = " ".join(options.query)
@@ -110,7 +118,7 @@ def recall(options: RecallOptions) -> int:
         raise UsageError(f"--limit is at most {wire.MAX_RESULTS}, and {wire.MAX_DEEP_RESULTS} with --deep")
     kind = wire.MemoryDeepSearchParams if options.deep else wire.MemorySearchParams
     limit = options.limit or (most if options.json else RECALL_LIMIT)
-    params = kind(query=query, namespaces=options.namespace, limit=limit, budget_s=options.budget)
+    params = copied(kind, options, query=query, namespaces=options.namespace, limit=limit, budget_s=options.budget)
     result = options.call("memory.deep_search" if options.deep else "memory.search", params, wire.MemorySearchResult)
     options.show(result, _recalled(result, query, options))
     return 0 if result.results else EXIT_NOTHING
@@ -146,6 +154,10 @@ class ListOptions(JsonOptions, frozen=True, kw_only=True):
     type: Annotated[list[str], option("-t, --type", "Only this type. Repeatable", "TYPE")] = []
     topic: Annotated[list[str], option("--topic", "Only with all these topics. Repeatable", "NAME")] = []
     namespace: Namespaces = []
+    since: Annotated[
+        str | None,
+        option("--since", "Only what was stored, changed or superseded since then, as 2026-05-31 or 7d", "TIME"),
+    ] = None
     limit: Annotated[int, option("-n, --limit", "List at most this many", ge=1, le=1000)] = 100
     cursor: Annotated[str | None, option("--cursor", "Continue there; the previous list prints it", "CURSOR")] = None
 
@@ -157,6 +169,7 @@ def list_memories(options: ListOptions) -> None:
     Examples:
       gnoctl memory list --type decision
       gnoctl memory list --topic postgres --namespace team
+      gnoctl memory list --since 7d
     """
     names = {"namespaces": options.namespace, "types": options.type, "topics": options.topic}
     params = copied(wire.MemoryListParams, options, **names)
@@ -182,14 +195,16 @@ class UpdateOptions(JsonOptions, frozen=True, kw_only=True):
         list[str], option("--remove-topic", "Remove a topic, given or suggested (~). Repeatable", "NAME")
     ] = []
     when: Annotated[str | None, option("--when", f"{_WHEN}; '' for none", "TIME")] = None
+    valid_from: ValidFrom = None
+    valid_until: ValidUntil = None
     supersedes: Annotated[list[str], option("--supersedes", _SUPERSEDES, "ID")] = []
 
 
 @command("memory update", UpdateOptions)
 def update(options: UpdateOptions) -> None:
-    """Change the text, the type, the topics or the time of a memory, or what it supersedes.
+    """Change the text, the type, the topics or the times of a memory, or what it supersedes.
 
-    What is not given stays the same.
+    What is not given stays the same. '' removes a time.
 
     Examples:
       gnoctl memory update m4x0q2v7ke 'The staging database is restored every Tuesday'
@@ -198,9 +213,10 @@ def update(options: UpdateOptions) -> None:
       gnoctl memory update m4x0q2v7ke --remove-topic staging
       gnoctl memory update m4x0q2v7ke --supersedes mtmv2eq90aw
     """
-    is_timed = options.when is not None
+    times = (options.when, options.valid_from, options.valid_until)
+    is_timed = any(time is not None for time in times)
     if not (options.words or options.type or options.topic or options.remove_topic or is_timed or options.supersedes):
-        raise UsageError("nothing to change: give a text, --type, --topic, --remove-topic, --when or --supersedes")
+        raise UsageError("nothing to change: give a text, a type, topics, a time or --supersedes")
     params = copied(
         wire.MemoryUpdateParams,
         options,
@@ -218,7 +234,7 @@ class HistoryOptions(JsonOptions, frozen=True, kw_only=True):
 
 @command("memory history", HistoryOptions)
 def history(options: HistoryOptions) -> None:
-    """Show what a memory superseded, and what supersedes it.
+    """Show what a memory superseded, and what supersedes it, with the times at which each was true.
 
     The current memory comes first.
     """

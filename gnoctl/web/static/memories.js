@@ -40,7 +40,7 @@ export class Memories {
     if (isLocked) return this.#locked(status);
     if (isEmpty) return fill(this.head);
     const known = status.memories === null || status.memories === undefined ? "" : `${count(status.memories, "memory", "memories")} · `;
-    fill(this.head, h("p", { role: "status" }, `${known}encrypted, ${status.unlocked ? "unlocked" : "opened by the keyring"}`), h("div.tools", {}, button("Lock", () => this.#lock())));
+    fill(this.head, h("p", { role: "status" }, `${known}encrypted, ${status.unlocked ? "unlocked" : "opened when they are used"}`), h("div.tools", {}, button("Lock", () => this.#lock())));
   }
 
   #offerToAdd({ isOpen = false } = {}) {
@@ -105,8 +105,8 @@ export class Memories {
       this.say("Unlocked.");
       await this.show({ q: this.input.value.trim() });
     };
-    const where = isPassphrase ? null : h("span", {}, "Their key is in the keyring of the system.");
-    const problem = status.keyring_problem && !isPassphrase ? h("p.hint.warn", {}, "It cannot be read now: ", inline(status.keyring_problem), ". Start or unlock the keyring of your desktop, then unlock the memories.") : null;
+    const where = isPassphrase ? null : h("span", {}, status.key === "file" ? "Their key is in a file beside them." : "Their key is in the keyring of the system.");
+    const problem = status.keyring_problem && status.key === "keyring" ? h("p.hint.warn", {}, "It cannot be read now: ", inline(status.keyring_problem), ". Start or unlock the keyring of your desktop, then unlock the memories.") : null;
     fill(this.list);
     fill(this.head, h("p.empty-title", {}, "The memories are locked."), h("form.row", { onsubmit: unlock }, passphrase.element, where, h("button.button.primary", { type: "submit" }, "Unlock")), problem);
   }
@@ -146,12 +146,12 @@ export class Memories {
   #view(card, memory) {
     const topics = [...memory.topics, ...(memory.suggested ?? []).map((topic) => `~${topic}`)];
     const score = memory.rerank === undefined ? null : h("span.score", { title: "Score" }, memory.rerank.toFixed(2));
-    card.className = memory.type.endsWith("_done") ? "card memory done" : "card memory";
+    card.className = memory.type.endsWith("_done") || memory.validity === "ended" ? "card memory done" : "card memory";
     return fill(
       card,
       h("p.memory-text", { dir: "auto" }, memory.text, memory.complete ? null : " …"),
       h("div.memory-about", {}, score, h("span.kind", {}, memory.type), topics.map((topic) => h("span.tag", {}, topic)), h("span.about", {}, `${memory.namespace && memory.namespace !== "personal" ? `${memory.namespace} · ` : ""}${ago(memory.when ?? memory.time ?? memory.updated)}`)),
-      memory.superseded_by ? h("p.about", {}, "Superseded by a newer memory") : null,
+      held(memory) ? h("p.about", {}, held(memory)) : null,
       h("div.tools", {}, button("Edit", () => this.#edit(card, memory)), button("Forget …", () => this.#confirm(card, memory))),
     );
   }
@@ -207,6 +207,13 @@ export class Memories {
     await this.show({ q: this.input.value.trim() });
   }
 }
+
+/** Since when and until when a memory is true, in words; "" if it does not say so. */
+const held = ({ valid_from: from, valid_until: until, superseded_at: superseded, superseded_by: newer }) => {
+  const [end] = [until, superseded].filter(Boolean).sort();
+  const times = [from ? `From ${from.slice(0, 10)}` : "", end ? `until ${end.slice(0, 10)}` : ""].filter(Boolean).join(" ");
+  return [times, newer ? "superseded by a newer memory" : ""].filter(Boolean).join(", ").replace(/^./, (first) => first.toUpperCase());
+};
 
 const listOf = (written) => written.split(",").map((each) => each.trim()).filter(Boolean);
 

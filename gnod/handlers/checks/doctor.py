@@ -268,6 +268,10 @@ async def _memories(memory: MemoryService) -> Check:
         state = await memory.state()
     except GnoError as error:
         return Check(name, "error", error.message)
+    if state.key == "file":
+        if broken := await memory.key_file_problem():
+            return Check(name, "error", broken)
+        return Check(name, "ok", f"whoever can read {memory.key_file} can read them")
     problem = await memory.keyring_problem()
     if state.key == "passphrase":
         message = "unlocked by their passphrase" if state.is_unlocked else "locked by a passphrase"

@@ -1,4 +1,4 @@
-"""Store and read the key of the memories: in the system's keyring, or encrypted by a passphrase.
+"""Store and read the key of the memories: in the system's keyring, encrypted by a passphrase, or in a file.
 
 The database holds only a `KeyRecord`, which is useless alone. A keyring may ask its owner and take long: call these
 functions in a thread (`in_thread`).
@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import os
 import secrets
+import shlex
+import stat
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -23,8 +27,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from msgspec import Meta
 
-from gnod.errors import GnoError, KeyringFailed, MemoryDamaged, WrongPassphrase
+from gnod.atomic_file import replacing
+from gnod.errors import GnoError, KeyFileFailed, KeyringFailed, MemoryDamaged, Refused, WrongPassphrase
 from gnod.memory.key.sealing import KEY_BYTES
+from gnod.private import own_file
 
 T = TypeVar("T")
 
@@ -32,6 +38,7 @@ MIN_PASSPHRASE_CHARACTERS = 8
 # The keyring may ask the user, who may be away.
 _KEYRING_LIMIT_S = 60.0
 
+_MAX_FILE_BYTES = 4096
 _SERVICE = "gnod memory"
 _CHECK_NONCE = bytes(12)
 _CHECK = b"gnod memory key"
@@ -49,10 +56,10 @@ class Argon2(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored data of the key. `id`: its name in the keyring. `check` opens only with the right key. `wrapped`: the
-    key, encrypted with the passphrase through `argon2`."""
+    """The stored data of the key. `source`: where the key is. `id`: its name in the keyring. `check` opens only with
+    the right key. `wrapped`: the key, encrypted with the passphrase through `argon2`."""
 
-    source: Literal["keyring", "passphrase"]
+    source: Literal["keyring", "passphrase", "file"]
     id: str
     check: bytes
     argon2: Argon2 | None = None
@@ -118,13 +125,60 @@ def read_keyring(record: KeyRecord) -> bytes:
             f"the system's keyring has no key {record.id!r} for the memories: it was removed, or this is another "
             "machine or user. The memories cannot be read without it"
         )
-    try:
-        key = base64.b64decode(stored, validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
+    key = _decoded(stored)
     if not _is_right(record, key):
         raise KeyringFailed(f"the entry {record.id!r} in the system's keyring is not the key of these memories")
     return key
+
+
+def put_into_file(key: bytes, path: Path) -> KeyRecord:
+    """Write a file that only its owner can read. Raises KeyFileFailed, also for a file with another key."""
+    if os.path.lexists(path):
+        if key_in_file(path) != key:
+            raise KeyFileFailed(f"{path} has another key, perhaps that of older memories: move it away")
+    else:
+        with _file_errors(path), replacing(path) as file:
+            file.write(base64.b64encode(key) + b"\n")
+    return KeyRecord(source="file", id=secrets.token_hex(8), check=_check(key))
+
+
+def read_file(record: KeyRecord, path: Path) -> bytes:
+    """Return the key. Raises KeyFileFailed."""
+    key = key_in_file(path)
+    if not _is_right(record, key):
+        raise KeyFileFailed(f"{path} does not have the key of these memories: restore the right file from a backup")
+    return key
+
+
+def key_in_file(path: Path) -> bytes:
+    """Return what the file has as a key. Raises KeyFileFailed, also if other users may read the file."""
+    with _file_errors(path), os.fdopen(own_file(path, os.O_RDONLY), "rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        stored = file.read(_MAX_FILE_BYTES)
+    if mode & 0o077:
+        close = f"chmod 600 {shlex.quote(str(path))}"
+        raise KeyFileFailed(f"other users can read the key of the memories in {path} (mode {mode:04o}): run `{close}`")
+    return _decoded(stored.strip())
+
+
+def remove_file(path: Path) -> None:
+    """Delete a key file, if there is one. Raises KeyFileFailed."""
+    with _file_errors(path):
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise KeyFileFailed(f"the key of the memories is missing: restore {path} from a backup") from None
+    except Refused:
+        raise KeyFileFailed(
+            f"{path} is not a file of yours, or it is a link: the key must be in a file of yours"
+        ) from None
+    except OSError as error:
+        raise KeyFileFailed(f"the key of the memories in {path} cannot be used: {error.strerror}") from error
 
 
 def wrap(key: bytes, passphrase: str) -> KeyRecord:
@@ -159,6 +213,14 @@ def _derive(argon2: Argon2, passphrase: str) -> bytes:
     )
     # Keyboards may produce ü as one character or as two.
     return derivation.derive(unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass"))
+
+
+def _decoded(stored: str | bytes) -> bytes:
+    """Return the key; b"" if it is damaged."""
+    try:
+        return base64.b64decode(stored, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
 
 
 def _check(key: bytes) -> bytes:

@@ -1,13 +1,14 @@
 """The key in RAM: from unlocking to `lock`, or to the end of the process.
 
-The key is in no file, no log and no core dump. `gnod.memory.key.scrubbing` overwrites what is freed, as far as it
-can; see docs/SECURITY.md.
+The key is in no log and no core dump, and in no file unless the user asks for one. `gnod.memory.key.scrubbing`
+overwrites what is freed, as far as it can; see docs/SECURITY.md.
 """
 
 from __future__ import annotations
 
 import contextlib
 import resource
+from pathlib import Path
 
 from gnod.errors import KeyringFailed, MemoryLocked, WrongPassphrase
 from gnod.memory.key import keys
@@ -18,12 +19,14 @@ from gnod.memory.key.sealing import Sealer
 class Vault:
     """Holds the key while the memories are unlocked.
 
-    `record`: describes the key, from the database; None if there is no key yet.
+    `record`: describes the key, from the database; None if there is no key yet. `key_file`: for users who want the key
+    in a file.
     """
 
-    def __init__(self, record: KeyRecord | None) -> None:
+    def __init__(self, record: KeyRecord | None, key_file: Path) -> None:
         self.record = record
-        # The user locked it, so the keyring does not unlock it automatically.
+        self._key_file = key_file
+        # The user locked it, so neither the keyring nor the file unlocks it automatically.
         self.is_locked_by_hand = False
         self._sealer: Sealer | None = None
 
@@ -43,28 +46,28 @@ class Vault:
         self.is_locked_by_hand = True
         self._sealer = None
 
-    def fetch(self, passphrase: str | None) -> tuple[KeyRecord, bytes]:
-        """Return the stored key, or a new one: put into the keyring, or wrapped by the passphrase. Does not open the
-        vault, because the caller may time out. Call it in a thread.
+    def fetch(self, passphrase: str | None, *, in_file: bool = False) -> tuple[KeyRecord, bytes]:
+        """Return the stored key, or a new one: put into the keyring or the file, or wrapped by the passphrase. Does not
+        open the vault, because the caller may time out. Call it in a thread.
 
-        Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed.
+        Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed.
         """
         if self.record is not None:
             return self.record, self._read(passphrase)
         key = keys.new_key()
-        return _protected(key, passphrase), key
+        return self._protected(key, passphrase, in_file=in_file), key
 
-    def moved(self, passphrase: str | None, new_passphrase: str | None) -> KeyRecord:
-        """Return the record for the same key, protected by the new passphrase or else kept in the keyring. Changes
-        nothing here. Call it in a thread.
+    def moved(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> KeyRecord:
+        """Return the record for the same key, in the file, protected by the new passphrase, or else kept in the
+        keyring. Changes nothing else. Call it in a thread.
 
-        Raises MemoryLocked without a key, or without its passphrase; WrongPassphrase; KeyringFailed.
+        Raises MemoryLocked without a key, or without its passphrase; WrongPassphrase; KeyringFailed; KeyFileFailed.
         """
         if self.record is None:
             raise MemoryLocked("the memories have no key yet: run `gnoctl memory unlock` to create one")
-        if new_passphrase is None and (problem := keys.keyring_problem()):
+        if new_passphrase is None and not in_file and (problem := keys.keyring_problem()):
             raise KeyringFailed(f"the key stays where it is: {problem}")
-        return _protected(self._read(passphrase), new_passphrase)
+        return self._protected(self._read(passphrase), new_passphrase, in_file=in_file)
 
     def open(self, record: KeyRecord, key: bytes) -> None:
         """Open the vault with a key whose record is in the database."""
@@ -76,21 +79,27 @@ class Vault:
 
     def _read(self, passphrase: str | None) -> bytes:
         assert self.record is not None
+        if self.record.source != "passphrase" and passphrase is not None:
+            place = "in a file" if self.record.source == "file" else "in the system's keyring"
+            raise WrongPassphrase(f"the key of these memories is {place}; they have no passphrase")
+        if self.record.source == "file":
+            return keys.read_file(self.record, self._key_file)
         if self.record.source == "keyring":
-            if passphrase is not None:
-                raise WrongPassphrase("the key of these memories is in the system's keyring; they have no passphrase")
             return keys.read_keyring(self.record)
         if passphrase is None:
             raise MemoryLocked("the memories are locked: run `gnoctl memory unlock`, which asks for their passphrase")
         return keys.read_passphrase(self.record, passphrase)
 
-
-def _protected(key: bytes, passphrase: str | None) -> KeyRecord:
-    if passphrase is not None:
-        return keys.wrap(key, passphrase)
-    if problem := keys.keyring_problem():
-        raise MemoryLocked(
-            f"the key of the memories cannot be stored: {problem}. Run `gnoctl memory unlock`, which asks for a "
-            "passphrase instead"
-        )
-    return keys.put_into_keyring(key)
+    def _protected(self, key: bytes, passphrase: str | None, *, in_file: bool) -> KeyRecord:
+        if in_file and passphrase is not None:
+            raise WrongPassphrase("a key in a file has no passphrase: give a passphrase, or ask for the file")
+        if in_file:
+            return keys.put_into_file(key, self._key_file)
+        if passphrase is not None:
+            return keys.wrap(key, passphrase)
+        if problem := keys.keyring_problem():
+            raise MemoryLocked(
+                f"the key of the memories cannot be stored: {problem}. Run `gnoctl memory unlock`, which asks for a "
+                "passphrase instead"
+            )
+        return keys.put_into_keyring(key)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
-from gnod.memory_types import DONE_PENALTY, is_done, type_named
+from gnod.memory_types import DONE_PENALTY, type_named
 
 # The minimum scores after the reranker.
 _KEYWORD_FLOOR = 0.30
@@ -51,13 +51,14 @@ FEW = 5
 
 class RankedMemory(NamedTuple):
     """A memory with its score. `matched`: the fraction of the query's terms in it. `verified`: the score is that of a
-    reranker."""
+    reranker. `holds`: it is true at the time that is asked for."""
 
     id: int
     score: float
     type: str
     matched: float
     verified: bool = True
+    holds: bool = True
 
 
 def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
@@ -105,7 +106,7 @@ def _boosted(found: RankedMemory) -> float:
 
 
 def _penalised(found: RankedMemory) -> float:
-    return found.score * type_named(found.type).penalty * (DONE_PENALTY if is_done(found.type) else 1.0)
+    return found.score * type_named(found.type).penalty * (1.0 if found.holds else DONE_PENALTY)
 
 
 def _raised(found: RankedMemory) -> float:

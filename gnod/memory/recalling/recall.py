@@ -24,6 +24,7 @@ from gnod.memory.recalling.ranking import Depth, RankedMemory
 from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
 from gnod.memory.resident import Resident
+from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.exact_match import matched_fraction
@@ -57,12 +58,13 @@ class RecallDependencies(NamedTuple):
 
 class RecalledMemory(NamedTuple):
     """`score` orders the hits. `cosine`: to the query, if it has a vector. Both in [0, 1]. `folded`: others of the same
-    event, best first, which have no hits of their own."""
+    event, best first, which have no hits of their own. `validity`: at the time that is asked for."""
 
     memory: Memory
     score: float
     cosine: float | None
     folded: list[Memory]
+    validity: Validity
 
 
 class Recalled(NamedTuple):
@@ -77,10 +79,15 @@ class Recalled(NamedTuple):
 
 
 async def recall(
-    dependencies: RecallDependencies, query: str, depth: Depth, namespaces: Collection[int] | None
+    dependencies: RecallDependencies,
+    query: str,
+    depth: Depth,
+    namespaces: Collection[int] | None,
+    as_of: TimeSpan | None = None,
 ) -> Recalled:
-    """Return memories for the query, best first, from the namespaces (None: all). Raises QuerySyntaxError when the
-    query has too few keywords for the depth."""
+    """Return memories for the query, best first, from the namespaces (None: all). `as_of`: without those that were not
+    true then. Otherwise those rank lower that are not true at a time that the query names, or now. Raises
+    QuerySyntaxError when the query has too few keywords for the depth."""
     words = keywords(query)
     if len(words) < depth.keywords:
         raise QuerySyntaxError(
@@ -88,15 +95,17 @@ async def recall(
             "or run a normal search"
         )
     vector = await dependencies.embed(query)
-    found = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
+    found, named = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
     scores = candidates.fused(found)
     likely = np.flatnonzero(scores >= 0)
     types = dependencies.resident.types(found.ids[likely].tolist())
     scores[likely] = ranking.boosted(scores[likely].tolist(), types)
-    rows = candidates.pool(found, scores, dependencies.resident.fingerprint, depth.pool)
-    memories = await dependencies.open_all([int(found.ids[row]) for row in rows])
-    damage = dependencies.damage_note([int(found.ids[row]) for row in rows])
-    rows = [row for row in rows if int(found.ids[row]) in memories]
+    rows = candidates.pool(found, scores, dependencies.resident.fingerprint, len(scores) if as_of else depth.pool)
+    ids = [int(found.ids[row]) for row in rows]
+    memories = await _opened(dependencies, ids, depth.pool, as_of)
+    damage = dependencies.damage_note(ids)
+    rows = [row for row in rows if int(found.ids[row]) in memories][: depth.pool]
+    valid = {id_: validity(each, as_of) if as_of else best_validity(each, named) for id_, each in memories.items()}
     chosen = [memories[int(found.ids[row])] for row in rows]
     reading = await _rerank(dependencies, query, [memory.text for memory in chosen], depth)
     strength = _strength(found)
@@ -107,7 +116,11 @@ async def recall(
     matched = await asyncio.to_thread(_matched, chosen, words)
     finished = ranking.finish(
         [
-            RankedMemory(memory.id, score, memory.type, fraction, verified=at < len(reading.scores))
+            RankedMemory(
+                *(memory.id, score, memory.type, fraction),
+                verified=at < len(reading.scores),
+                holds=valid[memory.id] == "holds",
+            )
             for at, (memory, score, fraction) in enumerate(zip(chosen, ordered, matched, strict=False))
         ]
     )
@@ -124,6 +137,7 @@ async def recall(
                 scored[each.id],
                 None if isnan(known[each.id]) else known[each.id],
                 [memories[id_] for id_ in each.folded],
+                valid[each.id],
             )
             for each in grouped[: depth.results]
         ],
@@ -135,7 +149,8 @@ async def recall(
 
 
 def _current_first(ranked: Sequence[RankedMemory], memories: Mapping[int, Memory]) -> list[RankedMemory]:
-    """Return the list with each memory before those that it supersedes, with at least their score."""
+    """Return the list with each memory before those that it supersedes, with at least their score. A memory that is
+    not true at the time that is asked for does not come before one that is."""
     by_name = {memories[each.id].name: each for each in ranked}
     placed: dict[int, RankedMemory] = {}
     for each in ranked:
@@ -143,7 +158,8 @@ def _current_first(ranked: Sequence[RankedMemory], memories: Mapping[int, Memory
         next_: RankedMemory | None = each
         while next_ is not None and next_.id not in placed:
             chain.append(next_._replace(score=max(next_.score, each.score)))
-            next_ = by_name.get(memories[next_.id].superseded_by or "")
+            newer = by_name.get(memories[next_.id].superseded_by or "")
+            next_ = newer if newer and newer.holds >= next_.holds else None
         placed.update((one.id, one) for one in reversed(chain))
     return list(placed.values())
 
@@ -154,21 +170,42 @@ def _searched(
     words: Sequence[str],
     vector: Vector | UnavailableModel,
     namespaces: Collection[int] | None,
-) -> MemorySignals:
-    """Return what vectors, keywords, topics and times say of each memory in the namespaces."""
+) -> tuple[MemorySignals, list[TimeSpan]]:
+    """Return what vectors, keywords, topics and times say of each memory in the namespaces, and the times that the
+    query names: now if there are none."""
     resident, index = dependencies.resident, dependencies.keyword_index
     ids, times_ms = resident.stored(namespaces)
     nothing = np.full(len(ids), np.nan)
-    latest = datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
-    return candidates.evidence(
+    now, latest = datetime.now(UTC), datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
+    named = periods(query, index.languages, now, latest)
+    signals = candidates.evidence(
         ids,
         times_ms,
         nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
         index.search(query, None if namespaces is None else ids.tolist()),
         resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
-        periods(query, index.languages, datetime.now(UTC), latest),
+        named,
         asks_when=expected(query).type is AnswerType.DATE,
     )
+    now_ms = int(now.timestamp() * 1000)
+    return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
+
+
+async def _opened(
+    dependencies: RecallDependencies, ids: Sequence[int], limit: int, as_of: TimeSpan | None
+) -> dict[int, Memory]:
+    """Open the first memories, up to the limit; with `as_of` those that may have been true then."""
+    found: dict[int, Memory] = {}
+    for start in range(0, len(ids), limit):
+        batch = await dependencies.open_all(ids[start : start + limit])
+        found |= {
+            id_: memory
+            for id_, memory in batch.items()
+            if as_of is None or validity(memory, as_of) in ("holds", "unknown")
+        }
+        if len(found) >= limit:
+            break
+    return found
 
 
 def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:

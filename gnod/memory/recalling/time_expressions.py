@@ -12,7 +12,7 @@ from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gnod.analysis.stemming import SNOWBALL
 
@@ -75,6 +75,9 @@ _RELATIVE = re.compile(
 )
 
 
+Prefers = Literal["past", "future"]
+
+
 class Period(NamedTuple):
     """`start` and `end`: the first and the last day, as days since 1970. `text`: the words of the query."""
 
@@ -115,9 +118,11 @@ def days_in(text: str) -> list[int]:
     return found
 
 
-def periods(query: str, languages: Sequence[str], now: datetime, latest: datetime | None = None) -> list[Period]:
+def periods(
+    query: str, languages: Sequence[str], now: datetime, latest: datetime | None = None, prefers: Prefers = "past"
+) -> list[Period]:
     """Return the periods that a query names, as of `now`; those without a year that lie after `latest`, the time of the
-    latest memory, as of that. The first call imports dateparser: call it in a thread."""
+    latest memory, as of that. `prefers`: which May "May" is. The first call imports dateparser: call it in a thread."""
     languages = [code for code in dict.fromkeys(("en", *languages, *_unspaced(query))) if _table(code)]
     words = list(_WORD.finditer(query))
     found: list[Period] = []
@@ -129,12 +134,12 @@ def periods(query: str, languages: Sequence[str], now: datetime, latest: datetim
             if around & _RELATIONS or not _may_name(span, languages):
                 continue
             text = query[words[at].start() : words[at + count - 1].end()]
-            if period := _parsed(text, languages, now, latest):
+            if period := _parsed(text, languages, now, latest, prefers):
                 found.append(period)
                 at += count - 1
                 break
         at += 1
-    cjk = (_parsed(match[0].strip(), languages, now, latest) for match in _CJK.finditer(query))
+    cjk = (_parsed(match[0].strip(), languages, now, latest, prefers) for match in _CJK.finditer(query))
     return [*found, *(period for period in cjk if period)]
 
 
@@ -153,16 +158,18 @@ def _unspaced(query: str) -> list[str]:
     return [code for code, letters in _UNSPACED.items() if re.search(letters, query)]
 
 
-def _parsed(text: str, languages: Sequence[str], now: datetime, latest: datetime | None) -> Period | None:
-    period = _as_of(text, languages, now)
+def _parsed(
+    text: str, languages: Sequence[str], now: datetime, latest: datetime | None, prefers: Prefers
+) -> Period | None:
+    period = _as_of(text, languages, now, prefers)
     if period and latest and not _YEAR.search(text) and period.start > (latest.date() - _EPOCH).days:
-        return _as_of(text, languages, latest) or period
+        return _as_of(text, languages, latest, prefers) or period
     return period
 
 
-def _as_of(text: str, languages: Sequence[str], now: datetime) -> Period | None:
+def _as_of(text: str, languages: Sequence[str], now: datetime, prefers: Prefers) -> Period | None:
     for candidate in dict.fromkeys((text, _without_last(text))):
-        data = _parser(tuple(languages), now.date()).get_date_data(candidate)
+        data = _parser(tuple(languages), now.date(), prefers).get_date_data(candidate)
         if data.date_obj is not None:
             return _period(data.date_obj.date(), data.period or "day", text)
     return None
@@ -189,13 +196,13 @@ def _period(day: date, kind: str, text: str) -> Period:
 
 
 @lru_cache(_PARSERS)
-def _parser(languages: tuple[str, ...], today: date) -> DateDataParser:
+def _parser(languages: tuple[str, ...], today: date, prefers: Prefers) -> DateDataParser:
     from dateparser.date import DateDataParser
 
     base = datetime(today.year, today.month, today.day, 12)
     return DateDataParser(
         languages=list(languages),
-        settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "RETURN_AS_TIMEZONE_AWARE": False},
+        settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": prefers, "RETURN_AS_TIMEZONE_AWARE": False},
     )
 
 

@@ -11,7 +11,7 @@ from gnod.errors import InvalidParams
 _AGE = re.compile(r"(\d{1,5})\s*([hdwmy])\Z", re.IGNORECASE)
 _UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 _YEAR_OR_MONTH = re.compile(r"([1-9]\d{3})(?:-(0[1-9]|1[0-2]))?\Z", re.ASCII)
-_DAY_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_DAY_ONLY = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{8})\Z")
 _SHOWN_CHARS = 60
 
 
@@ -43,7 +43,7 @@ def _moment(text: str, end_of_day: bool, now: datetime) -> float:
         return (now - timedelta(days=int(match[1]) * _UNIT_DAYS[match[2].lower()])).timestamp()
     if text in ("today", "yesterday"):
         text = (now - timedelta(days=text == "yesterday")).date().isoformat()
-    parsed = datetime.fromisoformat(text)
+    parsed = datetime.fromisoformat(text.upper())  # it reads no "z"
     if _DAY_ONLY.match(text) and end_of_day:
         parsed += timedelta(days=1, microseconds=-1)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo or UTC)).timestamp()

@@ -29,6 +29,17 @@ class MemoryRow(NamedTuple):
     superseded_by: str | None = None
 
 
+class StoredBody(NamedTuple):
+    """A sealed body. `has_older`: the memory supersedes others. `newer_…`: of the memory that supersedes this one.
+    `newer_ms`: when that was stored; if it is the older one, when it changed."""
+
+    body: bytes
+    has_older: bool
+    newer_name: str | None
+    newer_ms: int | None
+    newer_body: bytes | None
+
+
 class NewRow(NamedTuple):
     """A memory to be written. `topics`: keyed hashes. `superseded_by`: as it is, or None to remove the link."""
 
@@ -111,13 +122,17 @@ def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple
     return (MemoryRow(*found[:-1]), found[-1]) if found else None
 
 
-def bodies(connection: Connection, ids: Collection[int]) -> dict[int, bytes]:
+def bodies(connection: Connection, ids: Collection[int]) -> dict[int, StoredBody]:
     """Return the sealed bodies of those ids that exist."""
     wanted = msgspec.json.encode(sorted(ids)).decode()
-    found: Iterator[tuple[int, bytes]] = connection.execute(
-        "SELECT m.id, m.body FROM json_each(?) wanted CROSS JOIN memories m ON m.id = wanted.value", (wanted,)
+    found = connection.execute(
+        "SELECT m.id, m.body, EXISTS (SELECT 1 FROM memories older WHERE older.superseded_by = m.id),"
+        " newer.name, iif(newer.created_ms >= m.created_ms, newer.created_ms, newer.updated_ms), newer.body"
+        " FROM json_each(?) wanted CROSS JOIN memories m ON m.id = wanted.value"
+        " LEFT JOIN memories newer ON newer.id = m.superseded_by",
+        (wanted,),
     )
-    return dict(found)
+    return {id_: StoredBody(*columns) for id_, *columns in found}
 
 
 def topics(connection: Connection) -> Iterator[tuple[bytes, int]]:
