@@ -18,8 +18,9 @@ def conversations(
     return Conversations(np.asarray(sessions, np.int64), np.asarray(times_ms or [0] * len(sessions), np.int64), asked)
 
 
-def heard(around: Conversations, *rows: int) -> list[float]:
-    return [round(float(value), 3) for value in around.heard(np.asarray(rows, np.int64), np.ones((len(rows), 1)))[:, 0]]
+def heard(around: Conversations, count: int, *rows: int) -> list[float]:
+    said = np.isin(np.arange(count), rows).astype(float)
+    return [round(float(value), 3) for value in around.heard(said)]
 
 
 @pytest.mark.parametrize(
@@ -35,20 +36,20 @@ def test_no_questions(text: str) -> None:
 
 
 def test_words_reach_the_turns_around() -> None:
-    assert heard(conversations([7] * 7), 0) == [1, 0.7, 0.49, 0.343, 0.24, 0, 0]
-    assert heard(conversations([7] * 3), 1) == [0.7, 1, 0.7]
-    assert heard(conversations([7] * 3), 0, 2) == [1, 0.7, 1], "the nearest counts, not the sum"
-    assert heard(conversations([7] * 3, asking=(0,)), 0) == [1, 1, 0.49], "an answer hears its question fully"
-    assert heard(conversations([7] * 3, asking=(1,)), 1) == [0.7, 1, 1]
+    assert heard(conversations([7] * 7), 7, 0) == [1, 0.7, 0.49, 0.343, 0.24, 0, 0]
+    assert heard(conversations([7] * 3), 3, 1) == [0.7, 1, 0.7]
+    assert heard(conversations([7] * 3), 3, 0, 2) == [1, 0.7, 1], "the nearest counts, not the sum"
+    assert heard(conversations([7] * 3, asking=(0,)), 3, 0) == [1, 1, 0.49], "an answer hears its question fully"
+    assert heard(conversations([7] * 3, asking=(1,)), 3, 1) == [0.7, 1, 1]
 
 
 def test_words_stay_in_their_conversation() -> None:
-    assert heard(conversations([7, 8, 8], asking=(0,)), 0) == [1, 0, 0]
-    assert heard(conversations([0, 0, 0], asking=(0,)), 0) == [1, 0, 0], "they are no turns"
-    assert heard(conversations([7, 8, 7]), 0) == [1, 0, 0.49], "two conversations at the same time"
-    assert heard(conversations([7, 7], times_ms=[0, HOUR_MS + 1]), 0) == [1, 0]
-    assert heard(conversations([7]), 0) == [1]
-    assert heard(conversations([7, 7])) == [0, 0]
+    assert heard(conversations([7, 8, 8], asking=(0,)), 3, 0) == [1, 0, 0]
+    assert heard(conversations([0, 0, 0], asking=(0,)), 3, 0) == [1, 0, 0], "they are no turns"
+    assert heard(conversations([7, 8, 7]), 3, 0) == [1, 0, 0.49], "two conversations at the same time"
+    assert heard(conversations([7, 7], times_ms=[0, HOUR_MS + 1]), 2, 0) == [1, 0]
+    assert heard(conversations([7]), 1, 0) == [1]
+    assert heard(conversations([7, 7]), 2) == [0, 0]
 
 
 def test_the_meaning_of_the_turns_around_counts() -> None:

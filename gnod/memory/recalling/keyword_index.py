@@ -144,8 +144,8 @@ class KeywordIndex:
             named = np.zeros(len(rows), bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
-            scores, coverage = self._bm25(groups, chosen)
             of = rows[chosen]
+            scores, coverage = self._bm25(groups, chosen, of)
         return MemoryMatches(
             ids=of["id"].copy(),
             scores=scores,
@@ -211,24 +211,25 @@ class KeywordIndex:
                 found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
         return list(found.values())
 
-    def _bm25(self, groups: Sequence[_Group], chosen: Ids) -> tuple[Floats, Floats]:
-        """Return the scores and the coverage of the chosen slots, in their order."""
-        rows = self._rows()
-        of, number = rows[chosen], len(chosen)
+    def _bm25(self, groups: Sequence[_Group], chosen: Ids, of: Table) -> tuple[Floats, Floats]:
+        """Return the scores and the coverage of the chosen slots, whose rows are `of`, in their order."""
+        number = len(chosen)
         if not number:
             return np.zeros(0), np.zeros(0)
         conversations = Conversations(of["session"], of["time_ms"], of["asks"])
         lengths: Floats = of["length"] / max(float(of["length"].mean()), 1.0)
-        total, weight = np.zeros((number, 2)), 0.0
+        total, weight = np.zeros((2, number)), 0.0
         for group in groups:
             postings = self._found(group.terms)
-            counts = np.bincount(postings.slots, postings.counts, len(rows))[chosen]
+            counts = np.bincount(postings.slots, postings.counts, self._used)[chosen]
             holders = np.flatnonzero(counts)
             idf = bm25.idf(number, len(holders))
             weight += idf
-            scores = bm25.saturated(counts[holders].astype(np.float64), lengths[holders], b=_B)
-            total += idf * conversations.heard(holders, np.column_stack([scores, np.ones(len(holders))]))
-        return total[:, 0], total[:, 1] / (weight or 1.0)
+            values = np.zeros((2, number))
+            values[0, holders] = bm25.saturated(counts[holders].astype(np.float64), lengths[holders], b=_B)
+            values[1, holders] = 1.0
+            total += idf * conversations.heard(values)
+        return total[0], total[1] / (weight or 1.0)
 
     def _found(self, terms: Sequence[int]) -> _Postings:
         """Return the postings of some terms."""

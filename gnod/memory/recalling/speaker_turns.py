@@ -65,24 +65,27 @@ class Conversations:
     stored. `sessions`: equal in one conversation; 0: not a turn. `asks`: whether it is a question."""
 
     def __init__(self, sessions: Ints, times_ms: Ints, asks: NDArray[np.bool_]) -> None:
-        self._count = len(sessions)
-        self._asks = asks
-        self._follows = [_follows(sessions, times_ms, step) for step in range(1, _STEPS + 1)]
+        # By distance: what counts for the later of two turns of the earlier one, and the reverse. 0: they are not turns
+        # of one conversation.
+        self._shares: list[tuple[int, Floats, Floats]] = []
+        for step in range(1, _STEPS + 1):
+            follows = _follows(sessions, times_ms, step)
+            if follows.any():
+                share = np.where(follows, _SHARE**step, 0.0)
+                is_answer = follows & asks[:-step] & (step == 1)
+                self._shares.append((step, np.where(is_answer, 1.0, share), share))
 
-    def heard(self, rows: Ints, values: Floats) -> Floats:
-        """Return for each memory its own value or the largest of the turns around, reduced by their distance.
-        `values`: of the memories `rows`, which are distinct; of the others 0. They have columns."""
-        found = np.zeros((self._count, values.shape[1]))
-        found[rows] = values
-
-        def spread(chosen: NDArray[np.bool_], move: int, share: float) -> None:
-            to = rows[chosen] + move
-            found[to] = np.maximum(found[to], share * values[chosen])
-
-        for step, follows in enumerate(self._follows, 1):
-            spread(follows[rows + step], step, _SHARE**step)
-            spread(follows[rows], -step, _SHARE**step)
-        spread(self._asks[rows] & self._follows[0][rows + 1], 1, 1.0)
+    def heard(self, values: Floats) -> Floats:
+        """Return for each memory its own value or the largest of the turns around, reduced by their distance. The last
+        axis of the values is the memories."""
+        found, part = (
+            values.copy(),
+            np.empty_like(values),
+        )  # allocating a part for each step takes longer than computing it
+        for step, forward, backward in self._shares:
+            later, earlier = found[..., step:], found[..., :-step]
+            np.maximum(later, np.multiply(values[..., :-step], forward, out=part[..., step:]), out=later)
+            np.maximum(earlier, np.multiply(values[..., step:], backward, out=part[..., step:]), out=earlier)
         return found
 
     def blended(self, cosines: Floats) -> Floats:
@@ -92,22 +95,19 @@ class Conversations:
             return cosines
         mean = np.nanmean(cosines)
         known = np.nan_to_num(cosines - mean)
-        total, spread = cosines - mean, np.ones(self._count)
-        for step, follows in enumerate(self._follows[:_MEANING_STEPS], 1):
+        total, spread = cosines - mean, np.ones(len(cosines))
+        for step, _, backward in self._shares:
+            if step > _MEANING_STEPS:
+                break
             share = _MEANING_SHARE**step
-            later = np.flatnonzero(follows)
-            for of, around in ((later, later - step), (later - step, later)):
+            earlier = np.flatnonzero(backward)
+            for of, around in ((earlier + step, earlier), (earlier, earlier + step)):
                 total[of] += share * known[around]
                 spread[of] += share**2
         return np.asarray(mean + total / np.sqrt(spread))
 
 
 def _follows(sessions: Ints, times_ms: Ints, step: int) -> NDArray[np.bool_]:
-    """Tell which memories come so many steps after another one of the same conversation. The array is longer by `step`
-    values, which are false."""
-    found = np.zeros(len(sessions) + step, bool)
-    if len(sessions) > step:
-        later, earlier = slice(step, None), slice(None, -step)
-        found[step:-step] = (sessions[later] == sessions[earlier]) & (sessions[later] != 0)
-        found[step:-step] &= np.abs(times_ms[later] - times_ms[earlier]) <= _SESSION_MS
-    return found
+    """Tell of each two memories so many steps apart whether they are turns of one conversation."""
+    is_same = (sessions[step:] == sessions[:-step]) & (sessions[step:] != 0)
+    return np.asarray(is_same & (np.abs(times_ms[step:] - times_ms[:-step]) <= _SESSION_MS))
