@@ -110,7 +110,10 @@ def test_many_segments_are_merged_into_one() -> None:
 def test_a_turn_is_found_by_the_question_before_it() -> None:
     asks, says = "Ada (8 May, 2023): When do you move to Lisbon?", "Bo (8 May, 2023): In May!"
     index = indexed(memory(1, asks), memory(2, says), memory(3, "Bo (9 May, 2023): Nothing."))
-    assert best(index.search("move to Lisbon")) == [1, 2]
+    found = index.search("move to Lisbon")
+    assert best(found) == [1, 2]
+    assert found.coverage.tolist() == [1.0, 1.0, 0.0], "an answer has all words of its question"
+    assert found.asks.tolist() == [True, False, False]
     found = index.search("When does Bo move")
     assert found.named.tolist() == [False, True, True]
     assert found.states_time.tolist() == [False, False, False]
@@ -118,6 +121,18 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
     assert best(index.search("move to Lisbon")) == [1], "facts stored one after the other are no conversation"
     index = indexed(memory(1, "Ada: Lisbon!"), memory(2, "Bo: Yes", time_ms=1_000_000 + 2 * HOUR_MS))
     assert best(index.search("Lisbon")) == [1], "hours later"
+
+
+def test_words_that_are_said_in_several_turns_come_together() -> None:
+    says = ["I bought a kayak.", "Great!", "It is red.", "Nice.", "Bye.", "Bye.", "Bye."]
+    index = indexed(*(memory(at, f"Ada: {text}") for at, text in enumerate(says)), memory(9, "The car is red."))
+    found = index.search("red kayak")
+    assert best(found)[:2] == [0, 2], "each has one word and hears the other"
+    assert found.coverage[0] < 1, "what was said around counts in part"
+    assert found.coverage[4] > found.coverage[5] > found.coverage[6] > 0, "the less, the further away"
+    assert found.scores[0] == index.search("kayak").scores[0] + index.search("red").scores[0]
+    index.remove([1])
+    assert found.coverage[2] < index.search("red kayak").coverage[1], "what is forgotten separates no turns"
 
 
 def test_after_wipe_nothing_is_left() -> None:

@@ -13,6 +13,7 @@ from gnod.memory.recalling.time_expressions import Period
 
 def evidence(count: int, **columns: list[float]) -> MemorySignals:
     zeros = np.zeros(count)
+    columns.setdefault("meanings", columns.get("cosines", [0.0] * count))
     values = {name: np.asarray(columns.get(name, zeros), float) for name in MemorySignals._fields[1:]}
     return MemorySignals(np.arange(1, count + 1), **values)
 
@@ -47,6 +48,7 @@ def test_names_times_and_topics_are_added() -> None:
     found = evidence(1, cosines=[0.5], keywords=[1.0], topics=[1.0], named=[1.0], nearness=[1.0], states_time=[1.0])
     # 1 + 0.3 + 0.1 + 0.2 + 0.1
     assert candidates.fused(found) == pytest.approx([1.7])
+    assert candidates.fused(found._replace(asks=np.ones(1))) == pytest.approx([1.6]), "a question rarely answers"
 
 
 def test_copies_take_one_place() -> None:
@@ -69,6 +71,8 @@ def test_nearness_in_time() -> None:
     assert found.topics.tolist() == [0, 1, 0, 0]
     found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0, 9: 1.0}, [], asks_when=False)
     assert found.topics.tolist() == [0, 1, 0, 0], "the last was stored meanwhile"
+    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 0.1}, [], asks_when=False)
+    assert found.topics.tolist() == [0, 0.1, 0, 0], "a suggested topic alone is not one that somebody gave"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.memory.recalling.keyword_index import MemoryMatches
+from gnod.memory.recalling.speaker_turns import Conversations
 from gnod.memory.recalling.time_expressions import NO_DAY, Period
 
 Ids = NDArray[np.int64]
@@ -24,6 +25,8 @@ _TOPICS = 0.3
 _SPEAKER = 0.1
 _PERIOD = 0.2
 _STATES_TIME = 0.1
+# A turn that asks has the words of a question, but rarely the answer.
+_ASKS = -0.1
 # A memory this many days outside the period of a query has 1/e of the weight: people describe May in early June.
 _DAYS_OUTSIDE = 7.0
 
@@ -37,19 +40,21 @@ _COVERAGE_FLOOR = 0.35
 
 
 class MemorySignals(NamedTuple):
-    """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `topics`: how many words
-    of the query are topics of the memory, against the memory with most. `nearness`: in time, in [0, 1]; NaN: the query
-    names no time. `keywords`, `coverage`, `named` and `states_time` as in `MemoryMatches`; `states_time` only if the
-    query asks when."""
+    """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `meanings`: the
+    same with those of the turns around. `topics`: how many words of the query are topics of the memory, against the
+    memory with most. `nearness`: in time, in [0, 1]; NaN: the query names no time. `keywords`, `coverage`, `named`,
+    `states_time` and `asks` as in `MemoryMatches`; `states_time` only if the query asks when."""
 
     ids: Ids
     cosines: Floats
+    meanings: Floats
     keywords: Floats
     coverage: Floats
     topics: Floats
     named: Floats
     nearness: Floats
     states_time: Floats
+    asks: Floats
 
     def found(self) -> NDArray[np.bool_]:
         """Tell which memories a vector, a keyword or a topic found."""
@@ -73,23 +78,26 @@ def evidence(
 ) -> MemorySignals:
     """Join what was found for the memories `ids`, which ascend. `times_ms`: when each was stored."""
     count = len(ids)
-    columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time")}
+    columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time", "asks")}
+    sessions = np.zeros(count, np.int64)
     text_days = np.full((count, 1), NO_DAY, np.int64)
     if matches is not None and len(matches.ids):
         places = np.searchsorted(matches.ids, ids)
         places = np.minimum(places, len(matches.ids) - 1)
         known = matches.ids[places] == ids
-        values = (matches.scores, matches.coverage, matches.named, matches.states_time)
+        values = (matches.scores, matches.coverage, matches.named, matches.states_time, matches.asks)
         for name, value in zip(columns, values, strict=True):
             columns[name] = np.where(known, value[places], 0).astype(float)
+        sessions = np.where(known, matches.sessions[places], 0)
         text_days = np.where(known[:, None], matches.days[places], NO_DAY)
         times_ms = np.where(known, matches.times_ms[places], times_ms)
     if not asks_when:
         columns["states_time"] = np.zeros(count)
-    most = max(topics.values(), default=1.0)
+    most = max([1.0, *topics.values()])  # a topic that was only suggested stays below 1
     return MemorySignals(
         ids=ids,
         cosines=cosines,
+        meanings=Conversations(sessions, times_ms, columns["asks"] > 0).blended(cosines),
         topics=_at(ids, topics) / most,
         nearness=_nearness(np.column_stack([times_ms // _DAY_MS, text_days]), periods),
         **columns,
@@ -118,11 +126,11 @@ def _summed(found: MemorySignals) -> Floats:
     if not has_vector.any():
         both = keywords
     else:
-        low, high = np.nanmin(found.cosines), np.nanmax(found.cosines)
-        vectors = (found.cosines - low) / (high - low) if high > low else np.ones(len(found.ids))
+        low, high = np.nanmin(found.meanings), np.nanmax(found.meanings)
+        vectors = (found.meanings - low) / (high - low) if high > low else np.ones(len(found.ids))
         # A memory must not lose because it has no vector yet.
         both = np.where(has_vector, (np.nan_to_num(vectors) + keywords) / 2, keywords) if best > 0 else vectors
-    bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time
+    bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time + _ASKS * found.asks
     return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
 
 

@@ -24,7 +24,7 @@ from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
 from gnod.memory.key.locked_memory import LockedArray
-from gnod.memory.recalling.speaker_turns import turn
+from gnod.memory.recalling.speaker_turns import Conversations, asks, turn
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
 from gnod.memory.records import Memory
 
@@ -35,9 +35,6 @@ Table = NDArray[Any]
 
 # How much the length counts. It says little, because texts are short and of similar length.
 _B = 0.4
-# A keyword in the turn before or after counts this share: an answer is often short, and the question has the words.
-_NEIGHBOUR = 0.2
-_SESSION_MS = 3_600_000
 _MOST_SEGMENTS = 32
 _FIRST_SLOTS = 256
 
@@ -48,25 +45,29 @@ _SLOT = np.dtype(
         ("session", np.int64),
         ("time_ms", np.int64),
         ("days", np.int32, MAX_DAYS),
+        ("states_time", np.bool_),
+        ("asks", np.bool_),
         ("is_live", np.bool_),
     ]
 )
 _MAX_COUNT = 0xFFFF
-_TIME = "\0states a time"
 _SPEAKER = "\0speaker:"
 
 
 class MemoryMatches(NamedTuple):
     """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
-    is in the memory, in [0, 1], by the weight of its words. `named`: whether a word of the query names its speaker.
-    `states_time`: whether its text says when something happens. `times_ms`: when it
-    happened, or was stored. `days`: the days in its text, since 1970."""
+    is in the memory, in [0, 1], by the weight of its words. Both count words of the turns around a turn in part.
+    `named`: whether a word of the query names its speaker. `states_time`: whether its text says when something happens.
+    `asks`: whether it is a turn that ends with a question. `sessions`: equal in one conversation; 0: not a turn.
+    `times_ms`: when it happened, or was stored. `days`: the days in its text, since 1970."""
 
     ids: Ids
     scores: Floats
     coverage: Floats
     named: NDArray[np.bool_]
     states_time: NDArray[np.bool_]
+    asks: NDArray[np.bool_]
+    sessions: Ids
     times_ms: Ids
     days: NDArray[np.int32]
 
@@ -137,22 +138,22 @@ class KeywordIndex:
             live = rows["is_live"].copy()  # there are none after `wipe`
             if allowed is not None:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
+            chosen = np.flatnonzero(live)
+            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
             groups = self._groups(query)
-            scores, coverage = self._bm25(groups, live)
             named = np.zeros(len(rows), bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
-            dated = np.zeros(len(rows), bool)
-            dated[self._found([hash(_TIME)]).slots] = True
-            chosen = np.flatnonzero(live)
-            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
             of = rows[chosen]
+            scores, coverage = self._bm25(groups, chosen, of)
         return MemoryMatches(
             ids=of["id"].copy(),
-            scores=_with_neighbours(scores[chosen], of),
-            coverage=coverage[chosen],
+            scores=scores,
+            coverage=coverage,
             named=named[chosen],
-            states_time=dated[chosen],
+            states_time=of["states_time"].copy(),
+            asks=of["asks"].copy(),
+            sessions=of["session"].copy(),
             times_ms=of["time_ms"].copy(),
             days=of["days"].copy(),
         )
@@ -172,19 +173,17 @@ class KeywordIndex:
         terms = analyzer.stream("\n".join((memory.text, *memory.topics))).split()
         counts = Counter(map(hash, terms))
         said = turn(memory.text)
-        body = memory.text[memory.text.index(": ") + 2 :] if said and not said.about else memory.text
+        body = memory.text
         if said:
             for term in analyzer.stream(said.speaker).split():
                 counts[hash(_SPEAKER + term)] = 1
-            if said.about:
-                body = memory.text.partition("): ")[2]
-        if states_time(body):
-            counts[hash(_TIME)] = 1
+            body = memory.text[said.length :]
         slot = self._used
         row = self._slots.values[slot : slot + 1]
         row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
         row["session"] = hash((memory.namespace, said.about)) if said else 0
         row["time_ms"] = memory.happened_ms
+        row["states_time"], row["asks"] = states_time(body), said is not None and asks(body)
         days = days_in(memory.text)[:MAX_DAYS]
         row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
         self._slot_of[memory.id] = slot
@@ -212,24 +211,25 @@ class KeywordIndex:
                 found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
         return list(found.values())
 
-    def _bm25(self, groups: Sequence[_Group], live: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        rows = self._rows()
-        scores, covered = np.zeros(len(rows)), np.zeros(len(rows))
-        number = int(live.sum())
+    def _bm25(self, groups: Sequence[_Group], chosen: Ids, of: Table) -> tuple[Floats, Floats]:
+        """Return the scores and the coverage of the chosen slots, whose rows are `of`, in their order."""
+        number = len(chosen)
         if not number:
-            return scores, covered
-        lengths: Floats = rows["length"] / max(float(rows["length"][live].mean()), 1.0)
-        weight = 0.0
+            return np.zeros(0), np.zeros(0)
+        conversations = Conversations(of["session"], of["time_ms"], of["asks"])
+        lengths: Floats = of["length"] / max(float(of["length"].mean()), 1.0)
+        total, weight = np.zeros((2, number)), 0.0
         for group in groups:
             postings = self._found(group.terms)
-            counts = np.bincount(postings.slots, postings.counts, len(rows)) * live
+            counts = np.bincount(postings.slots, postings.counts, self._used)[chosen]
             holders = np.flatnonzero(counts)
             idf = bm25.idf(number, len(holders))
             weight += idf
-            count = counts[holders].astype(np.float64)
-            covered[holders] += idf
-            scores[holders] += idf * bm25.saturated(count, lengths[holders], b=_B)
-        return scores, covered / weight if weight else covered
+            values = np.zeros((2, number))
+            values[0, holders] = bm25.saturated(counts[holders].astype(np.float64), lengths[holders], b=_B)
+            values[1, holders] = 1.0
+            total += idf * conversations.heard(values)
+        return total[0], total[1] / (weight or 1.0)
 
     def _found(self, terms: Sequence[int]) -> _Postings:
         """Return the postings of some terms."""
@@ -313,15 +313,3 @@ def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
 def _joined(parts: Sequence[_Postings]) -> _Postings:
     empty = _Postings(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16))
     return _Postings(*(np.concatenate(columns) for columns in zip(empty, *parts, strict=True)))
-
-
-def _with_neighbours(scores: Floats, rows: Table) -> Floats:
-    """Add a part of the scores of the turns before and after, in the same conversation."""
-    if len(rows) < 2:
-        return scores
-    follows = (rows["session"][1:] == rows["session"][:-1]) & (rows["session"][1:] != 0)
-    follows &= np.abs(rows["time_ms"][1:] - rows["time_ms"][:-1]) <= _SESSION_MS
-    total = scores.copy()
-    total[1:] += _NEIGHBOUR * np.where(follows, scores[:-1], 0.0)
-    total[:-1] += _NEIGHBOUR * np.where(follows, scores[1:], 0.0)
-    return total

@@ -37,8 +37,9 @@ OpenAll = Callable[[Collection[int]], Awaitable[Mapping[int, Memory]]]
 # Returns the vector of a query, or why there is none.
 Embed = Callable[[str], Awaitable[Vector | UnavailableModel]]
 
-# The weight of a suggested topic, relative to one that somebody gave.
-_SUGGESTED_WEIGHT = 0.5
+# The weight of a suggested topic, relative to one that somebody gave. It is a word of the text, and keywords count that
+# already.
+_SUGGESTED_WEIGHT = 0.1
 
 
 class RecallDependencies(NamedTuple):
