@@ -30,9 +30,6 @@ from gnod.types import source_line
 # The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
-# A further passage must have this share of the first one's value. If the first one answers with enough confidence, few
-# others help; otherwise the answer is more often in one of them.
-_WORTHWHILE_IF_ANSWERED, _WORTHWHILE = 0.6, 0.5
 # The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
@@ -121,8 +118,7 @@ def _gather(
     words = _QuestionWords(connection, question)
     options = _options(scored.units, scored.collected.texts, words)
     confidence = assess(scored.units, scored.collected.weight)
-    worthwhile = _WORTHWHILE_IF_ANSWERED if confidence.is_enough else _WORTHWHILE
-    chosen = packet.choose(options, sources, words.weights, max_tokens, worthwhile)
+    chosen = packet.choose(options, sources, words.weights, max_tokens)
     passages = [
         _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
     ]
