@@ -38,7 +38,7 @@ class LineCitation(NamedTuple):
     hash: str
 
 
-class CheckedCitation(NamedTuple):
+class CitationNow(NamedTuple):
     """`line` and `end_line`: where the lines are now, or were."""
 
     written: str
@@ -80,21 +80,21 @@ def without(text: str) -> str:
     return _MARKED.sub("", text)
 
 
-def check(connection: Connection, citation: LineCitation) -> CheckedCitation:
+def check(connection: Connection, citation: LineCitation) -> CitationNow:
     """Return whether the document still has the lines, and where: of several places, the nearest."""
     try:
         document = references.resolve(connection, citation.document, propose=False).document
     except GnoError:
-        return CheckedCitation(citation.written, "gone", None, citation.line, citation.end_line)
+        return CitationNow(citation.written, "gone", None, citation.line, citation.end_line)
     lines = documents.markdown(connection, document.mirror_hash).split("\n")
     first, last = (canonical_line(document.line_map, each) for each in (citation.line, citation.end_line))
     if _hash(lines[first - 1 : last]) == citation.hash:
-        return CheckedCitation(citation.written, "unchanged", document, citation.line, citation.end_line)
+        return CitationNow(citation.written, "unchanged", document, citation.line, citation.end_line)
     at = _moved(lines, first, last - first + 1, citation.hash)
     if at is None:
-        return CheckedCitation(citation.written, "changed", document, citation.line, citation.end_line)
+        return CitationNow(citation.written, "changed", document, citation.line, citation.end_line)
     now = (source_line(document.line_map, line) for line in (at, at + last - first))
-    return CheckedCitation(citation.written, "moved", document, *now)
+    return CitationNow(citation.written, "moved", document, *now)
 
 
 def _moved(lines: Sequence[str], first: int, count: int, wanted: str) -> int | None:

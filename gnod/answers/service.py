@@ -18,7 +18,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.answers import citations, line_citations, prompt, verdict, verification
 from gnod.answers.citations import CheckedAnswer, CitedText
 from gnod.answers.evidence import EvidenceList, PassageText
-from gnod.answers.line_citations import CheckedCitation
+from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import ConfiguredModels, NotCalled
 from gnod.answers.quotes import DOCUMENTS, ScoredQuote, quote
 from gnod.answers.quoting import Quoted
@@ -90,7 +90,7 @@ class EvidenceFound(NamedTuple):
     said: Said
 
 
-class VerifiedClaim(NamedTuple):
+class JudgedClaim(NamedTuple):
     """`sentence`: what supports or contradicts the claim."""
 
     text: str
@@ -100,8 +100,8 @@ class VerifiedClaim(NamedTuple):
 
 
 class VerifiedText(NamedTuple):
-    claims: Sequence[VerifiedClaim]
-    citations: Sequence[CheckedCitation]
+    claims: Sequence[JudgedClaim]
+    citations: Sequence[CitationNow]
     freshness: FreshnessReport
 
 
@@ -171,7 +171,7 @@ class AnswerService:
         ]
         return VerifiedText(verified, checked, freshness)
 
-    async def _verify(self, request: SearchRequest, language: str | None) -> VerifiedClaim:
+    async def _verify(self, request: SearchRequest, language: str | None) -> JudgedClaim:
         claim = request.text
         options = HybridSettings(limit=request.limit, expand=False, rerank=False)
         async with self._searches.question(request._replace(text=verification.searched(claim))) as question:
@@ -180,7 +180,7 @@ class AnswerService:
             scored = await self._models.scored(*given, verification.COMPARED)
             work = partial(verification.judge, claim=claim, scored=scored, language=language)
             stance, unit, _, differs = await question.read(work)
-        return VerifiedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)
+        return JudgedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)
 
 
 class _Answering:

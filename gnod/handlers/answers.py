@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from gnod.answers.confidence import Confidence
 from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
-from gnod.answers.line_citations import CheckedCitation
+from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import NotCalled
 from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
-from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound, Said, VerifiedClaim
+from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound, JudgedClaim, Said
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, location_to_wire, stages_of
 from gnod.protocol import base
@@ -143,13 +143,13 @@ def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copi
     )
 
 
-def _claim(claim: VerifiedClaim) -> wire.VerifiedClaim:
+def _claim(claim: JudgedClaim) -> wire.VerifiedClaim:
     sentence = claim.sentence
     shown = sentence and copied(base.Quote, sentence, location=location_to_wire(sentence.location))
     return copied(wire.VerifiedClaim, claim, differs=list(claim.differs), sentence=shown)
 
 
-def _citation(checked: CheckedCitation) -> wire.CheckedCitation:
+def _citation(checked: CitationNow) -> wire.CheckedCitation:
     uri = checked.document.uri if checked.document else None
     return copied(wire.CheckedCitation, checked, citation=checked.written, uri=uri)
 
