@@ -278,8 +278,8 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.evidence:LIMIT_S", "seconds for the sentences and the models"),
         Constant("answers.structure:MAX_TOKENS", "tokens of a passage; longer ones are cut"),
         Constant("answers.packet:COVERAGE", "bonus for all words of the question, as a share of the best score"),
-        Constant("answers.evidence:_WORTHWHILE_IF_ANSWERED", "share of the first passage's value for a further one"),
-        Constant("answers.evidence:_WORTHWHILE", "the same if the first one may not answer the question"),
+        Constant("answers.packet:WORTHWHILE", "share of the first passage's value for a further one"),
+        Constant("answers.packet:_RISE", "what this share grows by when the budget is used up"),
         Constant("answers.packet:COPIED", "share of equal character sequences that makes a near-copy"),
     ),
     "Generated answers": (

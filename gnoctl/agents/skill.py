@@ -37,7 +37,7 @@ take `--json`.
 ## How to cite
 
 Give the address and the lines with each claim: `gno://notes/plan.md:12-14`. Quote exactly. If two documents disagree,
-cite both with their dates. What no document says is your own: mark it so.
+cite both with their dates. `gnoctl ask --verify` checks a text. What no document says is your own: mark it so.
 
 ## When to remember
 

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.shared_options import FilterOptions, filter_values
+from gnoctl.arguments.standard_input import given_text
 from gnoctl.command import command
 from gnoctl.printing import answers as drawn_answers
 from gnoctl.printing import evidence as drawn_evidence
+from gnoctl.printing import verified
 from gnoctl.printing.output import EXIT_NOTHING
 from gnod.errors import UsageError
 from gnod.protocol import evidence as wire
@@ -30,14 +32,16 @@ def question_values(options: QuestionOptions) -> dict[str, Any]:
 
 
 class AskOptions(QuestionOptions, frozen=True, kw_only=True):
+    question: Annotated[list[str], argument("QUESTION", "The question; with --verify, a text (-: standard input)")] = []
     limit: Annotated[int, option("-n, --limit", "Read this many documents", ge=1, le=50)] = 6
     max_tokens: Annotated[int, option("--max-tokens", "Longest answer, in tokens", ge=1, le=2048)] = 512
     generate: Annotated[bool, option("--generate", "Call the model for answers, however small it is")] = False
     no_generate: Annotated[bool, option("--no-generate", "Show quotes only; call no model for answers")] = False
+    verify: Annotated[bool, option("--verify", "Check the claims and citations of a text instead")] = False
 
 
 @command("ask", AskOptions)
-def ask(options: AskOptions) -> None:
+def ask(options: AskOptions) -> int:
     r"""Quote the sentences that answer a question, and answer it with citations.
 
     First come up to three sentences, table rows, list items or lines of your documents that best answer the question,
@@ -51,12 +55,22 @@ def ask(options: AskOptions) -> None:
     If your documents probably do not contain the answer, `ask` says so and shows the nearest passages. The exit status
     is 0 in any case: scripts read `answered` and `confidence` with --json.
 
+    With --verify, each sentence of a text is looked up: a sentence of your documents supports it, contradicts it, or
+    neither. Citations (`gno://notes/plan.md:12@9f3b2c1d4e5f`, as in --json) are unchanged, moved, changed or gone. No
+    model writes anything. The exit status is 1 if a claim is not supported, or if cited lines changed or are gone.
+
     Examples:
       gnoctl ask how long do we keep backups
       gnoctl ask 'who replaced the valve of boiler 3?' -c house --since 2y
       gnoctl ask what did we decide about logging --tag adr -n 10 --explain
       gnoctl ask --no-generate when is the rent due --json | jq -r '.quotes[0] | "\(.path):\(.line) \(.text)"'
+      gnoctl ask --verify 'We keep backups for 30 days.'
+      gnoctl ask --verify < answer.md
     """
+    if options.verify:
+        return _verify(options)
+    if not options.question:
+        raise UsageError("there is no question: gnoctl ask how long do we keep backups")
     if options.generate and options.no_generate:
         raise UsageError("--generate and --no-generate cannot be used together: choose one")
     params = AskParams(
@@ -72,6 +86,18 @@ def ask(options: AskOptions) -> None:
         result = daemon.call("ask.answer", params, AskResult, on_progress=progress)
     has_quotes = isinstance(progress, drawn_answers.DrawnDraft) and progress.has_quotes
     options.show(result, drawn_answers.render(result, terminal, quotes=not has_quotes))
+    return 0
+
+
+def _verify(options: AskOptions) -> int:
+    given = given_text(options.question, missing="there is no text: gnoctl ask --verify 'We keep backups for 30 days.'")
+    values: dict[str, Any] = {"text": given, "limit": options.limit, **filter_values(options)}
+    params = wire.AskVerifyParams(**values)
+    with options.connect() as daemon, options.progress(quiet=options.json) as progress:
+        result = daemon.call("ask.verify", params, wire.AskVerifyResult, on_progress=progress)
+    options.show(result, verified.render(result, options.terminal))
+    stands = all(each.stance == "supported" for each in result.claims)
+    return 0 if stands and all(each.state in ("unchanged", "moved") for each in result.citations) else EXIT_NOTHING
 
 
 class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):

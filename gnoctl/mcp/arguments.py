@@ -74,6 +74,13 @@ class AskArguments(CommonArguments, frozen=True, kw_only=True):
     )
 
 
+class VerifyArguments(CommonArguments, frozen=True, kw_only=True):
+    text: Annotated[
+        str,
+        Meta(max_length=65_536, description="Sentences, and citations such as gno://notes/plan.md:12@9f3b2c1d4e5f."),
+    ]
+
+
 class EvidenceArguments(CommonArguments, frozen=True, kw_only=True):
     question: Annotated[str, Meta(max_length=4096, description="A question, also with fields.")]
     tokens: Annotated[int, Meta(ge=1, le=20_000, description="At most this many.")] = 1500

@@ -15,12 +15,12 @@ from urllib.parse import quote
 
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence as evidence_words
-from gnoctl.printing import text
+from gnoctl.printing import text, verified
 from gnoctl.printing.wording import corrected, count, loosely, matches, missed_by, reason, unreadable
 from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult
-from gnod.protocol.evidence import EvidencePassage, EvidenceResult
+from gnod.protocol.evidence import AskVerifyResult, EvidencePassage, EvidenceResult, VerifiedClaim
 from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.search import AskResult, Hit, SearchResult
@@ -230,15 +230,36 @@ def evidence(result: EvidenceResult) -> str:
 
 def _document(passages: list[EvidencePassage]) -> str:
     first = passages[0]
-    head = f"{address(first.uri)} ({first.docid}, content {first.content_hash[:12]})"
+    head = f"{address(first.uri)} ({first.docid})"
     head += f"\ntitle: {text.line(first.title)}{_also(first.also, first.also_left_out)}"
     return "\n".join([head, *map(_passage, passages)])
 
 
 def _passage(passage: EvidencePassage) -> str:
     heading = _heading("" if passage.heading == passage.title else passage.heading)
-    head = f"[{passage.number}] lines {passage.line}-{passage.end_line}{heading}"
+    head = f"[{passage.number}] lines {_cited_lines(passage.citation)}{heading}"
     return "\n".join(filter(None, (head, quoted(passage.lead), quoted(passage.text))))
+
+
+def _cited_lines(citation: str) -> str:
+    """Return what follows the address in a citation: `12-14@9f3b2c1d4e5f`."""
+    return citation.rpartition(":")[2]
+
+
+def verify(result: AskVerifyResult) -> str:
+    """Return each claim with the sentence that supports or contradicts it, and the state of each citation."""
+    citations = "\n".join(text.line(verified.citation(each)) for each in result.citations)
+    nothing = "" if result.claims or result.citations else "no claim in this text"
+    notes = noted([missed_by(result.freshness)])
+    return paragraphs(*map(_claim, result.claims), citations, nothing, *notes)
+
+
+def _claim(claim: VerifiedClaim) -> str:
+    head = f"{verified.stance(claim)}:\n{quoted(claim.text)}"
+    if claim.sentence is None:
+        return head
+    place = f"{address(claim.sentence.uri)}:{_cited_lines(claim.sentence.citation)}"
+    return f"{head}\n{place}\n{quoted(claim.sentence.text)}"
 
 
 def _heading(heading: str) -> str:

@@ -189,6 +189,15 @@ MORE = (
         _calls("ask.answer", output_text.ask),
     ),
     Tool(
+        "verify",
+        "Check claims and citations",
+        "For each sentence of a text, return the sentence of the user's documents that supports it or contradicts it, "
+        "if there is one. `not in the documents` does not mean that it is wrong. For each citation, say whether the "
+        "cited lines are unchanged.",
+        a.VerifyArguments,
+        _calls("ask.verify", output_text.verify),
+    ),
+    Tool(
         "status",
         "What is indexed",
         "List the collections (indexed folders), what each is about, and whether the index is current.",

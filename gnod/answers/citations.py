@@ -212,7 +212,7 @@ class _Checker:
         if _word_count(sentence) < 2 or not _has_word(terms) or terms <= self._question:
             return []
         claimed = claims(sentence, self._analyzer, self._names)
-        fitting = {number: each for number, each in self._sources.items() if not each.missing(claimed)}
+        fitting = {number: each for number, each in self._sources.items() if not any(each.missing(claimed))}
         named = [n for n, each in fitting.items() if n in numbers and self._supports(each, terms, claimed)]
         return sorted(named) or self._best(fitting, terms)
 

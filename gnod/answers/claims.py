@@ -33,12 +33,12 @@ _WITH_CAPITAL_NOUNS = frozenset({"de", "lb"})
 
 _CODE = re.compile(r"`([^`\n]+)`")
 # Identifiers such as F28, v1.2.3, DEC-0057; snake_case, foo::bar, camelCase; net.core.rmem_max; ada@example.org,
-# https://example.org/a
+# https://example.org/a; 0x7f; /var/log/gnod
 _IDENTIFIER = re.compile(
     r"(?<![\w/])(?:"
     r"[a-z][a-z+.-]*://[^\s<>\"”)\]]+[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\w*(?:_|::)[\w:.]*\w|[a-z]+[A-Z]\w*|[a-z]\w+(?:\.[a-z]\w+)+"
-    r"|[A-Za-z]+(?:-?\d[\d.]*)+\w*(?<!\.)"
+    r"|[A-Za-z]+(?:-?\d[\d.]*)+\w*(?<!\.)|0x[0-9a-fA-F]+|~?/[\w.-]+(?:/[\w.-]*\w)+"
     r")"
 )
 _WORD = re.compile(r"[^\W\d_](?:[\w'’]|-(?=\w))*(?:\+\+|#(?!\w))?")
@@ -91,15 +91,15 @@ class SourceTerms:
                 self._figures |= figure.readings | set(figure.parts)
         self._figures |= {str(number) for date in self._dates for number in (date.year, date.day) if number}
 
-    def missing(self, claimed: Claims) -> list[str]:
+    def missing(self, claimed: Claims) -> Claims:
         """Return what of the claims the source does not have."""
-        return [
-            *("/".join(sorted(figure.readings)) for figure in claimed.figures if not self._has_figure(figure)),
-            *(str(date[0]) for date in claimed.dates if not any(map(self._has_date, date))),
-            *(f"weekday {each}" for each in claimed.weekdays - self._weekdays),
-            *(name for name in claimed.names if not self._has_name(name)),
-            *(each for each in claimed.exact if _plain(each) not in self._text),
-        ]
+        return Claims(
+            [figure for figure in claimed.figures if not self._has_figure(figure)],
+            [date for date in claimed.dates if not any(map(self._has_date, date))],
+            claimed.weekdays - self._weekdays,
+            [name for name in claimed.names if not self._has_name(name)],
+            [each for each in claimed.exact if _plain(each) not in self._text],
+        )
 
     def _has_figure(self, figure: Figure) -> bool:
         is_one = bool(figure.readings & self._figures)

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from gnod.analysis.stemming import stemming_language
-from gnod.answers import packet, quoting, structure
+from gnod.answers import line_citations, packet, quoting, structure
 from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
 from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quotes import ReadText, ScoredUnit
 from gnod.answers.quoting import QuoteDependencies, ScoredUnits
 from gnod.answers.structure import Range
-from gnod.answers.words import WordFinder, content_words
+from gnod.answers.words import WordFinder, question_words
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import HybridResult
 from gnod.search.keyword import lexical
@@ -30,9 +30,6 @@ from gnod.types import source_line
 # The number of documents that are read by default, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
-# A further passage must have this share of the first one's value. If the first one answers with enough confidence, few
-# others help; otherwise the answer is more often in one of them.
-_WORTHWHILE_IF_ANSWERED, _WORTHWHILE = 0.6, 0.5
 # The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
 LIMIT_S = 1.0
 
@@ -49,10 +46,11 @@ class Place(NamedTuple):
 
 class PassageText(NamedTuple):
     """`text` is an exact part of the document's canonical text. `lead`: the header of the table that `text` has rows
-    of, or the line above the list, with its first line."""
+    of, or the line above the list, with its first line. `citation`: as of `line_citations`."""
 
     place: Place
     text: str
+    citation: str
     lead: str
     lead_line: int | None
     score: float
@@ -118,11 +116,10 @@ def _gather(
         id_: PacketSource(id_, scored.collected.texts[id_].text, f"{document.title}\n{document.uri}")
         for id_, document in read.items()
     }
-    words = _QuestionWords(connection, question)
+    words = WeighedWords(connection, question)
     options = _options(scored.units, scored.collected.texts, words)
     confidence = assess(scored.units, scored.collected.weight)
-    worthwhile = _WORTHWHILE_IF_ANSWERED if confidence.is_enough else _WORTHWHILE
-    chosen = packet.choose(options, sources, words.weights, max_tokens, worthwhile)
+    chosen = packet.choose(options, sources, words.weights, max_tokens)
     passages = [
         _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
     ]
@@ -133,22 +130,29 @@ def _gather(
     return EvidenceList(passages, chosen.tokens, _merged(left_out), confidence, [])
 
 
-class _QuestionWords:
-    """The content words of the question, and their weights, whose sum is 1."""
+class WeighedWords:
+    """The content words of a question, and their weights in the index, whose sum is 1."""
 
     def __init__(self, connection: Connection, question: str) -> None:
         analyzers = lexical.analyzers_of_index(connection)
-        words = content_words(question, analyzers)
-        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in words]
+        words = question_words(question, analyzers)
+        variants = [word.variants for word in words]
+        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
         weights = [each.weight for each in fulltext.weigh(connection, terms)]
         self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
-        self._finders = {analyzer.language: WordFinder(words, analyzer) for analyzer in analyzers}
+        self._surfaces = [word.surface.casefold() for word in words]
+        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
 
     def find(self, text: str, document: DocumentRow) -> frozenset[int]:
         return self._finders[stemming_language(document.language)].find(text)
 
+    def share(self, text: str, document: DocumentRow, besides: Collection[str]) -> float:
+        """Return the share of the words that a text has, by weight, without some of them (in lower case)."""
+        counted = {n: self.weights[n] for n, word in enumerate(self._surfaces) if word not in besides}
+        return sum(counted.get(n, 0.0) for n in self.find(text, document)) / (sum(counted.values()) or 1.0)
 
-def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: _QuestionWords) -> list[Option]:
+
+def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: WeighedWords) -> list[Option]:
     """Return the passages around the units; of units in the same one, the first, which has the best score."""
     options: dict[tuple[int, int, int], Option] = {}
     for each in units:
@@ -162,7 +166,7 @@ def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: 
     return list(options.values())
 
 
-def _option(scored: ScoredUnit, text: str, place: Range, words: _QuestionWords) -> Option:
+def _option(scored: ScoredUnit, text: str, place: Range, words: WeighedWords) -> Option:
     document = scored.candidate.document
     shown = f"{place.heading}\n{text[slice(*place.lead)]}\n{text[place.start : place.end]}"
     return Option(document.id, *place, scored.score, words.find(shown, document))
@@ -170,9 +174,11 @@ def _option(scored: ScoredUnit, text: str, place: Range, words: _QuestionWords) 
 
 def _passage(document: DocumentRow, text: str, chosen: packet.ChosenPassage) -> PassageText:
     low, high = chosen.lead
+    place = _place(document, text, chosen)
     return PassageText(
-        place=_place(document, text, chosen),
+        place=place,
         text=text[chosen.start : chosen.end],
+        citation=line_citations.cite(document, text, place.line, place.end_line),
         lead=text[low:high],
         lead_line=_line(document, text, low) if high else None,
         score=round(chosen.score, 6),

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 class Figure(NamedTuple):
     """`readings`: what number it may be, in plain form. `parts`: its groups of digits, if they are separated by blanks
-    and may thus be several numbers."""
+    and may thus be several numbers. `written`: as in the text. `counts`: the word or sign after it, in lower case."""
 
     readings: frozenset[str]
     parts: tuple[str, ...] = ()
+    written: str = ""
+    counts: str = ""
 
 
 class Date(NamedTuple):
@@ -121,6 +123,7 @@ _WEEKDAY = re.compile(rf"\b({_any(_WEEKDAY_NUMBERS)})s?\b|([月火水木金土�
 # A blank separates thousands, or two numbers. The other characters separate thousands or decimals.
 _FIGURE = re.compile(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*")
 _BLANK = re.compile(r"[ \u00a0\u2009\u202f'’]")
+_COUNTED = re.compile(r"[\s*`]{0,4}([%€$£¥°]|[^\W\d_]+)")
 _LETTERS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
 _CJK_DIGITS = {sign: n for n, sign in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2}
@@ -172,14 +175,17 @@ def _dates(match: re.Match[str]) -> tuple[Date, ...]:
 def _figures(text: str, language: str) -> Iterator[Figure]:
     for match in _FIGURE.finditer(text):
         groups = _BLANK.split(match[0])
-        if len(groups) > 1:
-            yield Figure(_readings("".join(groups)), tuple(map(_plain, groups)) if " " in match[0] else ())
-        else:
-            yield Figure(_readings(match[0]))
+        parts = tuple(map(_plain, groups)) if len(groups) > 1 and " " in match[0] else ()
+        yield Figure(_readings("".join(groups)), parts, match[0], _counts(text, match.end()))
     numbers = _WORD_NUMBERS.get(language, {})
     for match in _LETTERS.finditer(text):
         if (number := numbers.get(match[0].lower())) is not None:
-            yield Figure(frozenset({str(number)}))
+            yield Figure(frozenset({str(number)}), (), match[0], _counts(text, match.end()))
+
+
+def _counts(text: str, at: int) -> str:
+    match = _COUNTED.match(text, at)
+    return match[1].lower() if match else ""
 
 
 def _readings(figure: str) -> frozenset[str]:

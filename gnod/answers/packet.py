@@ -18,6 +18,10 @@ from gnod.types import estimated_tokens
 COVERAGE = 0.25
 # A passage repeats a chosen one if that has this share of its character sequences of this length, and all its figures.
 COPIED = 0.9
+# A further passage must have this share of the first one's value; the second number is added by the time the budget is
+# used up, so that a packet grows only by what is as good as its first passage. A small budget counts as a larger one.
+WORTHWHILE, _RISE = 0.57, 0.25
+_LEAST_BUDGET = 1000
 _CHARACTERS = 5
 
 Reason = Literal["over_budget", "repeats", "below_score"]
@@ -84,21 +88,16 @@ def choose(
     sources: Mapping[int, PacketSource],
     weights: Sequence[float],
     max_tokens: int,
-    worthwhile: float,
 ) -> Packet:
-    """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1. `worthwhile`: a
-    passage with less than this share of the first one's value is not worth adding."""
-    return _Selection(sources, weights, max_tokens, worthwhile).run(options)
+    """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1."""
+    return _Selection(sources, weights, max_tokens).run(options)
 
 
 class _Selection:
-    def __init__(
-        self, sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int, worthwhile: float
-    ) -> None:
+    def __init__(self, sources: Mapping[int, PacketSource], weights: Sequence[float], max_tokens: int) -> None:
         self._sources = sources
         self._weights = weights
         self._max_tokens = max_tokens
-        self._worthwhile = worthwhile
         self._chosen: list[ChosenPassage] = []
         self._texts: dict[tuple[int, int, int], _ComparedText] = {}
 
@@ -111,7 +110,7 @@ class _Selection:
         while waiting:
             values = [self._value(each, covered, scale) for each in waiting]
             at = max(range(len(waiting)), key=lambda n: values[n])
-            if first is not None and values[at] < self._worthwhile * first:
+            if first is not None and values[at] < self._worthwhile() * first:
                 break
             option = waiting.pop(at)
             if self._has(option):
@@ -126,6 +125,9 @@ class _Selection:
                 left_out.append(("over_budget", option, None))
         left_out += [("below_score", each, None) for each in waiting if not self._has(each)]
         return self._packet(left_out)
+
+    def _worthwhile(self) -> float:
+        return WORTHWHILE + _RISE * self._cost(self._chosen) / max(self._max_tokens, _LEAST_BUDGET)
 
     def _value(self, option: Option, covered: set[int], scale: float) -> float:
         return option.score + COVERAGE * scale * sum(self._weights[n] for n in option.words - covered)

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 from gnod.answers import evidence, quoting, verdict
 from gnod.answers.evidence import EvidenceList
 from gnod.answers.nearness import NONSENSE, Floats
-from gnod.answers.quoting import Quoted, QuoteDependencies
+from gnod.answers.quoting import Quoted, QuoteDependencies, ScoredUnits
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelFactory, ModelService
@@ -123,6 +123,14 @@ class ConfiguredModels:
         """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
         dependencies = await self._quote_dependencies(read, found, collections)
         return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
+
+    async def scored(
+        self, read: Read, claim: str, found: HybridResult, collections: Sequence[str], units: int
+    ) -> ScoredUnits:
+        """Return the sentences that are nearest to a claim, from the documents found; `read` as in `search`."""
+        dependencies = await self._quote_dependencies(read, found, collections)
+        without = dependencies._replace(reranker=UnavailableModel("it judges answers, not claims"))
+        return await quoting.score(without, claim, found, preselected=units)
 
     async def nonsense(self, found: HybridResult, collections: Sequence[str]) -> Mapping[str, Floats]:
         """Return the vectors of NONSENSE by each model that embedded the query of a search."""

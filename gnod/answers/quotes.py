@@ -19,6 +19,7 @@ import numpy as np
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
+from gnod.answers import line_citations
 from gnod.answers.nearness import EmbeddedQuestion, Floats, nearness_limit, question_cosines
 from gnod.answers.words import QuestionWord, WordFinder, question_words
 from gnod.locations import SourceLocation
@@ -74,8 +75,8 @@ _CODE = frozenset(
 
 class ScoredQuote(NamedTuple):
     """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `location`:
-    in a source without lines. `heading`: the headings above it, joined by ` > `. `score`: in [0, 1]. `components`: the
-    parts of the score."""
+    in a source without lines. `heading`: the headings above it, joined by ` > `. `citation`: as of `line_citations`.
+    `score`: in [0, 1]. `components`: the parts of the score."""
 
     rank: int
     document_id: int
@@ -91,6 +92,7 @@ class ScoredQuote(NamedTuple):
     end_line: int
     location: SourceLocation | None
     text: str
+    citation: str
     score: float
     components: Mapping[str, float]
 
@@ -197,13 +199,13 @@ def reranked(scored: Sequence[ScoredUnit], scores: Sequence[float]) -> list[Scor
     return sorted(with_scores, key=lambda each: -each.score)
 
 
-def choose(scored: Sequence[ScoredUnit], limit: int = MAX_QUOTES) -> list[ScoredQuote]:
-    """Return the quotes. A text that occurs twice is quoted once."""
+def choose(scored: Sequence[ScoredUnit], texts: Mapping[int, ReadText], limit: int = MAX_QUOTES) -> list[ScoredQuote]:
+    """Return the quotes. A text that occurs twice is quoted once. `texts`: as in Collected."""
     found: dict[str, ScoredUnit] = {}
     for each in scored:
         if each.score >= _WORTHWHILE * scored[0].score:
             found.setdefault(" ".join(each.candidate.text.split()), each)
-    return [_quote(each, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
+    return [quote(each, texts, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
 
 
 class _UnitScorer:
@@ -447,7 +449,8 @@ def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, in
     return ranges
 
 
-def _quote(scored: ScoredUnit, number: int) -> ScoredQuote:
+def quote(scored: ScoredUnit, texts: Mapping[int, ReadText], number: int = 1) -> ScoredQuote:
+    """Return a unit as a quote. `texts`: as in Collected."""
     document, unit = scored.candidate.document, scored.candidate.unit
     line, end_line = scored.candidate.lines
     return ScoredQuote(
@@ -465,6 +468,7 @@ def _quote(scored: ScoredUnit, number: int) -> ScoredQuote:
         end_line=end_line,
         location=document.location_of(line),
         text=scored.candidate.text,
+        citation=line_citations.cite(document, texts[document.id].text, line, end_line),
         score=round(scored.score, 6),
         components=scored.components,
     )

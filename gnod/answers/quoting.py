@@ -65,7 +65,11 @@ async def quote(
 ) -> Quoted:
     """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
     scored = await score(dependencies, question, found, limit_s=limit_s)
-    return Quoted(quotes.choose(scored.units), assess(scored.units, scored.collected.weight), scored.stages)
+    return Quoted(
+        quotes.choose(scored.units, scored.collected.texts),
+        assess(scored.units, scored.collected.weight),
+        scored.stages,
+    )
 
 
 async def score(

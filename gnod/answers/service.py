@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.answers import citations, prompt, verdict
+from gnod.answers import citations, line_citations, prompt, verdict, verification
 from gnod.answers.citations import CheckedAnswer, CitedText
 from gnod.answers.evidence import EvidenceList, PassageText
+from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import ConfiguredModels, NotCalled
-from gnod.answers.quotes import DOCUMENTS
+from gnod.answers.quotes import DOCUMENTS, ScoredQuote, quote
 from gnod.answers.quoting import Quoted
 from gnod.answers.verdict import Verdict
+from gnod.answers.verification import Stance
+from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.models.run.generator import GeneratedText, Generator
 from gnod.search.correction.query_correction import WordCorrection
@@ -30,9 +33,6 @@ from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings
 from gnod.search.results import SearchRequest
 from gnod.search.service import PreparedQuery, SearchService
-from gnod.store.connection import Connection
-from gnod.store.tables import documents
-from gnod.store.tables.documents import DocumentRow
 from gnod.types import estimated_tokens
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
@@ -41,6 +41,8 @@ LIMIT_S = 120.0
 # even if `max_tokens` leaves less.
 _MAX_SOURCE_TOKENS = 1200
 _MIN_SOURCE_TOKENS = 400
+# The number of claims and of citations that are checked at once. A claim takes about as long as a search.
+MAX_CHECKED = 100
 
 
 class AnswerOptions(NamedTuple):
@@ -82,13 +84,25 @@ class Answer(NamedTuple):
 
 
 class EvidenceFound(NamedTuple):
-    """`digests`: of the contents of the documents, by id."""
-
     evidence: EvidenceList
-    digests: Mapping[int, str]
     copies: Mapping[int, Copies]
     lexical_only_reason: str | None
     said: Said
+
+
+class JudgedClaim(NamedTuple):
+    """`sentence`: what supports or contradicts the claim."""
+
+    text: str
+    stance: Stance
+    differs: Sequence[str]
+    sentence: ScoredQuote | None
+
+
+class VerifiedText(NamedTuple):
+    claims: Sequence[JudgedClaim]
+    citations: Sequence[CitationNow]
+    freshness: FreshnessReport
 
 
 class Said(NamedTuple):
@@ -130,14 +144,43 @@ class AnswerService:
             found = await question.find(options)
             given = (question.read, question.text, found, request.collections)
             evidence = await self._models.evidence(*given, max_tokens)
-            read = [passage.place.document for passage in evidence.passages]
-            copies = await question.copies({each.id for each in read})
-            digests = await question.read(partial(_digests, read))
+            copies = await question.copies({each.place.document.id for each in evidence.passages})
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
         notes = [note for note in question.notes(found) if note != reason]
         stages = [*question.preparation.stages, *found.stages, *evidence.stages]
-        return EvidenceFound(evidence, digests, copies, reason, _said(question, freshness, stages, notes))
+        return EvidenceFound(evidence, copies, reason, _said(question, freshness, stages, notes))
+
+    async def verify(self, request: SearchRequest, on_claim: Callable[[int, int], None]) -> VerifiedText:
+        """Check the claims and the citations in the request's text. `on_claim` gets the number of the claims that are
+        done, and of all. Raises InvalidParams if there are too many."""
+        freshness = await self._searches.current(request)
+        cited, text = line_citations.find(request.text), line_citations.without(request.text)
+        language = await asyncio.to_thread(detect_query, text)
+        claims = verification.claims_of(text, language)
+        for found, noun in ((claims, "claims"), (cited, "citations")):
+            if len(found) > MAX_CHECKED:
+                raise InvalidParams(f"the text has {len(found)} {noun}: check at most {MAX_CHECKED} at once")
+        verified = []
+        for number, claim in enumerate(claims):
+            on_claim(number, len(claims))
+            verified.append(await self._verify(request._replace(text=claim, fresh=False, exact=True), language))
+        checked = [
+            await self._searches.read_document(each.document, partial(line_citations.check, citation=each))
+            for each in cited
+        ]
+        return VerifiedText(verified, checked, freshness)
+
+    async def _verify(self, request: SearchRequest, language: str | None) -> JudgedClaim:
+        claim = request.text
+        options = HybridSettings(limit=request.limit, expand=False, rerank=False)
+        async with self._searches.question(request._replace(text=verification.searched(claim))) as question:
+            found = await question.find(options)
+            given = (question.read, question.text, found, request.collections)
+            scored = await self._models.scored(*given, verification.COMPARED)
+            work = partial(verification.judge, claim=claim, scored=scored, language=language)
+            stance, unit, _, differs = await question.read(work)
+        return JudgedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)
 
 
 class _Answering:
@@ -246,7 +289,3 @@ class _Answering:
 def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:
     asked, corrections = question.asked, question.corrected.corrections
     return Said(milliseconds_since(asked.started), freshness, stages, notes, asked.query.hints, corrections)
-
-
-def _digests(found: Sequence[DocumentRow], connection: Connection) -> dict[int, str]:
-    return {each.id: documents.content_digest(connection, each.mirror_hash) for each in found}

@@ -1,16 +1,18 @@
-"""`ask.answer` and `evidence.gather`: both search, and return what the documents say of a question."""
+"""`ask.…` and `evidence.gather`: they search, and return what the documents say of a question or a claim."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from gnod.answers.confidence import Confidence
 from gnod.answers.evidence import EvidenceLeftOut, EvidenceList, PassageText, Place
+from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import NotCalled
 from gnod.answers.quotes import ScoredQuote
 from gnod.answers.quoting import Quoted
-from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound, Said
+from gnod.answers.service import Answer, AnswerOptions, AnswerService, EvidenceFound, JudgedClaim, Said
 from gnod.handlers.search import request_of
 from gnod.handlers.wire_types import also, corrections_of, freshness_of, location_of, location_to_wire, stages_of
 from gnod.protocol import base
@@ -19,6 +21,7 @@ from gnod.protocol.base import AnswerSource, ProgressValue, copied
 from gnod.protocol.search import AskParams, AskResult
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hits import NO_COPIES, Copies
+from gnod.search.hybrid.budget import milliseconds_since
 from gnod.search.hybrid.stages import HybridSettings
 
 
@@ -42,7 +45,20 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         )
         return _gathered(await answers.evidence(request, options, params.tokens), params)
 
-    return named(ask_answer, evidence_gather)
+    async def ask_verify(params: wire.AskVerifyParams, call: Call) -> wire.AskVerifyResult:
+        def report(done: int, total: int) -> None:
+            call.progress(ProgressValue(stage="checking", done=done, total=total))
+
+        started = time.perf_counter()
+        verified = await answers.verify(request_of(params, params.text), report)
+        return wire.AskVerifyResult(
+            claims=[_claim(each) for each in verified.claims],
+            citations=[_citation(each) for each in verified.citations],
+            took_ms=milliseconds_since(started),
+            freshness=freshness_of(verified.freshness),
+        )
+
+    return named(ask_answer, ask_verify, evidence_gather)
 
 
 class _Progress:
@@ -107,7 +123,7 @@ def _source(number: int, source: PassageText, copies: Mapping[int, Copies], *, c
     document, place = source.place.document, _place(source.place)
     del place["heading"]
     same = also(copies.get(document.id, NO_COPIES))
-    facts = {"number": number, "text": source.text, "score": source.score, "cited": cited}
+    facts = {"number": number, "text": source.text, "citation": source.citation, "score": source.score, "cited": cited}
     return copied(AnswerSource, document, **place, **facts, **same)
 
 
@@ -124,6 +140,17 @@ def _quote(quote: ScoredQuote, confidence: Confidence, copies: Mapping[int, Copi
         explain=dict(quote.components) if explain else None,
         **also(copies.get(quote.document_id, NO_COPIES)),
     )
+
+
+def _claim(claim: JudgedClaim) -> wire.VerifiedClaim:
+    sentence = claim.sentence
+    shown = sentence and copied(base.Quote, sentence, location=location_to_wire(sentence.location))
+    return copied(wire.VerifiedClaim, claim, differs=list(claim.differs), sentence=shown)
+
+
+def _citation(checked: CitationNow) -> wire.CheckedCitation:
+    uri = checked.document.uri if checked.document else None
+    return copied(wire.CheckedCitation, checked, citation=checked.written, uri=uri)
 
 
 def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.EvidenceResult:
@@ -149,8 +176,8 @@ def _passage(number: int, passage: PassageText, found: EvidenceFound) -> wire.Ev
         document,
         **_place(passage.place),
         number=number,
-        content_hash=found.digests[document.id],
         text=passage.text,
+        citation=passage.citation,
         lead=passage.lead,
         lead_line=passage.lead_line,
         score=passage.score,

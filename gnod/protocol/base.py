@@ -94,6 +94,7 @@ class AnswerSource(Result, frozen=True, kw_only=True):
 
     - `number`: the number that citations use.
     - `cited`: whether the answer cites it.
+    - `citation`: as in Quote.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
     - `also`, `also_left_out`: as in Hit.
     """
@@ -108,6 +109,7 @@ class AnswerSource(Result, frozen=True, kw_only=True):
     end_line: int
     location: Location | None = None
     text: str
+    citation: str = ""
     score: float
     language: str | None = None
     cited: bool = False
@@ -124,6 +126,8 @@ class Quote(Result, frozen=True, kw_only=True):
     - `heading`: the headings above it, joined by ` > `.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
     - `score`: in [0, 1].
+    - `citation`: its address, lines and a hash of their words (`gno://notes/plan.md:12@9f3b2c1d4e5f`). `ask.verify`
+      says later whether the document still has them.
     - `perhaps`: it is the nearest passage, but it probably does not answer the question.
     - `also`, `also_left_out`: as in Hit.
     """
@@ -140,6 +144,7 @@ class Quote(Result, frozen=True, kw_only=True):
     end_line: int
     location: Location | None = None
     text: str
+    citation: str = ""
     score: float
     perhaps: bool = False
     language: str | None = None

@@ -1,4 +1,4 @@
-"""Wire types of `evidence.gather`."""
+"""Wire types of `evidence.gather` and `ask.verify`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from gnod.protocol.base import Copy, Correction, Freshness, Location, Result
-from gnod.protocol.search import QuestionParams
+from gnod.protocol.base import Copy, Correction, Freshness, Location, Quote, Result
+from gnod.protocol.search import FilterParams, QuestionParams
 
 TokenLimit = Annotated[int, Meta(ge=1, le=100_000)]
 BudgetSeconds = Annotated[float, Meta(ge=0.0, le=120.0)]
@@ -37,7 +37,7 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     whole sentences or lines.
 
     - `number`: from 1.
-    - `content_hash`: SHA-256 of the document's Markdown. Copies have the same hash.
+    - `citation`: as in Quote.
     - `heading`: the headings above it, joined by ` > `.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
     - `text`: as in the file, in Unicode NFC, or as in its Markdown.
@@ -51,7 +51,6 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     number: int
     uri: str
     docid: str
-    content_hash: str
     collection: str
     path: str
     title: str
@@ -60,6 +59,7 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
     end_line: int
     location: Location | None = None
     text: str
+    citation: str
     lead: str = ""
     lead_line: int | None = None
     score: float
@@ -124,3 +124,54 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
     hints: list[str] = []
     corrections: list[Correction] = []
     explain: dict[str, object] | None = None
+
+
+class AskVerifyParams(FilterParams, frozen=True, kw_only=True):
+    """A text whose claims are compared with the documents.
+
+    - `text`: its sentences, list items and table rows are claims, at most 100; headings, questions and code are not.
+      Its citations (`gno://notes/plan.md:12-14@9f3b2c1d4e5f`), at most 100, are checked, too.
+    - `limit`: the number of documents that each claim is compared with.
+    - `min_score`, `full`, `explain`: have no effect.
+    - `fresh`: also waits for the vectors of the collections that are searched.
+    """
+
+    text: Annotated[str, Meta(max_length=65_536)]
+
+
+class VerifiedClaim(Result, frozen=True, kw_only=True):
+    """A claim, and what the documents say of it.
+
+    - `stance`: `supported`: a sentence says the same. `contradicted`: a sentence says the same but for what `differs`
+      names, such as `14 ≠ 15` (first the claim). `not_found`: neither; the claim may still be true.
+    - `sentence`: the sentence that supports or contradicts it; its `score` is that of a search for the claim.
+    """
+
+    text: str
+    stance: Literal["supported", "contradicted", "not_found"]
+    differs: list[str] = []
+    sentence: Quote | None = None
+
+
+class CheckedCitation(Result, frozen=True, kw_only=True):
+    """A citation, and whether its document still says the same.
+
+    - `state`: `unchanged`; `moved`: to `line` and `end_line` of the same document; `changed`; `gone`: there is no such
+      document.
+    - `uri`: the document; null if it is gone.
+    """
+
+    citation: str
+    state: Literal["unchanged", "moved", "changed", "gone"]
+    uri: str | None = None
+    line: int
+    end_line: int
+
+
+class AskVerifyResult(Result, frozen=True, kw_only=True):
+    """The claims and the citations of a text, each in its order."""
+
+    claims: list[VerifiedClaim]
+    citations: list[CheckedCitation] = []
+    took_ms: float
+    freshness: Freshness

@@ -52,6 +52,7 @@ _ALL = [
     _again("search.list", NoParams, s.SearchListResult, "List the saved searches."),
     Method("search.remove", s.SearchRemoveParams, s.SearchRemoveResult, "Remove a saved search."),
     _again("ask.answer", s.AskParams, s.AskResult, "Quote exact answers to a question, and write an answer."),
+    _again("ask.verify", e.AskVerifyParams, e.AskVerifyResult, "Say which sentence supports or contradicts a claim."),
     _again("evidence.gather", e.EvidenceParams, e.EvidenceResult, "Return the fewest passages that support an answer."),
     _again("document.get", t.DocumentGetParams, t.DocumentText, "Return the text of one document."),
     _again("document.multi_get", t.DocumentMultiGetParams, t.DocumentMultiGetResult, "Return several documents."),
@@ -188,7 +189,7 @@ _ALL = [
 
 # Methods whose duration depends on the amount of data, or that wait for a person or a server.
 _LONG = {
-    *("ask.answer", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
+    *("ask.answer", "ask.verify", "collection.add", "collection.remove", "collection.rename", "collection.attach"),
     *("collection.publish", "collection.unpublish", "doctor.run", "index.sync", "index.embed", "index.tune"),
     *(
         "index.cleanup",

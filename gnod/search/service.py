@@ -326,6 +326,21 @@ class SearchService:
             await question.read(question.preparation)
             yield question
 
+    async def current(self, request: SearchRequest) -> FreshnessReport:
+        """Sync the collections first if the request wants that, and return how current they are."""
+        self._configuration.check_known(request.collections)
+        if request.fresh:
+            await self._freshness.refresh(request.collections, embedded=True)
+        return await self._database.read(
+            partial(self._freshness.report, collections=request.collections, embedded=True)
+        )
+
+    async def read_document(self, reference: str, work: Callable[[Connection], T]) -> T:
+        """Read a document in the index that has it: that of this machine, or an attached one."""
+        if shared := self._sources.find(reference):
+            return await shared.get(reference, work)
+        return await self._database.read(work)
+
     def lexical_only_reason(self, found: HybridResult) -> str | None:
         """Return why there was no vector search; None if there was one, or if the collections need no vectors."""
         if not self._models.are_wanted():

@@ -11,13 +11,23 @@ from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.answers import numerals
-from gnod.answers.claims import SourceTerms, claims
+from gnod.answers.claims import Claims, SourceTerms, claims
 
 
 def missing(sentence: str, source: str, language: str = "en", source_language: str | None = None) -> list[str]:
     analyzer = Analyzer(language)
     evidence = SourceTerms(source, source_language or language, analyzer)
-    return evidence.missing(claims(sentence, analyzer, evidence.capitalised))
+    return shown(evidence.missing(claims(sentence, analyzer, evidence.capitalised)))
+
+
+def shown(found: Claims) -> list[str]:
+    return [
+        *("/".join(sorted(figure.readings)) for figure in found.figures),
+        *(str(readings[0]) for readings in found.dates),
+        *(f"weekday {each}" for each in found.weekdays),
+        *found.names,
+        *found.exact,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +97,7 @@ def test_other_languages() -> None:
 @given(st.text(max_size=60))
 def test_a_text_has_all_that_it_says(text: str) -> None:
     analyzer = Analyzer("en")
-    assert SourceTerms(text, "en", analyzer).missing(claims(text, analyzer)) == []
+    assert not any(SourceTerms(text, "en", analyzer).missing(claims(text, analyzer)))
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))

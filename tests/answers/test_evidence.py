@@ -124,7 +124,7 @@ def test_a_packet_keeps_its_promises(
     given_: tuple[list[Option], dict[int, PacketSource]], max_tokens: int, shuffled: random.Random
 ) -> None:
     found, sources = given_
-    chosen = packet.choose(found, sources, [0.5, 0.3, 0.2], max_tokens, 0.5)
+    chosen = packet.choose(found, sources, [0.5, 0.3, 0.2], max_tokens)
     assert chosen.tokens <= max_tokens
     assert chosen.tokens >= sum(map(estimated_tokens, texts_of(chosen, sources)))
     best: dict[int, float] = {}
@@ -143,7 +143,7 @@ def test_a_packet_keeps_its_promises(
         assert left_out.repeats is None or left_out.repeats < len(chosen.passages)
     mixed = found[:]
     shuffled.shuffle(mixed)
-    assert packet.choose(mixed, sources, [0.5, 0.3, 0.2], max_tokens, 0.5).passages == chosen.passages
+    assert packet.choose(mixed, sources, [0.5, 0.3, 0.2], max_tokens).passages == chosen.passages
 
 
 def texts_of(chosen: Packet, sources: Mapping[int, PacketSource]) -> list[str]:
@@ -157,7 +157,7 @@ def chosen_of(*texts: str, max_tokens: int = 1000, words: Sequence[frozenset[int
         Option(n, 0, len(text), "", (0, 0), 1 - n / 100, words[n] if words else frozenset())
         for n, text in enumerate(texts)
     ]
-    chosen = packet.choose(found, sources, [0.5, 0.5], max_tokens, 0.5)
+    chosen = packet.choose(found, sources, [0.5, 0.5], max_tokens)
     return texts_of(chosen, sources), chosen
 
 
@@ -198,10 +198,10 @@ def test_neighbours_become_one_passage_with_one_lead() -> None:
     places = [structure.around(PORTS, found, n) for n in rows]
     sources = {7: PacketSource(7, PORTS, "Ports")}
     both = [Option(7, *places[n], 0.9, frozenset()) for n in (1, 0)]
-    (one,) = packet.choose(both, sources, [], 1000, 0.5).passages
+    (one,) = packet.choose(both, sources, [], 1000).passages
     assert PORTS[one.start : one.end] == "| 5432 | database | Anna |\n| 6379 | cache | Bert |"
     apart = [Option(7, *places[n], 0.9, frozenset()) for n in (0, 2)]
-    first, second = packet.choose(apart, sources, [], 1000, 0.5).passages
+    first, second = packet.choose(apart, sources, [], 1000).passages
     assert (PORTS[slice(*first.lead)], second.lead) == ("| Port | Service | Owner |", (0, 0))
 
 
@@ -267,3 +267,18 @@ def test_copies_of_a_document_are_counted_as_repetitions(small_index: SmallIndex
     (left_out,) = found.left_out
     assert (left_out.reason, left_out.passages, left_out.repeats) == ("repeats", 1, 0)
     assert {left_out.place.document.path, found.passages[0].place.document.path} == {"a.md", "b.md"}
+
+
+def test_the_fuller_a_packet_the_better_a_further_passage_must_be() -> None:
+    """A passage that is worth adding to a short packet is not worth adding to a long one; a larger budget asks less."""
+
+    def has_second(words: int, max_tokens: int) -> bool:
+        text = "falcon " * words
+        sources = {0: PacketSource(0, text, ""), 1: PacketSource(1, "The heron nests in May.", "")}
+        scores = ((0, len(text), 1.0), (1, len(sources[1].text), 0.65))
+        found = [Option(n, 0, end, "", (0, 0), score, frozenset()) for n, end, score in scores]
+        return len(packet.choose(found, sources, [], max_tokens).passages) == 2
+
+    assert has_second(20, 1000)
+    assert not has_second(200, 1000)
+    assert has_second(200, 4000)

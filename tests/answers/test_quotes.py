@@ -61,7 +61,7 @@ def collected(index: SmallIndex, question: str, asked: EmbeddedQuestion | None =
 
 def quoted(index: SmallIndex, question: str) -> list[ScoredQuote]:
     found = collected(index, question)
-    return quotes.choose(quotes.rank(found, [None] * len(found.candidates)))
+    return quotes.choose(quotes.rank(found, [None] * len(found.candidates)), found.texts)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def quote(text: str = "name: Miso", **changes: Any) -> Quote:
 def passage(number: int = 1, path: str = "cats.md", **changes: Any) -> EvidencePassage:
     place = _PLACE | {"uri": f"gno://notes/{path}", "path": path}
     fields = {"title": "Cats", "heading": "Cats > Names", "line": 5, "end_line": 6, "text": "words", "score": 0.5}
-    return EvidencePassage(number=number, content_hash="0123456789abcdef", **place | fields | changes)
+    return EvidencePassage(number=number, citation="gno://notes/cats.md:5-6@9f3b2c1d4e5f", **place | fields | changes)
 
 
 def left_out(reason: str, path: str, **changes: Any) -> LeftOutPassages:

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gnoctl.printing import text
+from gnoctl.printing import text, verified
 from gnoctl.printing.answers import DrawnDraft, render
 from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import ProgressValue
+from gnod.protocol.evidence import AskVerifyParams, AskVerifyResult, CheckedCitation, VerifiedClaim
 from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl, on_a_terminal
@@ -241,3 +242,72 @@ def _screen(written: str) -> list[str]:
         lines[-1:] = [lines[-1] + first] if lines else [first]
         lines += rest
     return lines[:-1] if lines[-1] == "" else lines
+
+
+VERIFIED = AskVerifyResult(
+    claims=[
+        VerifiedClaim(
+            text="Miso is grey.",
+            stance="supported",
+            sentence=quote("Miso is\ngrey.", citation="gno://notes/cats.md:9@0"),
+        ),
+        VerifiedClaim(text="Miso is 3.", stance="contradicted", differs=["3 ≠ 4"], sentence=quote("Miso is 4.")),
+        VerifiedClaim(text="Miso is tired.", stance="not_found"),
+    ],
+    citations=[
+        CheckedCitation(
+            citation="gno://notes/cats.md:3@0", state="moved", uri="gno://notes/cats.md", line=5, end_line=6
+        )
+    ],
+    took_ms=1.0,
+    freshness=samples.CURRENT,
+)
+
+
+def test_claims_are_shown_with_the_sentences_that_decide(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["ask.verify"] = VERIFIED
+    outcome = gnoctl("ask", "--verify", "Miso", "is grey.", *samples.FILTERS, "-n", "3")
+    asked = replace(daemon.asked(AskVerifyParams), progress_token=None)
+    assert asked == AskVerifyParams(text="Miso is grey.", limit=3, **samples.FILTERED)
+    assert outcome.status == 1
+    assert outcome.out.splitlines() == [
+        "supported:",
+        "  Miso is grey.",
+        "notes/cats.md:9",
+        "  Miso is grey.",
+        "gno://notes/cats.md:9@0",
+        "",
+        "contradicted (3 ≠ 4):",
+        "  Miso is 3.",
+        "notes/cats.md:9",
+        "  Miso is 4.",
+        "",
+        "not in the documents:",
+        "  Miso is tired.",
+        "",
+        "gno://notes/cats.md:3@0: moved to 5-6",
+        "3 claims: 1 supported, 1 contradicted, 1 not found",
+    ]
+
+
+def test_the_exit_status_is_0_if_all_claims_and_citations_stand(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    for claims, state, status in (
+        (VERIFIED.claims[:1], "moved", 0),
+        ([], "unchanged", 0),
+        ([], "changed", 1),
+        ([], "gone", 1),
+    ):
+        daemon.answers["ask.verify"] = replace(
+            VERIFIED, claims=claims, citations=[replace(VERIFIED.citations[0], state=state)]
+        )
+        assert gnoctl("ask", "--verify", "words", "--json").status == status
+
+
+@given(text_=hostile_text, sentence=hostile_text, path=hostile_text, citation=hostile_text)
+def test_no_claim_or_sentence_reaches_the_terminal_raw(text_: str, sentence: str, path: str, citation: str) -> None:
+    shown = quote(sentence, path=path, citation=citation)
+    claim = VerifiedClaim(text=text_, stance="contradicted", differs=[text_], sentence=shown)
+    cited = replace(VERIFIED.citations[0], citation=citation)
+    result = replace(VERIFIED, claims=[claim], citations=[cited])
+    for line in verified.render(result, Terminal()):
+        assert text.line(line) == line

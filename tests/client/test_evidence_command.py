@@ -54,7 +54,7 @@ def test_passages_have_their_place_and_their_header(gnoctl: Gnoctl) -> None:
         "2 passages · 80 of 1,500 tokens · 12 ms",
         "left out: 2 passages with the same text as another; gno://notes/copy.md:5 repeats passage 1",
     ]
-    assert json.loads(gnoctl("evidence", "which", "--json").out)["passages"][0]["content_hash"] == "0123456789abcdef"
+    assert json.loads(gnoctl("evidence", "which", "--json").out)["passages"][0]["citation"] == PASSAGE.citation
 
 
 def test_it_says_why_there_is_nothing(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

@@ -207,7 +207,7 @@ async def errors_name_their_remedy(client: Client) -> None:
 async def test_the_tools_that_few_need(busy: Machine) -> None:
     async with agent(busy, "--all") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools)[6:] == ["ask", "status", "recall_more", "forget"]
+        assert list(tools)[6:] == ["ask", "verify", "status", "recall_more", "forget"]
         check_described(tools)
         status = said(await client.call_tool("status", {"errors": True}))
         assert status.startswith("3 documents in 1 collection; current\n")

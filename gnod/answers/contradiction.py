@@ -1,0 +1,234 @@
+"""What a sentence says otherwise than a claim: another figure, date or name, or the opposite. Pure.
+
+Careful: two sentences differ in a figure only if it counts the same thing ("14 days", "15 days"), in a name only if
+nothing else could be meant, and by a negation only if the other one states what is negated. Negations and opposites are
+known in the languages below. Only one thread may use an Analyzer.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import day_name
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from gnod.analysis import stopwords
+from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
+from gnod.analysis.terms import Analyzer, compounds, visible
+from gnod.answers.claims import Claims
+from gnod.answers.numerals import Date, Figure
+from gnod.answers.words import terms_of
+
+_NEGATIONS = {
+    "en": "not no never without neither nor cannot none nothing lack lacks lacked lacking",
+    "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts",
+    "fr": "ne n pas jamais aucun aucune sans ni",
+    "es": "no nunca jamás sin ningún ninguna ni tampoco",
+    "it": "non mai senza nessun nessuna né",
+    "pt": "não nunca jamais sem nenhum nenhuma nem",
+    "nl": "niet geen nooit zonder",
+    "sv": "inte ej ingen inget inga aldrig utan",
+    "ru": "не нет никогда без ни",
+}
+# Here the negation may come after what it negates: "unterstützt Python nicht".
+_NEGATED_BEFORE = frozenset({"de", "nl", "sv"})
+# "not only" and "no more than" negate nothing.
+_NOT_NEGATED = frozenset(
+    {"only", "just", "merely", "more", "less", "fewer", "later", "nur", "mehr", "seulement", "solo"}
+)
+# Japanese and Chinese have no spaces: the sentence has a negation, or has none.
+_HAN, _KANA = re.compile("[一-龥]"), re.compile("[ぁ-ヿ]")
+_CHINESE_NEGATION = re.compile("不(?![仅但同过])|没|未|无(?!论)")
+_JAPANESE_NEGATION = re.compile("ません|ない|なかっ|ずに")
+_OPPOSITES = {
+    "en": "before/after more/less most/least maximum/minimum always/never first/last on/off true/false "
+    "enabled/disabled enable/disable enables/disables allowed/forbidden allow/forbid required/optional "
+    "open/closed opens/closes above/below ascending/descending increase/decrease increases/decreases "
+    "increased/decreased larger/smaller longer/shorter higher/lower faster/slower earlier/later accepts/rejects "
+    "accepted/rejected public/private public/secret local/remote synchronous/asynchronous inside/outside "
+    "start/end starts/ends begins/ends succeeds/fails won/lost north/south east/west left/right add/remove "
+    "adds/removes",
+    "de": "vor/nach mehr/weniger mindestens/höchstens maximal/minimal immer/nie erste/letzte ein/aus wahr/falsch "
+    "erlaubt/verboten offen/geschlossen öffnet/schließt steigt/sinkt größer/kleiner länger/kürzer höher/niedriger "
+    "schneller/langsamer früher/später nord/süd links/rechts öffentlich/geheim gewann/verlor",
+}
+_ASIDE = re.compile(r"\([^()]*\)")
+_TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[,;:.!?—–]")
+_DIGITS = re.compile(r"\d+")
+_MOST_NAME_WORDS = 2
+
+
+class Statement(NamedTuple):
+    """A sentence, and what can be checked in it."""
+
+    text: str
+    claims: Claims
+
+
+def differences(claim: Statement, other: Statement, missing: Claims, analyzer: Analyzer) -> list[str] | None:
+    """Return how another sentence differs from a claim, as `14 ≠ 15`; None if it lacks something without saying
+    otherwise. `missing`: what of the claim is neither in the other sentence nor above it."""
+    above = [each for each in claim.claims.figures if not _is_in(each, other.claims) and each not in missing.figures]
+    known_above = [_figure(each, claim.claims, other.claims, analyzer) for each in above]
+    found: list[str | None] = [
+        *filter(None, known_above),
+        *(_figure(each, claim.claims, other.claims, analyzer) for each in missing.figures),
+        *(_date(each[0], claim.claims, other.claims) for each in missing.dates),
+        *(_exact(each, claim.claims, other.claims) for each in missing.exact),
+        *([_name(missing.names, claim, other)] if missing.names else []),
+        *([_weekday(missing.weekdays, other.claims)] if missing.weekdays else []),
+    ]
+    known = [each for each in found if each]
+    return [*known, *_opposed(claim.text, other.text, analyzer)] if len(known) == len(found) else None
+
+
+def _unequal(mine: str, other: str) -> str:
+    return f"{mine} ≠ {other}"
+
+
+def _figure(figure: Figure, claimed: Claims, other: Claims, analyzer: Analyzer) -> str | None:
+    counted = _counted(figure, analyzer)
+    mine = {reading for each in claimed.figures if _counted(each, analyzer) == counted for reading in each.readings}
+    alike = [each for each in other.figures if _counted(each, analyzer) == counted]
+    rivals = [each.written for each in alike if not mine & each.readings]
+    rivals += [] if counted else [str(date.year) for date, *_ in other.dates if date.year]
+    rivals = [each for each in dict.fromkeys(rivals) if _is_year(each) == _is_year(figure.written)]
+    return _unequal(figure.written, rivals[0]) if len(rivals) == 1 or (rivals and counted) else None
+
+
+def _is_in(figure: Figure, other: Claims) -> bool:
+    return any(figure.readings & each.readings for each in other.figures)
+
+
+def _is_year(written: str) -> bool:
+    return len(written) == 4 and written.isdigit() and written[0] in "12"
+
+
+def _counted(figure: Figure, analyzer: Analyzer) -> tuple[str, ...]:
+    """Return the terms of what a figure counts; empty if nothing that has a meaning follows."""
+    if not figure.counts or figure.counts in _function_words(analyzer):
+        return ()
+    return tuple(terms_of([figure.counts], analyzer)) or (figure.counts,)
+
+
+def _date(date: Date, claimed: Claims, other: Claims) -> str | None:
+    mine = {reading for readings in claimed.dates for reading in readings}
+    rivals = [
+        readings[0]
+        for readings in other.dates
+        if not mine & set(readings) and all(bool(a) == bool(b) for a, b in zip(date, readings[0], strict=True))
+    ]
+    return _unequal(_shown(date), _shown(rivals[0])) if rivals else None
+
+
+def _shown(date: Date) -> str:
+    return "-".join(f"{part:02}" for part in date if part)
+
+
+def _exact(written: str, claimed: Claims, other: Claims) -> str | None:
+    """Two identifiers differ if only their numbers do (F28, F29), or if they are the only ones of their kind."""
+    rivals = [each for each in other.exact if each not in claimed.exact]
+    alike = [each for each in rivals if _DIGITS.search(written) and _shape(each) == _shape(written)]
+    if not alike and len(rivals) == 1 and _signs(rivals[0]) == _signs(written):
+        alike = rivals
+    return _unequal(written, alike[0]) if alike else None
+
+
+def _shape(written: str) -> str:
+    return _DIGITS.sub("0", written.casefold())
+
+
+def _signs(written: str) -> frozenset[str]:
+    return frozenset(sign for sign in written if not sign.isalnum())
+
+
+def other_names(claim: str, other: Statement) -> list[str]:
+    """Return the names in a sentence that a claim does not have."""
+    words = {word.casefold() for word in compounds(visible(claim))}
+    return list(dict.fromkeys(name for name in other.claims.names if len(name) > 1 and name.casefold() not in words))
+
+
+def _name(missing: Sequence[str], claim: Statement, other: Statement) -> str | None:
+    rivals = other_names(claim.text, other)
+    if len(rivals) > _MOST_NAME_WORDS:
+        before = _word_before(claim.text, missing[0])
+        rivals = [each for each in rivals if before and _word_before(other.text, each) == before]
+    if rivals and max(len(missing), len(rivals)) <= _MOST_NAME_WORDS:
+        return _unequal(" ".join(missing), " ".join(rivals))
+    return None
+
+
+def _word_before(text: str, name: str) -> str:
+    """Return the word before a name in lower case; empty for a function word."""
+    match = re.search(rf"(\w+)\W+{re.escape(name)}", text)
+    return match[1].lower() if match and match[1].lower() not in ENGLISH_FUNCTION_WORDS else ""
+
+
+def _weekday(missing: Iterable[int], other: Claims) -> str | None:
+    return _unequal(_days(missing), _days(other.weekdays)) if other.weekdays else None
+
+
+def _days(weekdays: Iterable[int]) -> str:
+    return ", ".join(day_name[each] for each in sorted(weekdays))
+
+
+def _opposed(claim: str, other: str, analyzer: Analyzer) -> list[str]:
+    if _HAN.search(claim + other):
+        negation = _JAPANESE_NEGATION if _KANA.search(claim + other) else _CHINESE_NEGATION
+        is_negated = [bool(negation.search(text)) for text in (claim, other)]
+        return ["one of them is negated"] if is_negated[0] != is_negated[1] else []
+    return [*_opposites(claim, other, analyzer.language), *_negations(claim, other, analyzer)]
+
+
+def _opposites(claim: str, other: str, language: str) -> Iterator[str]:
+    mine, others = (set(map(str.casefold, _TOKEN.findall(text))) for text in (claim, other))
+    for pair in _OPPOSITES.get(language, "").split():
+        for one, opposite in (pair.split("/"), pair.split("/")[::-1]):
+            if one in mine - others and opposite in others - mine:
+                yield _unequal(one, opposite)
+
+
+def _negations(claim: str, other: str, analyzer: Analyzer) -> Iterator[str]:
+    mine, others = _negated(claim, analyzer), _negated(other, analyzer)
+    for words, against, text in ((mine, others, other), (others, mine, claim)):
+        if len(words) <= len(against):
+            continue
+        terms = set(terms_of(compounds(visible(text)), analyzer)) - against.keys()
+        for term, written in words.items():
+            if term in terms:
+                yield _unequal(f"not {written}", written) if words is mine else _unequal(written, f"not {written}")
+
+
+def _negated(text: str, analyzer: Analyzer) -> dict[str, str]:
+    """Return the words that are negated, by their term: the next one with a meaning, or where the language has it so,
+    the one before if none follows in the clause."""
+    language = analyzer.language
+    negations = set(_NEGATIONS.get(language, "").split())
+    tokens = [token.casefold().replace("’", "'") for token in _TOKEN.findall(_ASIDE.sub(" ", text))]
+    dropped = _function_words(analyzer) | negations
+    found: dict[str, str] = {}
+    for n, token in enumerate(tokens):
+        is_negation = token in negations or (language == "en" and token.endswith("n't"))
+        if not is_negation or (n + 1 < len(tokens) and tokens[n + 1] in _NOT_NEGATED):
+            continue
+        word = _first(tokens[n + 1 :], dropped)
+        if word is None and language in _NEGATED_BEFORE:
+            word = _first(reversed(tokens[:n]), dropped)
+        for term in terms_of([word], analyzer)[:1] if word else []:
+            if found.pop(term, None) is None:  # "does not lack" negates twice
+                found[term] = word or ""
+    return found
+
+
+def _first(tokens: Iterable[str], dropped: Iterable[str]) -> str | None:
+    """Return the first word with a meaning in the clause."""
+    for token in tokens:
+        if not token[0].isalnum():
+            return None
+        if token not in dropped and not token.isdigit():
+            return token
+    return None
+
+
+def _function_words(analyzer: Analyzer) -> frozenset[str]:
+    return ENGLISH_FUNCTION_WORDS | stopwords.of(analyzer.language)

@@ -1,0 +1,154 @@
+"""Find for each claim of a text the sentence that supports it, or that contradicts it. No model that writes is needed.
+
+A claim is searched as a question is, and compared with the sentences that would be quoted. A sentence is near enough if
+it has the words of the claim and means nearly the same. It supports the claim if it has all of its figures, dates,
+names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). Of all these
+sentences, the nearest decides.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable
+from typing import Literal, NamedTuple
+
+from gnod.analysis.terms import Analyzer, compounds, visible
+from gnod.answers import contradiction, numerals
+from gnod.answers.claims import Claims, SourceTerms, claims
+from gnod.answers.contradiction import Statement
+from gnod.answers.evidence import WeighedWords
+from gnod.answers.quotes import ReadText, ScoredUnit
+from gnod.answers.quoting import ScoredUnits
+from gnod.search.passages import sentences
+from gnod.store.connection import Connection
+
+Stance = Literal["supported", "contradicted", "not_found"]
+
+# Sentences that are compared with a claim, best first.
+COMPARED = 16
+# A sentence supports or contradicts a claim from this score on: the mean of the share of the claim's words and of the
+# similarity of meaning (docs/BENCHMARKS.md).
+SUPPORTS = 0.6
+CONTRADICTS = 0.65
+# The share of the words that must be in the sentence itself, not above it.
+_OWN_SHARE = 0.4
+
+# What a search would read as a field, a saved query, an operator or a wildcard.
+_PATH_PART = re.compile(r"\d{4}-\d{2}-\d{2}|[^\W\d_]+")
+_SYNTAX = re.compile(r"[\":@*]|(?<!\w)[-+]")
+
+
+class Judgement(NamedTuple):
+    """`unit`: the sentence; None if there is none. `differs`: how it differs from the claim, as `14 ≠ 15`."""
+
+    stance: Stance
+    unit: ScoredUnit | None = None
+    score: float = 0.0
+    differs: tuple[str, ...] = ()
+
+
+NOT_FOUND = Judgement("not_found")
+
+
+def claims_of(text: str, language: str | None) -> list[str]:
+    """Return the sentences, list items and table rows of a text. Headings, questions and code claim nothing.
+
+    >>> claims_of("# Costs\\n\\nIt costs 5 €. Why?\\n\\n- It is red.\\n", "en")
+    ['It costs 5 €.', 'It is red.']
+    """
+    found = (text[unit.start : unit.end] for unit in sentences.units(text, language) if unit.kind != "line")
+    return [" ".join(each.split()) for each in found if not each.rstrip().endswith(("?", "？", "؟"))]
+
+
+def searched(claim: str) -> str:
+    """Return a claim as a query that has words only."""
+    return _SYNTAX.sub(" ", claim)
+
+
+def judge(connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> Judgement:
+    """Return the sentence that is nearest to the claim, besides what differs, of those that support or contradict
+    it."""
+    judged = _Judge(connection, claim, scored, language).all()
+    return max(judged, key=lambda each: (each.score, each.stance == "supported"), default=NOT_FOUND)
+
+
+class _Judge:
+    def __init__(self, connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> None:
+        self._claim = claim
+        self._units = scored.units
+        self._texts = scored.collected.texts
+        # A text may be too short to tell its language.
+        self._analyzer = Analyzer(language or next((each.candidate.document.language for each in scored.units), None))
+        self._words = WeighedWords(connection, claim)
+
+    def all(self) -> Iterable[Judgement]:
+        sources = [self._source(each) for each in self._units]
+        names = frozenset(name for source in sources for name in source.capitalised)
+        claimed = claims(self._claim, self._analyzer, names)
+        for unit, source in zip(self._units, sources, strict=True):
+            said = self._said(unit.candidate.text, names)
+            missing = self._without_known(source.missing(claimed), said, unit)
+            differs = contradiction.differences(Statement(self._claim, claimed), said, missing, self._analyzer)
+            if differs is not None:
+                yield self._judged(unit, missing, tuple(differs))
+
+    def _said(self, text: str, names: Collection[str]) -> Statement:
+        """Return a sentence with what is in its code spans both as code and as words, which a claim may have."""
+        bare = text.replace("`", "")
+        words, code = claims(bare, self._analyzer, names), claims(text, self._analyzer, names)
+        return Statement(bare, words._replace(exact=[*words.exact, *code.exact]))
+
+    def _without_known(self, missing: Claims, said: Statement, unit: ScoredUnit) -> Claims:
+        """Leave out names that the document has elsewhere, if the sentence has no other names: it need not say again
+        what the document is about."""
+        if not missing.names or contradiction.other_names(self._claim, said):
+            return missing
+        words = set(compounds(visible(self._texts[unit.candidate.document.id].text.casefold())))
+        return missing._replace(names=[name for name in missing.names if name.casefold() not in words])
+
+    def _judged(self, unit: ScoredUnit, missing: Claims, differs: tuple[str, ...]) -> Judgement:
+        document, text = unit.candidate.document, unit.candidate.text
+        besides = self._differing(missing)
+        own = self._words.share(text, document, besides)
+        share = self._words.share(f"{self._context(unit)}\n{text}", document, besides)
+        score = (share + max(unit.components["sentence"], 0.0)) / 2
+        if own < _OWN_SHARE or score < (CONTRADICTS if differs else SUPPORTS):
+            return NOT_FOUND
+        return Judgement("contradicted" if differs else "supported", unit, score, differs)
+
+    def _differing(self, missing: Claims) -> frozenset[str]:
+        """Return the words of the claim that the sentence does not have to have, because it has others for them."""
+        if not any(missing):
+            return frozenset()
+        rest = numerals.read(self._claim, self._analyzer.language)
+        written = [each.written for each in rest.figures] + list(missing.names) + list(missing.exact)
+        kept = set(compounds(visible(rest.text.casefold())))
+        gone = set(compounds(visible(self._claim.casefold()))) - kept
+        return frozenset(gone | {word for each in written for word in compounds(visible(each.casefold()))})
+
+    def _source(self, unit: ScoredUnit) -> SourceTerms:
+        text = f"{self._context(unit)}\n{unit.candidate.text}"
+        return SourceTerms(text, unit.candidate.document.language, self._analyzer)
+
+    def _context(self, unit: ScoredUnit) -> str:
+        """Return what a reader knows before the sentence: title, headings, the header of the table or the line above
+        the list, the sentence before."""
+        read, place = self._texts[unit.candidate.document.id], unit.candidate.unit
+        lead = read.text[slice(*place.lead)][: sentences.MAX_CHARACTERS]
+        path = _words_of(unit.candidate.document.path)
+        return "\n".join(filter(None, (path, unit.candidate.context, lead, _before(read, unit))))
+
+
+def _words_of(path: str) -> str:
+    """Return the words and dates of a path. Other figures in it count nothing."""
+    return " ".join(_PATH_PART.findall(path))
+
+
+def _before(read: ReadText, unit: ScoredUnit) -> str:
+    """Return the sentence before in the same paragraph."""
+    place = unit.candidate.unit
+    at = bisect_left(read.units, place.start, key=lambda each: each.start)
+    if place.kind != "sentence" or at == 0 or read.units[at - 1].block != place.block:
+        return ""
+    return read.text[read.units[at - 1].start : read.units[at - 1].end]
