@@ -232,11 +232,6 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.passages.snippets:SNIPPET_CHARACTERS", "characters of a passage"),
         Constant("search.passages.snippets:SNIPPET_LINES", "lines of a passage"),
         Constant("search.passages.best_passage:FURTHER", "share of the best passage's value that a further one needs"),
-        Constant(
-            "search.passages.anchors:_LONG", "terms from which on only the rarest word is looked for in the whole text"
-        ),
-        Constant("search.passages.anchors:_WINDOW", "terms of the window in which that word is chosen"),
-        Constant("search.passages.anchors:_MAX_PLACES", "most places of that word"),
     ),
     "Related documents": (
         Constant("search.related.related_documents:_SPARE", "candidates of each kind beyond those asked for"),

@@ -14,10 +14,9 @@ from gnod.errors import LimitExceeded
 from gnod.ingest.text.outline import headings_above
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
-from gnod.search.keyword.marks import TermFinder, TermVariant
+from gnod.search.keyword.marks import TermFinder, TermVariant, numbered, worth_of
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import anchors
-from gnod.search.passages.anchors import AnchorTerms
+from gnod.search.passages import sought
 from gnod.search.passages.best_passage import (
     DocumentMatches,
     ShownPassage,
@@ -145,9 +144,9 @@ def _hits_of(
         }
     also = copies_of(connection, found, options.filters, words.expression)
     known = shown.of(connection, found)
-    analyzers = anchors.analyzers_of(found, words.analyzers)
+    analyzers = sought.analyzers_of(found, words.analyzers)
     finders = {id_: TermFinder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
-    wanted = anchors.wanted(connection, words.expression, found, finders)
+    variants = sought.variants_in(connection, words.expression, found)
     hits: dict[int, DocumentHit] = {}
     room = MAX_TEXT_CHARACTERS
     for each in (ranked[id_] for id_ in ids):
@@ -158,28 +157,28 @@ def _hits_of(
         room -= len(full or "")
         if room < 0:
             raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        of_document, sought, by = known[each.id], wanted[each.id], analyzers[each.id]
+        of_document, terms, by = known[each.id], variants[each.id], analyzers[each.id]
         finder = finders.get(each.id)
         if finder is None and (text := texts.whole(connection, document.mirror_hash)) is not None:
             finder = TermFinder(text, by)
         said = None
         if finder and any(options.speakers):
             said = messages.ranges_of(finder.text, document.locations, options.speakers)
-        best = _best_message(finder, sought.terms, said, each) if finder and said else None
+        best = _best_message(finder, terms, said, each) if finder and said else None
         if best is None and said is not None and options.speakers.roles:
             continue
-        best = best or _passage(connection, document, each, sought, by, finder, is_code=of_document.is_code)
+        best = best or _passage(connection, document, each, terms, by, finder, is_code=of_document.is_code)
         more: list[ShownPassage] = []
         matches: DocumentMatches | None = None
         if options.passages > 1:
             is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
             nearest = vectors if is_near else None
             whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
-            given = (connection, document, whole, best, sought.terms)
+            given = (connection, document, whole, best, terms)
             more = beside(*given, options.passages - 1, nearest)
             if said and options.speakers.roles:
                 more = [each for each in more if any(low < each.line_end <= high for low, high in said)]
-            matches = matches_in(whole, sought.terms)
+            matches = matches_in(whole, terms)
         hits[each.id] = DocumentHit(
             document,
             each,
@@ -229,7 +228,7 @@ def _passage(
     connection: Connection,
     document: DocumentRow,
     ranked: RankedDocument,
-    wanted: AnchorTerms,
+    query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
     finder: TermFinder | None,
     *,
@@ -241,36 +240,40 @@ def _passage(
     nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
     """
     if finder is None:
-        return _passage_of_parts(connection, document, ranked, wanted, analyzers)
-    part = _part(connection, document, ranked, wanted, finder, is_code=is_code)
+        return _passage_of_parts(connection, document, ranked, query_terms, analyzers)
+    part = _part(connection, document, ranked, query_terms, finder, is_code=is_code)
     if part is None or _is_whole(part, finder):
-        return best_passage(finder, wanted.terms, wanted.anchor)
-    worth = wanted.worth(finder.words(wanted.terms, part)) / (DEFINITION_SHARE if is_code else 1.0)
-    if not (_only_vectors_found(ranked) or worth >= wanted.greatest_worth()):
-        passage = best_passage(finder, wanted.terms, wanted.anchor)
-        if worth < wanted.worth(passage.words):
+        return best_passage(finder, query_terms)
+    worth = finder.worth(finder.words(query_terms, part), query_terms) / (DEFINITION_SHARE if is_code else 1.0)
+    if not (_only_vectors_found(ranked) or worth >= finder.worth(_every(query_terms), query_terms)):
+        passage = best_passage(finder, query_terms)
+        if worth < finder.worth(passage.words, query_terms):
             return passage
-    return best_passage(finder, wanted.terms, within=part)
+    return best_passage(finder, query_terms, within=part)
+
+
+def _every(query_terms: Sequence[Sequence[TermVariant]]) -> set[int]:
+    return {number for _, number in numbered(query_terms)}
 
 
 def _passage_of_parts(
     connection: Connection,
     document: DocumentRow,
     ranked: RankedDocument,
-    wanted: AnchorTerms,
+    query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
 ) -> ShownPassage:
-    """Do as `_passage`, for a text that is too long to be read at once."""
+    """Do as `_passage`, for a text that is too long to be read at once. How rare its words are is not known."""
     near: ShownPassage | None = None
     if span := ranked.span:
         finder = TermFinder(texts.stretch(connection, document.mirror_hash, span.start, span.end), analyzers)
-        near = best_passage(finder, wanted.terms).below(span.line - 1)
-        worth = wanted.worth(finder.words(wanted.terms, (0, len(finder.text))))
-        if _only_vectors_found(ranked) or worth >= wanted.greatest_worth():
+        near = best_passage(finder, query_terms).below(span.line - 1)
+        words = finder.words(query_terms, (0, len(finder.text)))
+        if _only_vectors_found(ranked) or words >= _every(query_terms):
             return near
-    parts = texts.parts(connection, document.mirror_hash)
-    passage = best_passage_of(parts, wanted.terms, analyzers, wanted.anchor)
-    return near if near and worth >= wanted.worth(passage.words) else passage
+    passage = best_passage_of(texts.parts(connection, document.mirror_hash), query_terms, analyzers)
+    alike = [1] * len(query_terms)
+    return near if near and worth_of(words, alike) >= worth_of(passage.words, alike) else passage
 
 
 def _only_vectors_found(ranked: RankedDocument) -> bool:
@@ -285,7 +288,7 @@ def _part(
     connection: Connection,
     document: DocumentRow,
     ranked: RankedDocument,
-    wanted: AnchorTerms,
+    query_terms: Sequence[Sequence[TermVariant]],
     finder: TermFinder,
     *,
     is_code: bool,
@@ -294,7 +297,7 @@ def _part(
     span = ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
     if is_code and "symbol" not in ranked.components:
-        found = best_definition(connection, document, finder, wanted.terms, span)
+        found = best_definition(connection, document, finder, query_terms, span)
         if found is not None:
             return found
     return span and (max(span.start, 0), max(span.end, 0))

@@ -84,16 +84,19 @@ def headings_above(text: str, at: int) -> list[str]:
     for match in reversed(_matches(above, end)):
         if match.start("line") < head or (path and path[-1].level == 1):
             break
-        heading = _heading(match)
-        if (not path or heading.level < path[-1].level) and not _in_fence(heading.start, starts, closed):
-            path.append(heading)
+        is_above = not path or _level(match) < path[-1].level
+        if is_above and not _in_fence(match.start("line"), starts, closed):
+            path.append(_heading(match))
     return [plain(each.text) for each in reversed(path)]
 
 
 def _heading(match: re.Match[str]) -> Heading:
-    is_underlined = match["mark"][0] == "="
-    text = match["text"] if is_underlined else match["text"].rstrip("#")
-    return Heading(match.start("line"), 1 if is_underlined else len(match["mark"]), text.strip()[:MAX_CHARACTERS])
+    text = match["text"] if match["mark"][0] == "=" else match["text"].rstrip("#")
+    return Heading(match.start("line"), _level(match), text.strip()[:MAX_CHARACTERS])
+
+
+def _level(match: re.Match[str]) -> int:
+    return 1 if match["mark"][0] == "=" else len(match["mark"])
 
 
 def _matches(text: str, end: int) -> list[re.Match[str]]:

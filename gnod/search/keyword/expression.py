@@ -275,7 +275,7 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
         if len(first.parts) > 1 and not first.whole and not first.unspaced:
             for parts in zip(*(variant.parts for variant in variants), strict=True):
                 if len(parts[0]) > 1:
-                    loosened.append(tuple(QueryUnit(part, (part,)) for part in parts))
+                    loosened.append(tuple(QueryUnit("", (part,)) for part in parts))  # a stem is not a written word
     return loosened
 
 
@@ -293,9 +293,10 @@ def _word(units: tuple[QueryUnit, ...], languages: Sequence[str], shown: str | N
 
 
 def _written(units: Sequence[QueryUnit]) -> TermVariant:
-    if any(unit.unspaced or not unit.surface.isalnum() for unit in units):
+    words = [word for unit in units for word in unit.surface.split("-")]
+    if any(unit.unspaced for unit in units) or not all(map(str.isalnum, words)):
         return ()
-    return tuple(as_written(unit.surface) for unit in units)
+    return tuple(map(as_written, words))
 
 
 def _spellings(unit: QueryUnit) -> Iterator[str]:

@@ -30,14 +30,14 @@ _MAX_VARIANT_CHARACTERS = 128
 # Between two words of a phrase may be the end of a line and the markup of the next one.
 _MAX_GAP = 40
 _MAX_IN_WORD = 4
-_SIMILAR_STEMS = 4  # a number of letters
 # Keep the terms of this many sets of languages: each language by itself, and all of the index.
 _LANGUAGE_SETS = 64
 _LETTER = re.compile(r"[^\W_]")
 # The text before and after a word, up to the next space.
 _BEFORE, _AFTER = re.compile(r"\S++\Z"), re.compile(r"\S*")
-# Scores that differ by less are equal, because sums have rounding errors.
-_SAME = 1e-9
+# Sums have rounding errors: what differs by less is equal.
+_DIGITS = 9
+_SAME = 10**-_DIGITS
 _TERM = itemgetter(2)
 
 # One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
@@ -124,21 +124,13 @@ class TermFinder:
     def window(
         self,
         query_terms: Sequence[Sequence[TermVariant]],
-        anchor: TermVariant | None = None,
         within: tuple[int, int] | None = None,
     ) -> list[Mark]:
-        """Return the marks of the best stretch of the text; empty if no term occurs. `anchor`: the stretch is near a
-        place of this variant. `within`: it is in this range.
+        """Return the marks of the best stretch of the text; empty if no term occurs. `within`: it is in this range.
 
         Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
         """
-        if within:
-            possible = self._possible_in(query_terms, [self._here(within)])
-        elif anchor:
-            starts = self._places_of(_needles(anchor))[:_MAX_PLACES]
-            possible = self._possible_in(query_terms, _stretches(starts, WINDOW_CHARACTERS))
-        else:
-            possible = self._possible(query_terms)
+        possible = self._possible(query_terms, within)
         rough = sorted(possible)
         checked: dict[Mark, Mark | None] = {}
         while rough:
@@ -151,6 +143,12 @@ class TermFinder:
                 return self._in_original(found)
             rough = [mark for mark in rough if checked.get(mark, mark)]
         return []
+
+    def worth(self, words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> float:
+        """Return what words in one place of the text say, by their numbers in marks: the rarer they are in it, the
+        more."""
+        counts = [max([len(self._places_of(_needles(variant))) for variant in word], default=0) for word in query_terms]
+        return worth_of(words, counts)
 
     def _may_be(self, variant: TermVariant) -> bool:
         """Tell whether the text may have a variant: it has not if it was searched for the needles without a result."""
@@ -165,26 +163,24 @@ class TermFinder:
         place = self._plain.original
         return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
 
-    def _possible(self, query_terms: Sequence[Sequence[TermVariant]]) -> dict[Mark, list[TermVariant]]:
+    def _possible(
+        self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None
+    ) -> dict[Mark, list[TermVariant]]:
         """Return the places where a term may be, and as which variants."""
         possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number, needles in self._rarest_first(numbered(query_terms)):
+        variants = numbered(query_terms)
+        ordered = [(*each, _needles(each[0])) for each in variants] if within else self._rarest_first(variants)
+        for variant, number, needles in ordered:
             length = len(needles[0])
-            for start in self._starts(needles, self._stretches(needles, possible)):
-                possible.setdefault(Mark(start, start + length, number), []).append(variant)
+            stretches = [self._here(within)] if within else self._stretches(needles, possible)
+            for start in self._starts(needles, stretches):
+                if number >= 0 or self._is_between_words(start, start + length):
+                    possible.setdefault(Mark(start, start + length, number), []).append(variant)
         return possible
 
-    def _possible_in(
-        self, query_terms: Sequence[Sequence[TermVariant]], stretches: Sequence[tuple[int, int]]
-    ) -> dict[Mark, list[TermVariant]]:
-        """Do as `_possible`, in these stretches only."""
-        possible: dict[Mark, list[TermVariant]] = {}
-        for variant, number in numbered(query_terms):
-            needles = _needles(variant)
-            length = len(needles[0])
-            for start in self._starts(needles, stretches):
-                possible.setdefault(Mark(start, start + length, number), []).append(variant)
-        return possible
+    def _is_between_words(self, start: int, end: int) -> bool:
+        """Tell whether no letter or digit is beside a range. It is then nearly always a word as it is written."""
+        return not (self._text[start - 1 : start].isalnum() or self._text[end : end + 1].isalnum())
 
     def for_words(self, query_terms: Sequence[Sequence[TermVariant]]) -> TermFinder:
         """Return what finds all words of the query: where the text has one of them only with marks in it, a finder of
@@ -230,7 +226,7 @@ class TermFinder:
     def _stretches(self, needles: _Needles, near: Iterable[Mark]) -> list[tuple[int, int]]:
         """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
         if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
-            return _stretches(sorted(starts)[:_MAX_PLACES], WINDOW_CHARACTERS)
+            return _stretches(sorted(starts), WINDOW_CHARACTERS)
         return [(0, len(self._text))]
 
     def _find(
@@ -269,12 +265,6 @@ class TermFinder:
             return [start for start, _ in self._spelled.get(spelled, ())][: _MAX_PLACES + 1]
         if any(needle not in self._folded for needle in needles):
             return []
-        *before, last = needles
-        # The stems of one word in several languages often differ only in their last letters.
-        for length in range(len(last) - 1, len(last) - _SIMILAR_STEMS, -1):
-            shorter = self._first.get((*before, last[:length])) if not before else None
-            if shorter is not None and len(shorter) <= _MAX_PLACES:
-                return [place for place in shorter if self._folded.startswith(last, place)]
         return list(islice(self._searched(needles, 0, len(self._text)), _MAX_PLACES + 1))
 
     def _starts(self, needles: _Needles, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES) -> list[int]:
@@ -459,8 +449,8 @@ def _is_combining(character: str) -> bool:
 
 
 def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
-    """Return what words in one place say, by their numbers in marks: the rarer they are, the more."""
-    return sum(_worth(word, counts[max(word, ~word)]) for word in words)
+    """Return what words in one place say, by their numbers in marks. `counts`: how often each is in the text."""
+    return round(sum(_worth(word, counts[max(word, ~word)]) for word in words), _DIGITS)
 
 
 def _worth(word: int, count: int) -> float:

@@ -90,14 +90,13 @@ class DocumentMatches(NamedTuple):
 def best_passage(
     finder: TermFinder,
     query_terms: Sequence[Sequence[TermVariant]],
-    anchor: TermVariant | None = None,
     within: tuple[int, int] | None = None,
 ) -> ShownPassage:
     """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word. `anchor`: a variant that
-    the best passage is known to contain. `within`: the passage is in this range."""
+    none occurs (a match in title or path only). `query_terms` has the variants of each word. `within`: it is in this
+    range."""
     text, finder = finder.text, finder.for_words(query_terms)
-    window = finder.window(query_terms, anchor, within)
+    window = finder.window(query_terms, within)
     if not window:
         return _opening(text, within)
     if window[0].start < (head := head_end(text)):
@@ -110,7 +109,6 @@ def best_passage_of(
     parts: Iterable[str],
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
-    anchor: TermVariant | None = None,
 ) -> ShownPassage:
     """Do as `best_passage`, for a text that comes in parts. A passage lies within one part. The first one with every
     word of the query is the best."""
@@ -122,11 +120,10 @@ def best_passage_of(
     for part in parts:
         first = part if first is None else first
         finder = TermFinder(part, analyzers)
-        sought = [[anchor]] if anchor else shortest_first
-        promised = {number for number, word in enumerate(sought) if any([*map(finder.may_have, word)])}
+        promised = {number for number, word in enumerate(shortest_first) if any([*map(finder.may_have, word)])}
         counts.update(promised)
-        if promised and (anchor or not any(promised <= words for words in found)):
-            passage = best_passage(finder, query_terms, anchor)
+        if promised and not any(promised <= words for words in found):
+            passage = best_passage(finder, query_terms)
             if passage.words:
                 found.setdefault(passage.words, passage.below(above))
             if _has_all(passage.words, query_terms):
@@ -134,7 +131,7 @@ def best_passage_of(
         above += part.count("\n")
     if not found:
         return _opening(first or "")
-    return found[max(found, key=lambda words: _worth(words, counts))]
+    return found[max(found, key=lambda words: worth_of(words, counts))]
 
 
 def _has_all(words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> bool:
@@ -239,12 +236,13 @@ def _further(
     text, marks = finder.text, finder.marks(query_terms)
     counts = Counter(mark.term for mark in marks)
     ranges = [_range_of(text, each) for each in taken]
-    enough = FURTHER * max((_worth({m.term for m in marks if _lies_in(m, each)}, counts) for each in ranges), default=0)
+    best = [worth_of({mark.term for mark in marks if _lies_in(mark, each)}, counts) for each in ranges]
+    enough = FURTHER * max(best, default=0)
     found: list[ShownPassage] = []
     left = [mark for mark in marks if not any(_lies_in(mark, each) for each in ranges)]
     while left and len(found) < count:
         window = best_window(left)
-        if _worth({mark.term for mark in window}, counts) < enough:
+        if worth_of({mark.term for mark in window}, counts) < enough:
             break
         start, end = snippets.around(text, window[0].start, max(mark.end for mark in window))
         if not any(start < high and low < end for low, high in ranges):
@@ -281,11 +279,6 @@ def best_span(
     """Return the range from the first to the last word of the best passage; None when no word occurs."""
     window = TermFinder(text, analyzers).window(query_terms)
     return (window[0].start, max(mark.end for mark in window)) if window else None
-
-
-def _worth(words: Iterable[int], counts: Counter[int]) -> float:
-    """Return the value of these words in one place: the rarer they are, the higher."""
-    return round(worth_of(words, counts), 9)
 
 
 def _opening(text: str, within: tuple[int, int] | None = None) -> ShownPassage:

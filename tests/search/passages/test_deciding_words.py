@@ -70,10 +70,13 @@ def test_a_document_that_only_vectors_found_shows_the_nearest_part(small_index: 
         ("timed", "a timed test"),
         ('"query can"', "the query can fail"),
         ("ŽLUŤOUČKÝ", "žluťoučký kůň"),
+        ("rolled-back", "a rolled-back row"),
+        ("rolled-back row", "a rolled-back row"),
     ],
 )
 def test_of_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
-    others = "Canvass the halls.\n\nTime is short.\n\nThe queries can wait.\n\nŽluťoučkých koní je málo.\n\n"
+    others = "Canvass the halls.\n\nRoll back the row.\n\nThe queries can wait.\n\nŽluťoučkých koní je málo.\n\n"
+    others += "Time is short.\n\n"
     text = f"{others}{NOTES}\n\nThere is {line}.\n\n{NOTES}\n\n{others}"
     assert line in shown(small_index, text, query, "The pump of hall 7 ").snippet
 
