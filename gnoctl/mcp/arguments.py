@@ -38,13 +38,22 @@ class SearchArguments(CommonArguments, frozen=True, kw_only=True):
         Meta(
             max_length=4096,
             description='Words or a question. "a phrase" must occur, -word must not. Fields: title:word tag:work '
-            "-author:ada year:2020..2024 path:/notes lang:de after:7d status:open; @name: a saved search.",
+            "-author:ada date:2020..2024 path:/notes lang:de after:7d status:open; @name: a saved search.",
         ),
     ]
+    fields: Annotated[
+        list[str],
+        Meta(
+            description="Return these of each document instead of snippets: title, date, tag, status. A query of "
+            "fields alone lists all that have them, newest first."
+        ),
+    ] = []
+    sort: Annotated[str, Meta(description="A field; -field: descending.")] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0)] = 0
     mode: Annotated[
         Literal["hybrid", "keyword", "vector"], Meta(description="keyword: by words; vector: by meaning.")
     ] = "hybrid"
-    limit: Annotated[int, Meta(ge=1, le=50, description="Documents.")] = 10
+    limit: Annotated[int, Meta(ge=1, le=200, description="Documents.")] = 10
     passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each.")] = 1
     tokens: (
         Annotated[int, Meta(ge=50, le=20_000, description="Instead of both: as many passages as fit.")] | UnsetType

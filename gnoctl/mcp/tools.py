@@ -64,11 +64,9 @@ SEARCHES = {"hybrid": "search.query", "keyword": "search.lexical", "vector": "se
 
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> str:
-    method, tokens = SEARCHES[given.mode], given.tokens
-    if tokens is UNSET:
-        return await _calls(method, output_text.search)(daemon, given, on_progress)
-    wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES}
-    return await _calls(method, lambda found: output_text.search(found, tokens), **wide)(daemon, given, on_progress)
+    wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES} if given.tokens else {}
+    run = _calls(SEARCHES[given.mode], lambda found: output_text.search(found, given), columns=given.fields, **wide)
+    return await run(daemon, given, on_progress)
 
 
 _GLOB = re.compile(r"[*?\[{]")

@@ -14,7 +14,7 @@ from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
-from gnod.protocol.search import AskResult, HitMatches, HitPassage
+from gnod.protocol.search import AskResult, HitMatches, HitPassage, Row
 from gnod.types import estimated_tokens
 from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
 
@@ -77,13 +77,37 @@ def test_a_search_fills_a_number_of_tokens() -> None:
 
     def shown(tokens: int) -> list[int]:
         """Return the number of passages of each hit."""
-        hits = output_text.search(result, tokens).split("\n\n")[1:]
+        hits = output_text.search(result, SearchArguments(query="", tokens=tokens)).split("\n\n")[1:]
         return [each.count("   | ") for each in hits if "score" in each]
 
     assert shown(10_000) == [3, 3, 3]
     assert shown(300) == [3, 1]
-    assert output_text.search(result, 300).endswith("\n\nnote: 1 more document: raise `tokens`")
     assert len(shown(50)) == 1
+
+
+def test_the_head_says_where_a_search_continues() -> None:
+    result = structs.replace(found(*(hit(rank, snippet="word " * 30) for rank in (21, 22, 23))), total=24)
+
+    def head(**given: Any) -> str:
+        return output_text.search(result, SearchArguments(query="", **given)).split("\n", 1)[0]
+
+    assert head(offset=20) == "3 of 24 documents; continues at offset=23"
+    assert head(offset=20, tokens=170) == "2 of 24 documents; continues at offset=22"
+    assert head(offset=21) == "3 of 24 documents"
+
+
+def test_rows_have_an_address_and_the_fields() -> None:
+    values: dict[str, object] = {"title": "a | b\nnote: c", "tag": ["x", "y"], "done": False, "cost": 1.5}
+    listed = [Row(docid="#1", uri="gno://n/a b.md", values=values), Row(docid="#2", uri="gno://n/c.md", values={})]
+    result = structs.replace(found(mode="list"), rows=listed, total=9)
+    given = SearchArguments(query="", fields=["title", "tag", "done", "cost"])
+    assert output_text.search(result, given).splitlines() == [
+        "2 of 9 documents; continues at offset=2",
+        "",
+        "address | title | tag | done | cost",
+        "gno://n/a%20b.md | a \\| b note: c | x, y | false | 1.5",
+        "gno://n/c.md |  |  |  | ",
+    ]
 
 
 def test_what_was_missed_is_noted() -> None:

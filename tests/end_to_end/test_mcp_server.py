@@ -152,7 +152,7 @@ def check_described(tools: dict[str, types.Tool]) -> None:
 
 async def search_says_where_and_read_has_the_text(client: Client) -> None:
     found = said(await client.call_tool("search", {"query": "deploy node.js", "limit": 3}))
-    assert found.startswith("1 document of 1\n\n1. gno://notes/deploy.md lines ")
+    assert found.startswith("1 of 1 document\n\n1. gno://notes/deploy.md lines ")
     assert "title: Deployment" in found
     assert "v1.2.3" in found
     assert "note:" not in found  # the broken file is left to `status`
@@ -169,7 +169,9 @@ async def search_says_where_and_read_has_the_text(client: Client) -> None:
     nothing = await client.call_tool("search", {"query": "deploy path:/d/", "mode": "keyword"})
     assert said(nothing).startswith("no results")
     filled = said(await client.call_tool("search", {"query": "deploy", "tokens": 100}))
-    assert filled.startswith("1 document of 1")
+    assert filled.startswith("1 of 1 document")
+    listed = said(await client.call_tool("search", {"query": "collection:notes", "fields": "title", "limit": 1}))
+    assert re.match(r"1 of 3 documents; continues at offset=1\n\naddress \| title\ngno://notes/\S+ \| \w+", listed)
 
 
 async def arguments_are_read_as_clients_send_them(client: Client) -> None:
