@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -154,9 +155,13 @@ def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
 def _as_meant(given: Mapping[str, Any], arguments: type[Arguments]) -> dict[str, Any]:
     """Return what the agent means: many send null for what they leave out, and a string for a list, a number or true.
     msgspec reads the last two."""
-    lists = {field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type)}
     plain = {name: value for name, value in given.items() if value is not None}
-    return plain | {name: _listed(plain[name]) for name in lists & plain.keys() if plain[name]}
+    return plain | {name: _listed(plain[name]) for name in _lists(arguments) & plain.keys() if plain[name]}
+
+
+@cache  # msgspec compiles the annotations each time, which takes as long as the rest of a call
+def _lists(arguments: type[Arguments]) -> frozenset[str]:
+    return frozenset(field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type))
 
 
 def _listed(value: object) -> object:

@@ -65,7 +65,9 @@ SEARCHES = {"hybrid": "search.query", "keyword": "search.lexical", "vector": "se
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> str:
     wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES} if given.tokens else {}
-    run = _calls(SEARCHES[given.mode], lambda found: output_text.search(found, given), columns=given.fields, **wide)
+    # `fields` is a filter on the wire.
+    asked = {"columns": given.fields, "fields": {}, **wide}
+    run = _calls(SEARCHES[given.mode], lambda found: output_text.search(found, given), **asked)
     return await run(daemon, given, on_progress)
 
 
