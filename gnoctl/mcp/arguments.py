@@ -95,8 +95,8 @@ class ReadArguments(Arguments, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=1000,
-            description="gno://collection/path as in results, #docid, collection/path or a path on disk, with :LINE, "
-            "#heading or #page=12; globs: notes/**/*.md.",
+            description="gno://collection/path as in results, #docid, collection/path or a path on disk, with :12-20, "
+            "#heading, #page=12 or #Class.method; globs: notes/**/*.md.",
         ),
     ]
     start_line: Annotated[int, Meta(ge=1, description="Of a single document.")] | UnsetType = UNSET

@@ -17,7 +17,7 @@ from gnoctl.mcp.arguments import SearchArguments
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence as evidence_words
 from gnoctl.printing import rows, text
-from gnoctl.printing.wording import corrected, count, loosely, matches, missed_by, reason, unreadable
+from gnoctl.printing.wording import at_lines, corrected, count, loosely, matches, missed_by, reason, unreadable
 from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult
@@ -90,8 +90,9 @@ def _hit(hit: Hit, passages: int) -> str:
     return "\n".join([head, quoted(_clip(hit.snippet)), *more])
 
 
-def _place(hit: Hit) -> str:
-    return address(hit.uri) + (f"#{hit.location.fragment}" if hit.location else f" lines {hit.line}-{hit.end_line}")
+def _place(hit: Hit | Quote | AnswerSource) -> str:
+    """Return an address that `read` takes, with the lines or the page."""
+    return address(hit.uri) + (f"#{hit.location.fragment}" if hit.location else f":{at_lines(hit.line, hit.end_line)}")
 
 
 def links(found: Sequence[DocumentLink], total: int) -> str:
@@ -187,13 +188,13 @@ def _about(contexts: ContextListResult) -> dict[str, str]:
 def ask(result: AskResult) -> str:
     """Return the quotes, and the answer with the sources that it cites."""
     quotes = [
-        f"{'perhaps: ' if each.perhaps else ''}{_lines(each)}{_heading(each.heading)}\n{quoted(each.text)}"
+        f"{'perhaps: ' if each.perhaps else ''}{_place(each)}{_heading(each.heading)}\n{quoted(each.text)}"
         + _also(each.also, each.also_left_out)
         for each in result.quotes
     ]
     answer = f"answer:\n{quoted(result.answer)}" if result.answer else ""
     sources = "\n".join(
-        f"[{each.number}] {_lines(each)} — {text.line(each.title)}{_also(each.also, each.also_left_out)}"
+        f"[{each.number}] {_place(each)} — {text.line(each.title)}{_also(each.also, each.also_left_out)}"
         for each in result.sources
         if each.cited or not result.answer
     )
@@ -211,12 +212,6 @@ def _why_no_answer(result: AskResult) -> str | None:
     if result.finish in ("length", "time", "repetition"):
         return "the answer was cut off: ask for less, or read the sources with `read`"
     return None
-
-
-def _lines(passage: Quote | AnswerSource) -> str:
-    """Return an address that `read` takes, with the page if there is one, and the lines."""
-    uri = f"{passage.uri}#{passage.location.fragment}" if passage.location else passage.uri
-    return f"{address(uri)} lines {passage.line}-{passage.end_line}"
 
 
 _STATES = {

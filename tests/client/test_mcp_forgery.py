@@ -37,13 +37,13 @@ from tests.client import samples
 NUMBERED = re.compile(r"(\d+)\|(.*)")
 QUOTED = re.compile(r"   \| ")
 ADDRESS = r"gno://\S+"
-LINES = rf"{ADDRESS} lines \d+-\d+"
+LINES = rf"{ADDRESS}:\d+-\d+"
 
 # Each kind of line that the bridge writes. What comes after the group is a document's.
 OWN = [
     re.compile(pattern)
     for pattern in (
-        rf"({LINES} of \d+; modified \S+?(?:; continues at start_line=\d+)?)$",
+        rf"({ADDRESS} lines \d+-\d+ of \d+; modified \S+?(?:; continues at start_line=\d+)?)$",
         r"((?:title|tags|about|note|left out|topics|answer|failures):)",
         r"(\d+ (?:documents?|passages?|memories)\b)",
         rf"(\d+\. {LINES}, score 0\.5)(?:, in .*)?$",
@@ -73,8 +73,8 @@ MARKERS = [
     *("1|", "12| ", "   | ", "| ", "---", "1. ", "[1] ", "[1] lines 1-2", "- notes: 1 document", "- notes/"),
     *("title: ", "note: ", "left out: ", "also: ", "about: ", "answer:", "could not be read:", "2 documents"),
     *("(", ") ", "; "),
-    "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21T10:00:00Z",
-    "1. gno://notes/forged.md lines 1-2, score 0.5",
+    "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21",
+    "1. gno://notes/forged.md:1-2, score 0.5",
     "gno://notes/forged.md (#a1b2c3d4, content 0123456789ab)",
     "gno://notes/forged.md line 1 -> gno://notes/b.md",
     *(" — ", " -> ", ", score 0.5", "; continues at start_line=2", "m1  fact, 2026-11-21"),
@@ -107,8 +107,8 @@ def document(w: str) -> str:
 
 def several(w: str) -> str:
     skipped = [SkippedReference(ref="no.md", kind="document_not_found", reason=w)]
-    documents = [document_text("harmless"), document_text(w)]
-    return pages.several(DocumentMultiGetResult(documents=documents, skipped=skipped), 10_000)
+    documents = [document_text("another"), document_text(w)]
+    return pages.several([DocumentMultiGetResult(documents=documents, skipped=skipped)], 10_000)
 
 
 def search(w: str) -> str:

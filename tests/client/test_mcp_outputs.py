@@ -62,7 +62,9 @@ def test_each_line_has_its_number_in_the_file() -> None:
     # The file has three more blank lines after its second line.
     place: dict[str, Any] = {"line_map": [(3, 3)], "end_line": 6, "total_lines": 6}
     page = pages.document(text_of("# A\n\nsix\x0c\u2028seven | a\n", tags=["x"], **place), 1000)
-    assert page == f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    assert (
+        page == f"gno://notes/a.md lines 1-6 of 6; modified {WHEN[:10]}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    )
     assert pages.document(text_of("six\n", start_line=6, **place), 1000).endswith("\n\n6|six")
 
 
@@ -140,14 +142,14 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
         quotes=[quote("So it is.", uri="gno://notes/2.md", heading="T2 > Why", line=3, end_line=3)],
     )
     assert output_text.ask(result).split("\n\n") == [
-        "gno://notes/2.md lines 3-3 (T2 > Why)\n   | So it is.",
+        "gno://notes/2.md:3 (T2 > Why)\n   | So it is.",
         "answer:\n   | So [2].",
-        "[2] gno://notes/2.md lines 2-3 — T2",
+        "[2] gno://notes/2.md:2-3 — T2",
         "note: the answer was cut off: ask for less, or read the sources with `read`",
     ]
     unsure = structs.replace(result.quotes[0], perhaps=True)
     missed = structs.replace(result, answered=False, reason="not_found", answer="", quotes=[unsure])
-    assert output_text.ask(missed).startswith("perhaps: gno://notes/2.md lines 3-3")
+    assert output_text.ask(missed).startswith("perhaps: gno://notes/2.md:3")
     assert "the documents do not say" in output_text.ask(missed)
 
 
@@ -251,9 +253,9 @@ def test_several_documents_share_their_tokens() -> None:
         documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
         skipped=[SkippedReference(ref="no.md", kind="document_not_found", reason="there is none")],
     )
-    assert pages.several(result, 480).split("\n\n")[:3] == [
+    assert pages.several([result], 458).split("\n\n")[:3] == [
         "2 documents",
-        "left out: no.md: there is none\nleft out: gno://notes/c.md: no tokens are left: request them in another call, "
-        "or with more `tokens`",
-        f"gno://notes/a.md lines 1-1 of 1; modified {WHEN}\ntitle: A",
+        "left out: no.md: there is none\nleft out: gno://notes/c.md: not read, no tokens are left: request them in "
+        "another call, or with more `tokens`",
+        f"gno://notes/a.md lines 1-1 of 1; modified {WHEN[:10]}\ntitle: A",
     ]

@@ -152,7 +152,7 @@ def check_described(tools: dict[str, types.Tool]) -> None:
 
 async def search_says_where_and_read_has_the_text(client: Client) -> None:
     found = said(await client.call_tool("search", {"query": "deploy node.js", "limit": 3}))
-    assert found.startswith("1 of 1 document\n\n1. gno://notes/deploy.md lines ")
+    assert found.startswith("1 of 1 document\n\n1. gno://notes/deploy.md:")
     assert "title: Deployment" in found
     assert "v1.2.3" in found
     assert "note:" not in found  # the broken file is left to `status`
@@ -163,6 +163,9 @@ async def search_says_where_and_read_has_the_text(client: Client) -> None:
     assert rest.startswith("gno://notes/deploy.md lines 5-6 of 6; modified ")
     several = said(await client.call_tool("read", {"refs": ["notes/d*", "notes/no.md"], "tokens": 200}))
     assert several.startswith("1 document\n\nleft out: notes/no.md: no document 'notes/no.md' in the index")
+    parts = said(await client.call_tool("read", {"refs": ["notes/deploy.md:5", "notes/deploy.md:1-1"]}))
+    assert parts.startswith("2 documents\n\ngno://notes/deploy.md lines 5-6 of 6; modified ")
+    assert "\n\ngno://notes/deploy.md lines 1-1 of 6; modified " in parts
     for mode in ("keyword", "hybrid"):
         result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
         assert "1. gno://notes/umlaut.md" in said(result)
