@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, TypeVar
 
 from gnoctl.arguments.options import argument, declared, option
@@ -21,10 +22,11 @@ from gnoctl.arguments.shared_options import (
     print_documents,
 )
 from gnoctl.command import command
-from gnoctl.printing.hits import render
-from gnoctl.printing.output import EXIT_NOTHING, NOTHING_INDEXED, note
+from gnoctl.printing.hits import ending, render
+from gnoctl.printing.output import EXIT_NOTHING, NOTHING_INDEXED, note, print_json
 from gnoctl.printing.wording import corrected, loosely, missed_by
 from gnod.client.connection import Connection
+from gnod.errors import UsageError
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
 from gnod.types import FusionMethod
@@ -59,7 +61,9 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     ] = 1
     sort: Annotated[
         str | None,
-        option("--sort", "Sort by title, size, modified or another field; -FIELD: descending", "FIELD", group="Output"),
+        option(
+            "--sort", "Sort by title, date, size or another field; -FIELD: descending; newest", "FIELD", group="Output"
+        ),
     ] = None
     facets: Annotated[
         list[str],
@@ -70,6 +74,16 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
             group="Output",
         ),
     ] = []
+    columns: Annotated[
+        list[str],
+        option(
+            "--columns",
+            "Print a table of these fields instead of passages: title,date,status",
+            "FIELDS",
+            group="Output",
+        ),
+    ] = []
+    offset: Annotated[int, option("--offset", "Skip this many documents", ge=0, group="Output")] = 0
     exact: Annotated[bool, option("--exact", "Do not correct words that no document contains")] = False
 
     @property
@@ -79,8 +93,21 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     @property
     def shown(self) -> dict[str, object]:
         """The query, and how its results are shown."""
-        facets = split_commas(self.facets)
-        return {"query": self.text, "passages": self.passages, "sort": self.sort, "facets": facets}
+        return {
+            "query": self.text,
+            "passages": self.passages,
+            "sort": self.sort,
+            "facets": split_commas(self.facets),
+            "columns": self.names,
+            "offset": self.offset,
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """The columns. Raises UsageError for a format that has none."""
+        if self.columns and self.format not in ("people", "json", "csv"):
+            raise UsageError(f"--columns cannot be used with --{self.format}: choose --csv or --json")
+        return split_commas(self.columns)
 
 
 class LooseOptions(ExactOptions, frozen=True, kw_only=True):
@@ -90,7 +117,7 @@ class LooseOptions(ExactOptions, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> dict[str, object]:
-        return {**super().shown, "loose": self.loose or self.format == "json"}
+        return {**super().shown, "loose": self.loose or (self.format == "json" and not self.columns)}
 
 
 class HybridOptions(LooseOptions, frozen=True, kw_only=True):
@@ -136,6 +163,7 @@ def search(options: ExactOptions) -> int:
       gnoctl search invoice --paths0 | xargs -0 ls -l
       gnoctl search 'invoice tag:tax -status:paid year:2024..' --sort -modified
       gnoctl search 'tag:work' --facets tag,type
+      gnoctl search 'type:decision author:mara date:2026' --columns title,date,status
     """
     params = _params(options, wire.SearchLexicalParams, **options.shown, exact=options.exact)
     return _find(options, "search.lexical", params, nothing=f"No results for {options.text}")
@@ -231,7 +259,7 @@ def _find(
                 result = daemon.call(method, params, wire.SearchResult, on_progress=progress)
         else:
             result = daemon.call(method, params, wire.SearchResult)
-        if people and not result.hits:
+        if people and not (result.hits or result.rows):
             note(f"{nothing}: {loosely(result.loose)} (--loose)" if result.loose else nothing)
             for line in corrected(result.corrections):
                 note(line)
@@ -239,16 +267,37 @@ def _find(
                 note(hint)
             _explain_nothing(result, params, daemon)
             return EXIT_NOTHING
-    lines = render(result, options.terminal, line_numbers=options.line_numbers)
-    print_documents(options.format, result, result.hits, lines)
+    if isinstance(params, wire.SearchParams) and params.columns:
+        _print_rows(options, result, params)
+    else:
+        lines = render(result, options.terminal, line_numbers=options.line_numbers)
+        print_documents(options.format, result, result.hits, lines)
     if options.format not in ("people", "json"):
         for remark in (missed_by(result.freshness), result.loose and f"{loosely(result.loose)} (--loose)"):
             if remark:
                 options.note(remark)
-    return 0 if result.hits else EXIT_NOTHING
+    return 0 if result.hits or result.rows else EXIT_NOTHING
+
+
+def _print_rows(options: SearchOptions, result: wire.SearchResult, params: wire.SearchParams) -> None:
+    from gnoctl.printing import rows
+
+    names = params.columns
+    if options.format == "json":
+        print_json(result)
+    elif options.format == "csv":
+        sys.stdout.writelines(rows.csv_lines(result.rows or [], names))
+    else:
+        for line in (*rows.table(result.rows or [], names, options.terminal), *ending(result, options.terminal)):
+            print(line)
+    last = params.offset + len(result.rows or [])
+    if last < result.total and options.format != "json":
+        options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
 
 
 def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:
+    if result.total and isinstance(params, wire.SearchParams) and params.offset:
+        note(f"All {result.total:,} documents are before --offset {params.offset}")
     if missed := missed_by(result.freshness):
         note(missed)
     elif not _has_collections(daemon):

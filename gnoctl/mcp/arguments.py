@@ -7,6 +7,7 @@ import contextlib
 import difflib
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -38,13 +39,22 @@ class SearchArguments(CommonArguments, frozen=True, kw_only=True):
         Meta(
             max_length=4096,
             description='Words or a question. "a phrase" must occur, -word must not. Fields: title:word tag:work '
-            "-author:ada year:2020..2024 path:/notes lang:de after:7d status:open; @name: a saved search.",
+            "-author:ada date:2020..2024 path:/notes lang:de after:7d status:open; @name: a saved search.",
         ),
     ]
+    fields: Annotated[
+        list[str],
+        Meta(
+            description="Return these of each document instead of snippets: title, date, tag, status. A query of "
+            "fields alone lists all that have them, newest first."
+        ),
+    ] = []
+    sort: Annotated[str, Meta(description="A field; -field: descending.")] | UnsetType = UNSET
+    offset: Annotated[int, Meta(ge=0)] = 0
     mode: Annotated[
         Literal["hybrid", "keyword", "vector"], Meta(description="keyword: by words; vector: by meaning.")
     ] = "hybrid"
-    limit: Annotated[int, Meta(ge=1, le=50, description="Documents.")] = 10
+    limit: Annotated[int, Meta(ge=1, le=200, description="Documents.")] = 10
     passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each.")] = 1
     tokens: (
         Annotated[int, Meta(ge=50, le=20_000, description="Instead of both: as many passages as fit.")] | UnsetType
@@ -92,8 +102,8 @@ class ReadArguments(Arguments, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=1000,
-            description="gno://collection/path as in results, #docid, collection/path or a path on disk, with :LINE, "
-            "#heading or #page=12; globs: notes/**/*.md.",
+            description="gno://collection/path as in results, #docid, collection/path or a path on disk, with :12-20, "
+            "#heading, #page=12 or #Class.method; globs: notes/**/*.md.",
         ),
     ]
     start_line: Annotated[int, Meta(ge=1, description="Of a single document.")] | UnsetType = UNSET
@@ -157,9 +167,13 @@ def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
 def _as_meant(given: Mapping[str, Any], arguments: type[Arguments]) -> dict[str, Any]:
     """Return what the agent means: many send null for what they leave out, and a string for a list, a number or true.
     msgspec reads the last two."""
-    lists = {field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type)}
     plain = {name: value for name, value in given.items() if value is not None}
-    return plain | {name: _listed(plain[name]) for name in lists & plain.keys() if plain[name]}
+    return plain | {name: _listed(plain[name]) for name in _lists(arguments) & plain.keys() if plain[name]}
+
+
+@cache  # msgspec compiles the annotations each time, which takes as long as the rest of a call
+def _lists(arguments: type[Arguments]) -> frozenset[str]:
+    return frozenset(field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type))
 
 
 def _listed(value: object) -> object:

@@ -93,9 +93,11 @@ class _Handlers:
     def __init__(self, daemon: AsyncClient, tools: dict[str, Tool]) -> None:
         self._daemon = daemon
         self._tools = tools
+        # `mcp` asks for them at each call over HTTP.
+        self._described = [_described(tool) for tool in tools.values()]
 
     async def tools(self, _context: Context, _page: Page) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(tool) for tool in self._tools.values()])
+        return types.ListToolsResult(tools=self._described)
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name)

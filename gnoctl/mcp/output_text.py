@@ -13,27 +13,29 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from urllib.parse import quote
 
+from gnoctl.mcp.arguments import SearchArguments
 from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence as evidence_words
-from gnoctl.printing import text, verified
-from gnoctl.printing.wording import corrected, count, loosely, matches, missed_by, reason, unreadable
+from gnoctl.printing import rows, text, verified
+from gnoctl.printing.wording import at_lines, corrected, count, loosely, matches, missed_by, reason, unreadable
 from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.evidence import AskVerifyResult, EvidencePassage, EvidenceResult, VerifiedClaim
 from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
-from gnod.protocol.search import AskResult, Hit, SearchResult
+from gnod.protocol.search import AskResult, Hit, Row, SearchResult
 from gnod.types import estimated_tokens
 
 MAX_SNIPPET_CHARS = 400
 MAX_FAILURES = 50
+_PLAIN = SearchArguments(query="")
 
 
-def search(result: SearchResult, tokens: int | None = None) -> str:
-    """Return all hits, or those that fit into a number of tokens."""
-    hits = _fitting(result.hits, tokens) if tokens else [_hit(rank, hit) for rank, hit in enumerate(result.hits, 1)]
-    left = len(result.hits) - len(hits)
+def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:
+    """Return all hits or rows, or those that fit into a number of tokens."""
+    longer = [[_row(row, given.fields)] for row in result.rows or ()] or [_longer(hit) for hit in result.hits]
+    shown = _fitting(longer, given.tokens) if given.tokens else [each[-1] for each in longer]
     notes = (
         *corrected(result.corrections),
         loosely(result.loose) + ": `loose` returns them" if result.loose else None,
@@ -41,17 +43,29 @@ def search(result: SearchResult, tokens: int | None = None) -> str:
         result.lexical_only_reason,
         *result.notes,
         *result.hints,
-        f"{count(left, 'more document')}: raise `tokens`" if left else None,
     )
-    head = f"{count(len(hits), 'document')} of {result.total:,}" if hits else "no results"
-    return paragraphs(head, *hits, *noted(notes))
+    head = f"{len(shown):,} of {count(result.total, 'document')}" if shown else "no results"
+    if shown and (end := given.offset + len(shown)) < result.total:
+        head += f"; continues at offset={end}"
+    if given.fields and shown:
+        shown = ["\n".join([f"address | {' | '.join(given.fields)}", *shown])]
+    return paragraphs(head, *shown, *noted(notes))
 
 
-def _fitting(hits: list[Hit], tokens: int) -> list[str]:
+def _row(row: Row, fields: Sequence[str]) -> str:
+    cells = (text.line(cell).replace("|", "\\|") for cell in rows.cells(row, fields))
+    return " | ".join([address(row.uri), *cells])
+
+
+def _longer(hit: Hit) -> list[str]:
+    """Return a hit with one passage, two, and so on."""
+    return [_hit(hit, passages) for passages in range(1, len(hit.passages or [None]) + 1)]
+
+
+def _fitting(found: list[list[str]], tokens: int) -> list[str]:
     """Return the hits that fit, each with as many passages as fit; one hit at least."""
     kept: list[str] = []
-    for rank, hit in enumerate(hits, 1):
-        longer = [_hit(rank, hit, passages) for passages in range(1, len(hit.passages or [None]) + 1)]
+    for longer in found:
         fitting = [each for each in longer if estimated_tokens(each) <= tokens]
         if kept and not fitting:
             break
@@ -60,12 +74,12 @@ def _fitting(hits: list[Hit], tokens: int) -> list[str]:
     return kept
 
 
-def _hit(rank: int, hit: Hit, passages: int | None = None) -> str:
+def _hit(hit: Hit, passages: int) -> str:
     """Return a hit with at most this many passages, the best included."""
     name = hit.definition.label if hit.definition else hit.heading
     within = ", only loosely similar" if hit.loose else ""
     within += f", in {text.line(name)}" if name else ""
-    head = f"{rank}. {_place(hit)}, score {round(hit.score, 3)}{within}"
+    head = f"{hit.rank}. {_place(hit)}, score {round(hit.score, 3)}{within}"
     head += f"\n   title: {text.line(hit.title)}{_also(hit.also, hit.also_left_out)}"
     head += f"\n   {matches(hit.matches)}" if hit.matches else ""
     head += f"\n   {', '.join(reason(each.kind, each.number) for each in hit.reasons)}" if hit.reasons else ""
@@ -76,8 +90,9 @@ def _hit(rank: int, hit: Hit, passages: int | None = None) -> str:
     return "\n".join([head, quoted(_clip(hit.snippet)), *more])
 
 
-def _place(hit: Hit) -> str:
-    return address(hit.uri) + (f"#{hit.location.fragment}" if hit.location else f" lines {hit.line}-{hit.end_line}")
+def _place(hit: Hit | Quote | AnswerSource) -> str:
+    """Return an address that `read` takes, with the lines or the page."""
+    return address(hit.uri) + (f"#{hit.location.fragment}" if hit.location else f":{at_lines(hit.line, hit.end_line)}")
 
 
 def links(found: Sequence[DocumentLink], total: int) -> str:
@@ -173,13 +188,13 @@ def _about(contexts: ContextListResult) -> dict[str, str]:
 def ask(result: AskResult) -> str:
     """Return the quotes, and the answer with the sources that it cites."""
     quotes = [
-        f"{'perhaps: ' if each.perhaps else ''}{_lines(each)}{_heading(each.heading)}\n{quoted(each.text)}"
+        f"{'perhaps: ' if each.perhaps else ''}{_place(each)}{_heading(each.heading)}\n{quoted(each.text)}"
         + _also(each.also, each.also_left_out)
         for each in result.quotes
     ]
     answer = f"answer:\n{quoted(result.answer)}" if result.answer else ""
     sources = "\n".join(
-        f"[{each.number}] {_lines(each)} — {text.line(each.title)}{_also(each.also, each.also_left_out)}"
+        f"[{each.number}] {_place(each)} — {text.line(each.title)}{_also(each.also, each.also_left_out)}"
         for each in result.sources
         if each.cited or not result.answer
     )
@@ -197,12 +212,6 @@ def _why_no_answer(result: AskResult) -> str | None:
     if result.finish in ("length", "time", "repetition"):
         return "the answer was cut off: ask for less, or read the sources with `read`"
     return None
-
-
-def _lines(passage: Quote | AnswerSource) -> str:
-    """Return an address that `read` takes, with the page if there is one, and the lines."""
-    uri = f"{passage.uri}#{passage.location.fragment}" if passage.location else passage.uri
-    return f"{address(uri)} lines {passage.line}-{passage.end_line}"
 
 
 _STATES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
 from gnoctl.mcp.hints import for_agent
@@ -16,14 +17,15 @@ from gnod.types import canonical_line, estimated_tokens, source_line
 _FEWEST_TOKENS = 100
 # A line that is longer than all tokens is cut after this many characters for each.
 _TOKEN_CHARS = 4
-_FULL = "no tokens are left: request them in another call, or with more `tokens`"
+_DAY = len("2026-11-21")
+_FULL = "not read, no tokens are left: request them in another call, or with more `tokens`"
 
 
 def document(result: DocumentText, tokens: int) -> str:
     """Return as much of a document as fits into a number of tokens, and a line at least."""
     page, end = cut(result, tokens)
     head = f"{address(result.uri)} lines {result.start_line}-{end} of {result.total_lines}"
-    head += f"; modified {result.modified}"
+    head += f"; modified {result.modified[:_DAY]}"
     if end < result.total_lines:
         head += f"; continues at start_line={end + 1}"
     most = tokens * _TOKEN_CHARS
@@ -38,17 +40,18 @@ def document(result: DocumentText, tokens: int) -> str:
     return paragraphs("\n".join([head, *said, *noted(notes)]), _numbered(result, page[:most]))
 
 
-def several(result: DocumentMultiGetResult, tokens: int) -> str:
+def several(found: Sequence[DocumentMultiGetResult], tokens: int) -> str:
     """Return documents until a number of tokens is full: the last one may be cut, those after it are named."""
     kept: list[str] = []
     full = []
-    for each in result.documents:
+    parts = {(each.uri, each.start_line, each.end_line): each for result in found for each in result.documents}
+    for each in parts.values():
         if kept and tokens < _FEWEST_TOKENS:
             full.append(SkippedReference(ref=each.uri, kind="answer_full", reason=_FULL))
         else:
             kept.append(document(each, tokens))
             tokens -= estimated_tokens(kept[-1])
-    skipped = skipped_by_reason([*result.skipped, *full])
+    skipped = skipped_by_reason([*(each for result in found for each in result.skipped), *full])
     left_out = "\n".join(f"left out: {text.line(for_agent(each))}" for each in skipped)
     return paragraphs(count(len(kept), "document"), left_out, *kept)
 
@@ -77,7 +80,7 @@ def _how_many(lines: list[str], tokens: int) -> int:
 
 def _numbered(result: DocumentText, page: str) -> str:
     """Return the lines with the numbers that they have in the file."""
-    lines = text.block(page).removesuffix("\n").split("\n")
+    lines = text.block(page).rstrip("\n").split("\n")
     first = canonical_line(result.line_map, result.start_line)
     numbered = (f"{source_line(result.line_map, number)}|{line}" for number, line in enumerate(lines, first))
     return "\n".join(each if line.strip() else "" for each, line in zip(numbered, lines, strict=True))

@@ -13,10 +13,16 @@ from gnoctl.mcp import arguments as a
 from gnoctl.mcp import memory_text, output_text, pages
 from gnod.client import AsyncClient
 from gnod.client.connection import OnProgress
-from gnod.errors import DocumentNotFound, InvalidParams
+from gnod.errors import Conflict, DocumentNotFound, InvalidParams, NotFound, Refused
 from gnod.protocol.base import NoParams, Params
 from gnod.protocol.collections import ContextListResult
-from gnod.protocol.documents import DocumentGetParams, DocumentMultiGetParams, DocumentMultiGetResult, DocumentText
+from gnod.protocol.documents import (
+    DocumentGetParams,
+    DocumentMultiGetParams,
+    DocumentMultiGetResult,
+    DocumentText,
+    SkippedReference,
+)
 from gnod.protocol.index import IndexStatusParams, IndexStatusResult
 from gnod.protocol.methods import METHODS
 
@@ -64,29 +70,50 @@ SEARCHES = {"hybrid": "search.query", "keyword": "search.lexical", "vector": "se
 
 
 async def _search(daemon: AsyncClient, given: a.SearchArguments, on_progress: OnProgress | None) -> str:
-    method, tokens = SEARCHES[given.mode], given.tokens
-    if tokens is UNSET:
-        return await _calls(method, output_text.search)(daemon, given, on_progress)
-    wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES}
-    return await _calls(method, lambda found: output_text.search(found, tokens), **wide)(daemon, given, on_progress)
+    wide = {"limit": _MOST_DOCUMENTS, "passages": _MOST_PASSAGES} if given.tokens else {}
+    # `fields` is a filter on the wire.
+    asked = {"columns": given.fields, "fields": {}, **wide}
+    run = _calls(SEARCHES[given.mode], lambda found: output_text.search(found, given), **asked)
+    return await run(daemon, given, on_progress)
 
 
 _GLOB = re.compile(r"[*?\[{]")
 
 
 async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProgress | None) -> str:
-    if len(given.refs) == 1:
-        # `ref` may contain a line, which a start_line would override. A line has at least one token.
-        start = None if given.start_line is UNSET else given.start_line
-        one = DocumentGetParams(ref=given.refs[0], start_line=start, max_lines=given.tokens)
-        try:
-            return pages.document(await daemon.call("document.get", one, DocumentText), given.tokens)
-        except DocumentNotFound:
-            if not _GLOB.search(one.ref):  # names of files and headings may contain these characters, too
-                raise
-    several = DocumentMultiGetParams(refs=given.refs, max_bytes=_ANY_BYTES, limit=_MOST_READ)
-    found = await daemon.call("document.multi_get", several, DocumentMultiGetResult, on_progress=on_progress)
-    return pages.several(found, given.tokens)
+    ref, *others = given.refs
+    if others:
+        found = [await _found(daemon, each, given.tokens, on_progress) for each in dict.fromkeys(given.refs)]
+        return pages.several(found, given.tokens)
+    start = None if given.start_line is UNSET else given.start_line
+    try:
+        return pages.document(await _document(daemon, ref, given.tokens, start), given.tokens)
+    except DocumentNotFound:
+        if not _GLOB.search(ref):  # names of files and headings may contain these characters, too
+            raise
+    return pages.several([await _matching(daemon, ref, on_progress)], given.tokens)
+
+
+async def _found(daemon: AsyncClient, ref: str, tokens: int, on_progress: OnProgress | None) -> DocumentMultiGetResult:
+    """Return the document that one of several references names, those that a glob matches, or why there is none."""
+    try:
+        return DocumentMultiGetResult(documents=[await _document(daemon, ref, tokens)], skipped=[])
+    except (NotFound, Conflict, Refused) as error:
+        if isinstance(error, DocumentNotFound) and _GLOB.search(ref):
+            return await _matching(daemon, ref, on_progress)
+        skipped = SkippedReference(ref=ref, kind=error.kind, reason=error.message)
+        return DocumentMultiGetResult(documents=[], skipped=[skipped])
+
+
+async def _document(daemon: AsyncClient, ref: str, tokens: int, start: int | None = None) -> DocumentText:
+    # A reference may contain a line, which a start_line overrides. A line has at least one token.
+    params = DocumentGetParams(ref=ref, start_line=start, max_lines=tokens)
+    return await daemon.call("document.get", params, DocumentText)
+
+
+async def _matching(daemon: AsyncClient, glob: str, on_progress: OnProgress | None) -> DocumentMultiGetResult:
+    params = DocumentMultiGetParams(refs=[glob], max_bytes=_ANY_BYTES, limit=_MOST_READ)
+    return await daemon.call("document.multi_get", params, DocumentMultiGetResult, on_progress=on_progress)
 
 
 async def status(daemon: AsyncClient, given: a.StatusArguments, on_progress: OnProgress | None) -> str:

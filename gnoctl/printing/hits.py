@@ -27,6 +27,11 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
         for hit in hits:
             yield from render_hit(hit, terminal, line_numbers=line_numbers)
             yield ""
+    yield from ending(result, terminal)
+
+
+def ending(result: SearchResult, terminal: Terminal) -> Iterator[str]:
+    """Yield what is below the results: how many there are, facets, and what they may lack."""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     for name, counts in result.facets.items():
         yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
@@ -73,11 +78,11 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 def _counted(result: SearchResult) -> str:
     """Count the documents. In vector search every document matches a little, so count the hits, or the documents
     that were compared."""
-    found = count(result.total, "document")
+    found, shown = count(result.total, "document"), len(result.rows or result.hits)
     if result.mode == "hybrid":
-        found = f"the best {len(result.hits):,} of {found}"
+        found = f"the best {shown:,} of {found}"
     elif result.mode in ("keyword", "list"):
-        found = f"{len(result.hits):,} of {found}"
+        found = f"{shown:,} of {found}"
     if not result.loose:
         return found
     how = "" if any(hit.loose for hit in result.hits) else " (--loose)"

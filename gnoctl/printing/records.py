@@ -69,13 +69,16 @@ def csv_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
         row |= {"uri": _uri(record), "title": record.title, **record.fields}
         if record.body is not None:
             row["text"] = record.body
-        buffer = StringIO()
-        writer = csv.writer(buffer)
         if not header_written:
-            writer.writerow(row)
+            yield csv_line(row)
             header_written = True
-        writer.writerow(_inert(text.block(cell)) for cell in row.values())
-        yield buffer.getvalue()
+        yield csv_line(row.values())
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    buffer = StringIO()
+    csv.writer(buffer).writerow(_inert(text.block(cell)) for cell in cells)
+    return buffer.getvalue()
 
 
 def markdown_lines(records: Iterable[ListedRecord]) -> Iterator[str]:

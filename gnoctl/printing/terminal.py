@@ -90,29 +90,42 @@ MIN_CELLS = 8
 
 
 def columns(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], terminal: Terminal, *, flexible: int = -1
+    headers: Sequence[str], rows: Sequence[Sequence[str]], terminal: Terminal, *, flexible: int | None = -1
 ) -> Iterator[str]:
     """Yield a header and the rows; columns of numbers are aligned right.
 
-    On a terminal the `flexible` column is cut at its beginning, so that the others fit.
+    On a terminal the `flexible` column is cut at its beginning, so that the others fit. None: the widest are cut at
+    their ends.
     """
     safe = [[text.line(cell) for cell in row] for row in rows]
     right = [bool(safe) and all(_is_number(row[at]) for row in safe) for at in range(len(headers))]
     widths = [max(text.cells(row[at]) for row in [headers, *safe]) for at in range(len(headers))]
     if terminal.width is not None:
-        excess = sum(widths) + len(GAP) * (len(widths) - 1) - terminal.width
-        widths[flexible] = max(MIN_CELLS, widths[flexible] - max(0, excess))
-    yield terminal.paint(_row(headers, widths, right), DIM)
-    for row in safe:
-        yield _row(row, widths, right)
+        room = terminal.width - len(GAP) * (len(widths) - 1)
+        if flexible is None:
+            widths = _narrowed(widths, room)
+        else:
+            widths[flexible] = max(MIN_CELLS, widths[flexible] - max(0, sum(widths) - room))
+    clip = text.clip if flexible is None else text.clip_start
+
+    def line(row: Sequence[str]) -> str:
+        cells = zip(row, widths, right, strict=True)
+        padded = (text.pad(clip(cell, width), width, right=at_right) for cell, width, at_right in cells)
+        return GAP.join(padded).rstrip()
+
+    yield terminal.paint(line(headers), DIM)
+    yield from map(line, safe)
 
 
-def _row(row: Sequence[str], widths: list[int], right: list[bool]) -> str:
-    cells = (
-        text.pad(text.clip_start(cell, width), width, right=at_right)
-        for cell, width, at_right in zip(row, widths, right, strict=True)
-    )
-    return GAP.join(cells).rstrip()
+def _narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """Return the widths with the greatest limit that lets all fit.
+
+    >>> _narrowed([40, 5, 30], 55), _narrowed([9, 9], 4)
+    ([25, 5, 25], [8, 8])
+    """
+    limits = range(max(MIN_CELLS, min(room, max(widths))), MIN_CELLS, -1)
+    limit = next((each for each in limits if sum(min(each, width) for width in widths) <= room), MIN_CELLS)
+    return [min(limit, width) for width in widths]
 
 
 def _is_number(cell: str) -> bool:

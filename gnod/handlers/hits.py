@@ -19,10 +19,14 @@ from gnod.types import source_line
 
 
 def result_of(results: Results, params: wire.FilterParams) -> wire.SearchResult:
+    in_rows = isinstance(params, wire.SearchParams) and bool(params.columns)
+    first = params.offset + 1 if isinstance(params, wire.SearchParams) else 1
+    hits = [] if in_rows else [hit_of(rank, each, params) for rank, each in enumerate(results.hits, first)]
     return wire.SearchResult(
         query=results.query,
         mode=results.mode,
-        hits=[hit_of(rank, each, params) for rank, each in enumerate(results.hits, 1)],
+        hits=hits,
+        rows=[copied(wire.Row, row) for row in results.rows] if in_rows else UNSET,
         total=results.total,
         loose=results.loose,
         took_ms=results.took_ms,

@@ -36,7 +36,7 @@ def handlers(searches: SearchService) -> Mapping[str, Handler]:
 
     async def search_query(params: wire.SearchQueryParams, call: Call) -> wire.SearchResult:
         options = HybridSettings(
-            limit=params.limit,
+            limit=params.limit + params.offset,
             min_score=params.min_score,
             candidates=params.candidates,
             expand=params.expand,
@@ -71,7 +71,9 @@ def _request(params: wire.SearchParams, *, exact: bool) -> SearchRequest:
         sort=params.sort,
         facets=tuple(params.facets),
         facet_values=params.facet_values,
-        passages=params.passages,
+        passages=0 if params.columns else params.passages,
+        columns=tuple(params.columns),
+        offset=params.offset,
     )
 
 

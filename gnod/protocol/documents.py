@@ -16,8 +16,9 @@ class DocumentGetParams(Params, frozen=True):
     """A line, heading or page that the document does not have is an error, and the message says what it has.
 
     - `ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may end
-      in `:LINE`, or in a heading as links write it (`#Next steps`, `#next-steps`). It may also end in the label
-      (`:p12`, `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location: then only that page is returned.
+      in `:LINE`. It may end in `:LINE-LINE`, in a heading as links or hits write it (`#Next steps`, `#next-steps`,
+      `#Setup > Linux`), in a definition of source code (`#Retry.run`), or in the label (`:p12`, `:sheet Costs, row 4`)
+      or the fragment (`#page=12`) of a location: then only these lines, that section, definition or page are returned.
     - `start_line`, `max_lines`: the lines to return. They count lines of the file if it is text, otherwise lines of its
       Markdown.
     - `locations`: also return where its pages, sheets and so on begin.

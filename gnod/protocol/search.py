@@ -59,12 +59,16 @@ class SearchParams(FilterParams, frozen=True):
 
     - `passages`: the maximum number of passages of each document. Further ones must match nearly as well as the best
       one.
-    - `sort`: the field to sort the results by, ascending; a minus before the name (`-modified`) sorts descending.
+    - `sort`: the field to sort the results by, ascending; a minus before the name (`-modified`) sorts descending;
+      `newest` and `oldest` sort by `date`.
       Keyword search sorts all matches, and those with all words of the query come first. `search.query` and
       `search.vector` sort the best `limit`.
     - `facets`: the fields whose values are counted; `*` stands for every field of the frontmatter. A field that is a
       filter (`fields`, `collections`) is counted as if it were not.
     - `facet_values`: the maximum number of values of each field.
+    - `columns`: return rows with these fields instead of hits. A column is `docid`, `uri`, `source`, `mime`, a field
+      of queries that has a value (`title`, `tag`, `date`, …), or a field of the frontmatter.
+    - `offset`: leave out this many of the first results.
     """
 
     query: Annotated[str, Meta(max_length=4096)]
@@ -72,6 +76,8 @@ class SearchParams(FilterParams, frozen=True):
     sort: FieldName | None = None
     facets: Annotated[list[FieldName], Meta(max_length=10)] = []
     facet_values: Annotated[int, Meta(ge=1, le=5000)] = 50
+    columns: Annotated[list[FieldName], Meta(max_length=32)] = []
+    offset: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
 
 
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
@@ -278,6 +284,15 @@ class Hit(Result, frozen=True, kw_only=True):
     reasons: list[Reason] | UnsetType = UNSET
 
 
+class Row(Result, frozen=True, kw_only=True):
+    """`values`: those of the requested columns that the document has, as its metadata has them: texts, numbers, lists.
+    `date` is a day in local time."""
+
+    docid: str
+    uri: str
+    values: dict[str, object]
+
+
 class FacetCount(Result, frozen=True):
     """`count`: the number of documents in which a field has this value. Copies of a file count once."""
 
@@ -291,6 +306,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     - `query`: the query; for similar, the document's address.
     - `mode`: keyword, vector, hybrid or similar; list for a query that consists of fields only, which returns the
       newest first.
+    - `rows`: present instead of hits if columns were requested.
     - `total`: the number of matching documents before `limit` and `min_score`, where copies of a file count once. For
       vector and similar it is the number of hits, for query the number of documents compared that are not left out: a
       higher `limit` returns all of them.
@@ -306,6 +322,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
     query: str
     mode: str
     hits: list[Hit]
+    rows: list[Row] | UnsetType = UNSET
     total: int
     loose: int = 0
     took_ms: float

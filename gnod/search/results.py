@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeVar
 from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
-from gnod.search.fields import facets, ordering
+from gnod.search.fields import columns, facets, ordering
+from gnod.search.fields.columns import Row
 from gnod.search.fields.conditions import negated
 from gnod.search.fields.facets import MAX_VALUES, Count
 from gnod.search.fields.reading import FieldedQuery
@@ -40,7 +41,8 @@ class SearchRequest(NamedTuple):
     """`text`: the query as written, with its fields. `exact`: do not correct words that no document has. `fresh`: sync
     the collections first. `sort`: a field, with a minus before it for descending. `passages`: at most this many of each
     document; 0 returns the documents alone. `full`: return the whole texts, too. `loose`: return the documents that are
-    only loosely similar, too. `fields`: filters, one of these values each. `facet_values`: at most this many."""
+    only loosely similar, too. `fields`: filters, one of these values each. `facet_values`: at most this many.
+    `columns`: return the values of these fields. `offset`: leave out this many of the first results."""
 
     text: str
     filters: Filters = Filters()
@@ -55,6 +57,13 @@ class SearchRequest(NamedTuple):
     passages: int = 1
     full: bool = False
     loose: bool = True
+    columns: tuple[str, ...] = ()
+    offset: int = 0
+
+    @property
+    def end(self) -> int:
+        """Return how many of the best results are needed."""
+        return self.offset + self.limit
 
     @property
     def collections(self) -> list[str]:
@@ -81,6 +90,7 @@ class Results(NamedTuple):
     lexical_only_reason: str | None = None
     explain: Mapping[str, object] = {}
     loose: int = 0
+    rows: Sequence[Row] = ()
 
 
 class AskedQuery(NamedTuple):
@@ -115,9 +125,8 @@ class AskedQuery(NamedTuple):
     @property
     def depth(self) -> int:
         """Return how many documents are ranked: to sort them, many, and some more where messages decide."""
-        if self.request.sort:
-            return ordering.DEPTH
-        return max(self.request.limit, MESSAGES_DEPTH) if self.speakers.roles else self.request.limit
+        many = ordering.DEPTH if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
+        return max(many, self.request.end)
 
     @property
     def speakers(self) -> Speakers:
@@ -262,7 +271,7 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
 def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: Joined | None = None) -> Results:
     """Sort what was found, and return it with its hits."""
     request, begun = asked.request, time.perf_counter()
-    ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
+    ranked = _page(connection, request, found)
     hits = _hits(connection, asked, found, ranked)
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
     report, notes = asked.report(connection), found.notes
@@ -283,26 +292,38 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         lexical_only_reason=found.lexical_only_reason,
         explain={**fields, **found.explain},
         loose=found.loose,
+        rows=columns.rows(connection, [each.document.id for each in hits], request.columns) if request.columns else (),
     )
 
 
-def _hits(
-    connection: Connection, asked: AskedQuery, found: Found, ranked: Sequence[RankedDocument]
-) -> list[DocumentHit]:
-    """Return the first hits. A conversation in which no message of the role has a word of the query is not one."""
-    request, hits = asked.request, list[DocumentHit]()
+def _hits(connection: Connection, asked: AskedQuery, found: Found, page: Sequence[RankedDocument]) -> list[DocumentHit]:
+    request = asked.request
     options = HitOptions(asked.contexts, request.passages, request.full, asked.filters, asked.speakers)
-    deepest = len(ranked) if asked.speakers.roles else request.limit
-    for start in range(0, deepest, request.limit):
-        hits += hits_of(connection, ranked[start : start + request.limit], found.words, options, found.vectors)
-        if len(hits) >= request.limit:
+    if not asked.speakers.roles:
+        return hits_of(connection, page, found.words, options, found.vectors)
+    # A conversation in which no message of the role has a word of the query is not a hit.
+    hits = list[DocumentHit]()
+    ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
+    for start in range(0, len(ranked), request.end):
+        hits += hits_of(connection, ranked[start : start + request.end], found.words, options, found.vectors)
+        if len(hits) >= request.end:
             break
-    return hits[: request.limit]
+    return hits[request.offset : request.end]
 
 
 def _total(asked: AskedQuery, found: Found, hits: int) -> int:
     is_known = found.total is not None and not (asked.speakers.roles and hits < asked.request.limit)
     return found.total if found.total is not None and is_known else hits
+
+
+def _page(connection: Connection, request: SearchRequest, found: Found) -> Sequence[RankedDocument]:
+    """Return what is shown, sorted. What models ranked is sorted page by page: it has no end that all pages share."""
+    page = slice(request.offset, request.end)
+    if not request.sort:
+        return found.ranked[page]
+    if found.mode in ("hybrid", "vector"):
+        return ordering.ordered(connection, found.ranked[page], request.sort)
+    return ordering.ordered(connection, found.ranked, request.sort)[page]
 
 
 def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:

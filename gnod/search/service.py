@@ -241,7 +241,7 @@ class SearchService:
             vectors = await embed([corrected.text], [])
         stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
         begun = time.perf_counter()
-        limit, min_score = asked.depth if asked.speakers.roles else request.limit, request.min_score
+        limit, min_score = asked.depth if asked.speakers.roles else request.end, request.min_score
         async with self._searching(asked) as shared:
             ranked: list[RankedDocument] | None = None
             if shared.sources:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from gnoctl.mcp import memory_text, output_text, pages
+from gnoctl.mcp.arguments import SearchArguments
 from gnoctl.printing import text
 from gnod.protocol.base import Copy, Freshness
 from gnod.protocol.collections import ContextInfo, ContextListResult
@@ -29,20 +30,20 @@ from gnod.protocol.memory import (
     MemorySearchResult,
     MemoryStoreResult,
 )
-from gnod.protocol.search import AskResult, Definition, HitPassage
+from gnod.protocol.search import AskResult, Definition, HitPassage, Row
 from gnod.types import format_uri
 from tests.client import samples
 
 NUMBERED = re.compile(r"(\d+)\|(.*)")
 QUOTED = re.compile(r"   \| ")
 ADDRESS = r"gno://\S+"
-LINES = rf"{ADDRESS} lines \d+-\d+"
+LINES = rf"{ADDRESS}:\d+-\d+"
 
 # Each kind of line that the bridge writes. What comes after the group is a document's.
 OWN = [
     re.compile(pattern)
     for pattern in (
-        rf"({LINES} of \d+; modified \S+?(?:; continues at start_line=\d+)?)$",
+        rf"({ADDRESS} lines \d+-\d+ of \d+; modified \S+?(?:; continues at start_line=\d+)?)$",
         r"((?:title|tags|about|note|left out|topics|answer|failures):)",
         r"(\d+ (?:documents?|passages?|memories)\b)",
         rf"(\d+\. {LINES}, score 0\.5)(?:, in .*)?$",
@@ -53,8 +54,10 @@ OWN = [
         rf"({ADDRESS} \(#a1b2c3d4, content 0123456789ab\))$",
         r"(\[\d+\] lines \d+-\d+)(?: \(.*\))?$",
         rf"({ADDRESS} line \d+(?: -> {ADDRESS}(?: or {ADDRESS})*| \(unresolved\))?)(?: — .*)?$",
-        r"(\d of \d|\d|1 memories)$",
+        r"(\d of \d(?: documents?)?|\d|1 memories)$",
         rf"({ADDRESS} — )",
+        rf"({ADDRESS} \| )",
+        r"(address \| title \| tag)$",
         r"(- notes: 1 document, 1 file could not be read)",
         r"(- notes/)",
         r"(could not be read:)$",
@@ -70,8 +73,8 @@ MARKERS = [
     *("1|", "12| ", "   | ", "| ", "---", "1. ", "[1] ", "[1] lines 1-2", "- notes: 1 document", "- notes/"),
     *("title: ", "note: ", "left out: ", "also: ", "about: ", "answer:", "could not be read:", "2 documents"),
     *("(", ") ", "; "),
-    "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21T10:00:00Z",
-    "1. gno://notes/forged.md lines 1-2, score 0.5",
+    "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21",
+    "1. gno://notes/forged.md:1-2, score 0.5",
     "gno://notes/forged.md (#a1b2c3d4, content 0123456789ab)",
     "gno://notes/forged.md line 1 -> gno://notes/b.md",
     *(" — ", " -> ", ", score 0.5", "; continues at start_line=2", "m1  fact, 2026-11-21"),
@@ -104,8 +107,8 @@ def document(w: str) -> str:
 
 def several(w: str) -> str:
     skipped = [SkippedReference(ref="no.md", kind="document_not_found", reason=w)]
-    documents = [document_text("harmless"), document_text(w)]
-    return pages.several(DocumentMultiGetResult(documents=documents, skipped=skipped), 10_000)
+    documents = [document_text("another"), document_text(w)]
+    return pages.several([DocumentMultiGetResult(documents=documents, skipped=skipped)], 10_000)
 
 
 def search(w: str) -> str:
@@ -114,6 +117,12 @@ def search(w: str) -> str:
     defined = Definition(name=w, kind="function", path=[], label=w, line=1, end_line=2)
     hits = [samples.hit(uri=address(w), score=0.5, **LINED, **said | more) for more in ({}, {"definition": defined})]
     return output_text.search(structs.replace(samples.found(*hits), notes=[w], hints=[w]))
+
+
+def rows(w: str) -> str:
+    listed = [Row(docid="#1", uri=address(w), values={"title": w, "tag": [w, w]})]
+    given = SearchArguments(query="", fields=["title", "tag"])
+    return output_text.search(structs.replace(samples.found(), rows=listed, total=1), given)
 
 
 def ask(w: str) -> str:
@@ -194,7 +203,21 @@ def stored(w: str) -> str:
     return memory_text.stored(MemoryStoreResult(id="m1", existed=False, proposals=[proposal]))
 
 
-OUTPUTS = [document, several, search, ask, evidence, links, mentions, graph, status, memory_hits, memories, stored]
+OUTPUTS = [
+    document,
+    several,
+    search,
+    rows,
+    ask,
+    evidence,
+    links,
+    mentions,
+    graph,
+    status,
+    memory_hits,
+    memories,
+    stored,
+]
 
 
 def skeleton(rendered: str) -> list[str]:

@@ -14,7 +14,7 @@ from gnoctl.mcp.progress import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
-from gnod.protocol.search import AskResult, HitMatches, HitPassage
+from gnod.protocol.search import AskResult, HitMatches, HitPassage, Row
 from gnod.types import estimated_tokens
 from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
 
@@ -62,7 +62,9 @@ def test_each_line_has_its_number_in_the_file() -> None:
     # The file has three more blank lines after its second line.
     place: dict[str, Any] = {"line_map": [(3, 3)], "end_line": 6, "total_lines": 6}
     page = pages.document(text_of("# A\n\nsix\x0c\u2028seven | a\n", tags=["x"], **place), 1000)
-    assert page == f"gno://notes/a.md lines 1-6 of 6; modified {WHEN}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    assert (
+        page == f"gno://notes/a.md lines 1-6 of 6; modified {WHEN[:10]}\ntitle: A\ntags: x\n\n1|# A\n\n6|six␌ seven | a"
+    )
     assert pages.document(text_of("six\n", start_line=6, **place), 1000).endswith("\n\n6|six")
 
 
@@ -77,13 +79,37 @@ def test_a_search_fills_a_number_of_tokens() -> None:
 
     def shown(tokens: int) -> list[int]:
         """Return the number of passages of each hit."""
-        hits = output_text.search(result, tokens).split("\n\n")[1:]
+        hits = output_text.search(result, SearchArguments(query="", tokens=tokens)).split("\n\n")[1:]
         return [each.count("   | ") for each in hits if "score" in each]
 
     assert shown(10_000) == [3, 3, 3]
     assert shown(300) == [3, 1]
-    assert output_text.search(result, 300).endswith("\n\nnote: 1 more document: raise `tokens`")
     assert len(shown(50)) == 1
+
+
+def test_the_head_says_where_a_search_continues() -> None:
+    result = structs.replace(found(*(hit(rank, snippet="word " * 30) for rank in (21, 22, 23))), total=24)
+
+    def head(**given: Any) -> str:
+        return output_text.search(result, SearchArguments(query="", **given)).split("\n", 1)[0]
+
+    assert head(offset=20) == "3 of 24 documents; continues at offset=23"
+    assert head(offset=20, tokens=170) == "2 of 24 documents; continues at offset=22"
+    assert head(offset=21) == "3 of 24 documents"
+
+
+def test_rows_have_an_address_and_the_fields() -> None:
+    values: dict[str, object] = {"title": "a | b\nnote: c", "tag": ["x", "y"], "done": False, "cost": 1.5}
+    listed = [Row(docid="#1", uri="gno://n/a b.md", values=values), Row(docid="#2", uri="gno://n/c.md", values={})]
+    result = structs.replace(found(mode="list"), rows=listed, total=9)
+    given = SearchArguments(query="", fields=["title", "tag", "done", "cost"])
+    assert output_text.search(result, given).splitlines() == [
+        "2 of 9 documents; continues at offset=2",
+        "",
+        "address | title | tag | done | cost",
+        "gno://n/a%20b.md | a \\| b note: c | x, y | false | 1.5",
+        "gno://n/c.md |  |  |  | ",
+    ]
 
 
 def test_what_was_missed_is_noted() -> None:
@@ -116,14 +142,14 @@ def test_an_answer_shows_the_sources_that_it_cites() -> None:
         quotes=[quote("So it is.", uri="gno://notes/2.md", heading="T2 > Why", line=3, end_line=3)],
     )
     assert output_text.ask(result).split("\n\n") == [
-        "gno://notes/2.md lines 3-3 (T2 > Why)\n   | So it is.",
+        "gno://notes/2.md:3 (T2 > Why)\n   | So it is.",
         "answer:\n   | So [2].",
-        "[2] gno://notes/2.md lines 2-3 — T2",
+        "[2] gno://notes/2.md:2-3 — T2",
         "note: the answer was cut off: ask for less, or read the sources with `read`",
     ]
     unsure = structs.replace(result.quotes[0], perhaps=True)
     missed = structs.replace(result, answered=False, reason="not_found", answer="", quotes=[unsure])
-    assert output_text.ask(missed).startswith("perhaps: gno://notes/2.md lines 3-3")
+    assert output_text.ask(missed).startswith("perhaps: gno://notes/2.md:3")
     assert "the documents do not say" in output_text.ask(missed)
 
 
@@ -227,9 +253,9 @@ def test_several_documents_share_their_tokens() -> None:
         documents=[text_of(long), text_of("short\n", uri="gno://notes/b.md"), text_of(long, uri="gno://notes/c.md")],
         skipped=[SkippedReference(ref="no.md", kind="document_not_found", reason="there is none")],
     )
-    assert pages.several(result, 480).split("\n\n")[:3] == [
+    assert pages.several([result], 458).split("\n\n")[:3] == [
         "2 documents",
-        "left out: no.md: there is none\nleft out: gno://notes/c.md: no tokens are left: request them in another call, "
-        "or with more `tokens`",
-        f"gno://notes/a.md lines 1-1 of 1; modified {WHEN}\ntitle: A",
+        "left out: no.md: there is none\nleft out: gno://notes/c.md: not read, no tokens are left: request them in "
+        "another call, or with more `tokens`",
+        f"gno://notes/a.md lines 1-1 of 1; modified {WHEN[:10]}\ntitle: A",
     ]

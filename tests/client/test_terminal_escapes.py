@@ -152,7 +152,7 @@ async def test_no_escape_sequence_reaches_an_agent(evil: Machine) -> None:
         for tool, arguments in CALLS:
             shown = said(await client.call_tool(tool, arguments))
             check(shown, tool)
-            addresses |= set(re.findall(r"^(?:\d+\. )?(gno://\S+)", shown, re.MULTILINE))
+            addresses |= set(re.findall(r"^(?:\d+\. )?(gno://\S+?)(?:, score|\s|$)", shown, re.MULTILINE))
         assert any("evil%20%1B" in each and "%E2%80%AE" in each for each in addresses)
         for each in sorted(addresses):
             assert not HIDDEN.search(each)

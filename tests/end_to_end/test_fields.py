@@ -74,6 +74,36 @@ def test_results_are_sorted_and_counted(notes: Machine) -> None:
     assert "status: open 2, done 1" in notes.ok("query", "blue", "--facets", "status")
 
 
+def test_fields_as_rows(notes: Machine) -> None:
+    asked = ("has:year", "--columns", "title,year,status", "--sort", "-year", "-n", "2")
+    for command in ("search", "query", "vsearch"):
+        result = notes.json(command, *asked)
+        assert [row["values"] for row in result["rows"]] == [
+            {"title": "Plan", "year": 2023, "status": "done"},
+            {"title": "Deploy", "year": 2021, "status": "open"},
+        ]
+        assert (result["hits"], result["total"]) == ([], 3)
+    (last,) = notes.json("search", *asked, "--offset", "2")["rows"]
+    assert (last["uri"], last["values"]["year"]) == ("gno://notes/garden.md", 2019)
+    assert [row["values"] for row in notes.json("query", "green flowers", "--columns", "author")["rows"]][:1] == [{}]
+    assert notes.ok("search", *asked, "--csv").splitlines() == [
+        "title,year,status",
+        "Plan,2023,done",
+        "Deploy,2021,open",
+    ]
+    shown = notes.run("search", *asked)
+    assert shown.stdout.splitlines()[:3] == ["title   year  status", "Plan    2023  done", "Deploy  2021  open"]
+    assert "2 of 3 documents; the next page: --offset 2" in shown.stderr
+    sorted_pages = (notes.json("query", "blue", "--sort", "-title", "-n1", "--offset", str(n)) for n in range(3))
+    assert {(hit["rank"], hit["path"]) for page in sorted_pages for hit in page["hits"]} == {
+        (hit["rank"], hit["path"]) for hit in notes.json("query", "blue")["hits"]
+    }
+    beyond = notes.run("search", *asked, "--offset", "3")
+    assert (beyond.returncode, "All 3 documents are before --offset 3" in beyond.stderr) == (1, True)
+    wrong = notes.run("search", *asked, "--paths")
+    assert "--columns cannot be used with --paths: choose --csv or --json" in wrong.stderr
+
+
 @pytest.mark.parametrize("method", ["search.lexical", "search.query"])
 def test_a_filter_leaves_the_counts_of_its_own_field(notes: Machine, method: str) -> None:
     chosen = {"status": ["open"], "folder": ["notes/work"]}

@@ -152,7 +152,7 @@ def check_described(tools: dict[str, types.Tool]) -> None:
 
 async def search_says_where_and_read_has_the_text(client: Client) -> None:
     found = said(await client.call_tool("search", {"query": "deploy node.js", "limit": 3}))
-    assert found.startswith("1 document of 1\n\n1. gno://notes/deploy.md lines ")
+    assert found.startswith("1 of 1 document\n\n1. gno://notes/deploy.md:")
     assert "title: Deployment" in found
     assert "v1.2.3" in found
     assert "note:" not in found  # the broken file is left to `status`
@@ -163,13 +163,18 @@ async def search_says_where_and_read_has_the_text(client: Client) -> None:
     assert rest.startswith("gno://notes/deploy.md lines 5-6 of 6; modified ")
     several = said(await client.call_tool("read", {"refs": ["notes/d*", "notes/no.md"], "tokens": 200}))
     assert several.startswith("1 document\n\nleft out: notes/no.md: no document 'notes/no.md' in the index")
+    parts = said(await client.call_tool("read", {"refs": ["notes/deploy.md:5", "notes/deploy.md:1-1"]}))
+    assert parts.startswith("2 documents\n\ngno://notes/deploy.md lines 5-6 of 6; modified ")
+    assert "\n\ngno://notes/deploy.md lines 1-1 of 6; modified " in parts
     for mode in ("keyword", "hybrid"):
         result = await client.call_tool("search", {"query": "Häuser", "mode": mode, "collections": ["notes"]})
         assert "1. gno://notes/umlaut.md" in said(result)
     nothing = await client.call_tool("search", {"query": "deploy path:/d/", "mode": "keyword"})
     assert said(nothing).startswith("no results")
     filled = said(await client.call_tool("search", {"query": "deploy", "tokens": 100}))
-    assert filled.startswith("1 document of 1")
+    assert filled.startswith("1 of 1 document")
+    listed = said(await client.call_tool("search", {"query": "collection:notes", "fields": "title", "limit": 1}))
+    assert re.match(r"1 of 3 documents; continues at offset=1\n\naddress \| title\ngno://notes/\S+ \| \w+", listed)
 
 
 async def arguments_are_read_as_clients_send_them(client: Client) -> None:

@@ -100,11 +100,13 @@ async def test_thousands_of_pages_are_listed_at_once(small_index: SmallIndex, tm
     assert time.process_time() - started < 1  # 5 s if each page decodes the places of all
 
 
+TREE = "# Tree\n\n## A\n\n### Setup\n\na\n\n## B\n\n### Setup\n\nb\n"
+CODE = "# Setup\nclass Retry:\n    def run(self):\n        return 1\n\n    def stop(self):\n        return 2\n"
 PLAN = "# Plan\n\n\n\nIntro\n\n## Next steps\n\nDo it. ^todo\n\n## Ende (Übung)\n\nlast\n"
 
 
 async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: SmallIndex, tmp_path: Path) -> None:
-    small_index.add({"plan.md": PLAN, "flat.md": "no heading\n", "c#.md": "sharp\n"})
+    small_index.add({"plan.md": PLAN, "flat.md": "no heading\n", "c#.md": "sharp\n", "tree.md": TREE, "retry.py": CODE})
 
     async def get(ref: str, **more: Any) -> Any:
         return await call(small_index, tmp_path, "document.get", DocumentGetParams(ref=ref, **more))
@@ -120,6 +122,18 @@ async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: S
         "notes/c#.md": "sharp\n",
     }.items():
         assert (await get(ref, max_lines=1)).text == first, ref
+    for ref, lines in {
+        "notes/plan.md:7-9": "## Next steps\n\nDo it. ^todo\n",
+        "notes/plan.md#Next steps": "## Next steps\n\nDo it. ^todo\n\n",
+        "notes/tree.md#A > Setup": "### Setup\n\na\n\n",
+        "notes/tree.md#Tree > B > Setup": "### Setup\n\nb\n",
+        "notes/tree.md#B#Setup": "### Setup\n\nb\n",
+        "notes/tree.md#A": "## A\n\n### Setup\n\na\n\n",
+        "notes/retry.py#Retry.run": "    def run(self):\n        return 1\n",
+        "notes/retry.py#run()": "    def run(self):\n        return 1\n",
+    }.items():
+        assert (await get(ref)).text == lines, ref
+        assert (await get(ref, max_lines=1)).text == lines.split("\n")[0] + "\n", ref
     pages = [await get("notes/plan.md", max_lines=5)]
     while pages[-1].truncated:
         pages.append(await get("notes/plan.md", start_line=pages[-1].end_line + 1, max_lines=5))
@@ -131,6 +145,9 @@ async def test_lines_and_headings_that_a_document_has_and_has_not(small_index: S
         ("notes/plan.md#Nex stepps", None, "notes/plan.md has no heading 'Nex stepps': did you mean #Next steps?"),
         ("notes/plan.md#x", None, "no heading 'x': did you mean #Plan or #Next steps or #Ende (Übung)?"),
         ("notes/flat.md#x", None, "no heading 'x': it has lines, such as :12"),
+        ("notes/plan.md:9-7", None, "the last line is before the first: swap them"),
+        ("notes/retry.py#Zzz", None, "retry.py has no definition 'Zzz': did you mean #Retry or #run or #stop?"),
+        ("notes/retry.py#rum", None, "retry.py has no definition 'rum': did you mean #run?"),
         ("notes/plan.md#page=2", None, "has no page 2: it has lines, such as :12"),
     ]:
         with pytest.raises(InvalidParams if start else InvalidReference) as error:

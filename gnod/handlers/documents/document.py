@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -32,14 +34,16 @@ from gnod.search.query import references
 from gnod.search.query.parsing import Clause, parse_query
 from gnod.store.connection import Connection
 from gnod.store.database import READERS, Database
-from gnod.store.tables import documents, tags
+from gnod.store.tables import definitions, documents, tags
 from gnod.store.tables.documents import DocumentRow
-from gnod.store.tables.records import FileStat
+from gnod.store.tables.records import FileStat, StoredDefinition
 from gnod.types import canonical_line, format_uri, has_own_lines, source_line
 
 _MAX_PROPOSED = 10  # unknown references that get a proposal
 _MAX_MATCHES = 100_000
-_MAX_HEADINGS = 5  # named if a heading is unknown
+_MAX_NAMED = 5  # headings or definitions, if one is unknown
+_MAX_DEFINITIONS = 20_000
+_NAMES = re.compile(r"\w+")
 
 _FULL = "over the size of one reply: request them in another call, or narrow the glob"
 
@@ -61,10 +65,10 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
 
         def work(connection: Connection) -> wire.DocumentText:
             found = references.resolve(connection, params.ref)
-            line = _line_of(connection, found)
-            start = params.start_line or line or 1
-            lines = params.max_lines or (found.last - start + 1 if found.last and found.last >= start else None)
-            text = _text(connection, found.document, config, start, lines)
+            first, last = _lines_of(connection, found)
+            start = params.start_line or first
+            limits = (params.max_lines, last - start + 1 if last and last >= start else None)
+            text = _text(connection, found.document, config, start, min(filter(None, limits), default=None))
             if start > max(text.total_lines, 1):
                 message = f"{text.uri} has no line {start:,}: its last line is {text.total_lines:,}"
                 raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
@@ -186,7 +190,7 @@ def _place(connection: Connection, found: references.Resolved, config: Config) -
     document = found.document
     file = _file(connection, document)
     require_source(file)
-    line = _line_of(connection, found) or 1
+    line, _ = _lines_of(connection, found)
     is_file = file is document
     return copied(
         wire.DocumentPlace,
@@ -231,19 +235,39 @@ def require_source(document: DocumentRow) -> None:
     raise NotFound(f"{document.source} no longer exists: `gnoctl index` updates the index", details)
 
 
-def _line_of(connection: Connection, found: references.Resolved) -> int | None:
-    """Return the file's line that a reference names. Raises InvalidReference for a heading that is not there."""
+def _lines_of(connection: Connection, found: references.Resolved) -> tuple[int, int | None]:
+    """Return the first line of the file that a reference names, and the last one of a page, a section or a definition.
+    Raises InvalidReference for a heading or a definition that is not there."""
     if found.heading is None:
-        return found.line
-    document = found.document
-    places = LinkPlaces(documents.markdown(connection, document.mirror_hash))
-    if line := places.line_of(found.heading):
-        return source_line(document.line_map, line)
-    named = [near] if (near := places.suggestion(found.heading)) else places.headings[:_MAX_HEADINGS]
-    hint = f"did you mean {' or '.join(f'#{name}' for name in named)}?" if named else "it has lines, such as :12"
+        return found.line or 1, found.last
+    document, name = found.document, found.heading
+    lines: tuple[int, int | None] | None
+    if defined := definitions.of_document(connection, document.id, _MAX_DEFINITIONS):
+        kind, lines, named = "definition", *_defined(defined, name)
+    else:
+        places = LinkPlaces(documents.markdown(connection, document.mirror_hash))
+        kind, lines = "heading", places.lines_of(name)
+        named = [near] if (near := places.suggestion(name)) else places.headings
+    if lines:
+        first, last = lines
+        return source_line(document.line_map, first), last and source_line(document.line_map, last)
+    named = named[:_MAX_NAMED]
+    hint = f"did you mean {' or '.join(f'#{each}' for each in named)}?" if named else "it has lines, such as :12"
     raise InvalidReference(
-        f"{document.collection}/{document.path} has no heading {quoted(found.heading)}: {hint}", {"headings": named}
+        f"{document.collection}/{document.path} has no {kind} {quoted(name)}: {hint}", {"headings": named}
     )
+
+
+def _defined(defined: Sequence[StoredDefinition], name: str) -> tuple[tuple[int, int | None] | None, list[str]]:
+    """Return the lines of the first definition with this name (`run`, `Retry.run`), and the nearest names."""
+    wanted = _NAMES.findall(name.casefold())
+    labels = [_NAMES.findall(f"{each.path} {each.name}".casefold()) for each in defined]
+    for each, label in zip(defined, labels, strict=True):
+        if wanted and label[-len(wanted) :] == wanted:
+            return (each.line, each.end_line), []
+    names = {each.name.casefold(): each.name for each in defined}
+    close = difflib.get_close_matches(wanted[-1] if wanted else "", list(names), n=1)
+    return None, [names[each] for each in close] or list(names.values())
 
 
 def _text(

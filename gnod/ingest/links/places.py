@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 
-from gnod.ingest.text.outline import outline
+from gnod.ingest.text.outline import Heading, outline
 
 _BLOCK = re.compile(r"(?:^|\s)\^([\w-]{1,100})[ \t]*$", re.M)
 _ANCHOR = re.compile(
     r"<\w+\s(?:[^<>]{0,500}\s)?(?:id|name)\s*=\s*[\"']?([^\s\"'<>]{1,200})|\{#([\w:.-]{1,200})[^{}\n]{0,100}\}"
 )
 _LINK = re.compile(r"!?\[\[?([^\[\]\n]*)\](?:\]|\([^()\n]*\))?")
+_BELOW = re.compile(r"#|\s>\s")
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]+")
 
 
@@ -19,7 +20,7 @@ class LinkPlaces:
     """The places of a Markdown text that links can name."""
 
     def __init__(self, text: str) -> None:
-        headings = outline(text).headings
+        self._outline = headings = outline(text).headings
         self.headings = [each.text for each in headings]
         self._text = text
         self._blocks = {match[1]: match.start(1) for match in reversed([*_BLOCK.finditer(text)])}
@@ -37,21 +38,48 @@ class LinkPlaces:
         return self.line_of(fragment) is not None
 
     def line_of(self, fragment: str) -> int | None:
-        """Return the line of a place, from 1; None if there is no such place.
+        """Return the line of a place, from 1; None if there is no such place."""
+        lines = self.lines_of(fragment)
+        return lines and lines[0]
 
-        In `#A#B`, as Obsidian writes a heading below another one, only B counts.
-        """
-        last = fragment.strip("#").rpartition("#")[2]
+    def lines_of(self, fragment: str) -> tuple[int, int | None] | None:
+        """Return the first line of a place and, for a heading, the last one of its section."""
+        if (start := self._start_of(fragment)) is None:
+            return None
+        levels = {each.start: each.level for each in self._outline}
+        if (level := levels.get(start)) is None:
+            return self._line(start), None
+        end = next((at for at, other in levels.items() if at > start and other <= level), None)
+        return self._line(start), self._text.count("\n") if end is None else self._line(end) - 1
+
+    def _line(self, start: int) -> int:
+        return self._text.count("\n", 0, start) + 1
+
+    def _start_of(self, fragment: str) -> int | None:
+        """Return where a place starts. `A#B`, as Obsidian writes it, and `A > B`, as hits have it, are the heading B
+        below A; without one, only B counts."""
+        *above, last = _BELOW.split(fragment.strip("#"))
         if last.startswith("^"):
-            start = self._blocks.get(last[1:])
-        else:
-            start = self._anchors.get(last, self._slugs.get(slug_of(last), 0 if last.lower() in ("", "top") else None))
-        return None if start is None else self._text.count("\n", 0, start) + 1
+            return self._blocks.get(last[1:])
+        if above and (start := self._below(above, last)) is not None:
+            return start
+        known = self._slugs.get(slug_of(fragment), self._slugs.get(slug_of(last)))
+        return self._anchors.get(last, 0 if known is None and last.lower() in ("", "top") else known)
+
+    def _below(self, above: list[str], name: str) -> int | None:
+        path: list[Heading] = []
+        wanted = [*map(slug_of, above), slug_of(name)]
+        for heading in self._outline:
+            path = [*(each for each in path if each.level < heading.level), heading]
+            if [slug_of(each.text) for each in path][-len(wanted) :] == wanted:
+                return heading.start
+        return None
 
     def suggestion(self, fragment: str) -> str | None:
         """Return the heading that is nearest in writing."""
         slugs = {slug_of(heading): heading for heading in self.headings}
-        found = difflib.get_close_matches(slug_of(fragment.rpartition("#")[2]), list(slugs)[:1000], n=1, cutoff=0.6)
+        last = slug_of(_BELOW.split(fragment)[-1])
+        found = difflib.get_close_matches(last, list(slugs)[:1000], n=1, cutoff=0.6)
         return slugs[found[0]] if found else None
 
 

@@ -103,12 +103,12 @@ def _folder(address: str) -> str:
     return address.rpartition("/")[0]
 
 
-def _extension(path: str) -> str:
-    _, dot, extension = path.rpartition("/")[2].rpartition(".")
-    return extension.lower() if dot else ""
+def extension(path: str) -> str:
+    _, dot, ending = path.rpartition("/")[2].rpartition(".")
+    return ending.lower() if dot else ""
 
 
-_PARTS: dict[str, Callable[[str], str]] = {"folder": _folder, "ext": _extension}
+_PARTS: dict[str, Callable[[str], str]] = {"folder": _folder, "ext": extension}
 
 
 @by_id

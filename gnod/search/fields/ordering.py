@@ -14,13 +14,16 @@ from gnod.store.connection import Connection, by_id
 
 # Sort at most this many of the best documents.
 DEPTH = 20_000
+_BY_AGE = {"newest": "-date", "oldest": "date"}
 
 Key = tuple[float, str]
 
 
 def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str) -> list[RankedDocument]:
-    """Return the documents by a field, ascending; with a minus before its name, descending. Those with all words of the
-    query stay before the others, and those without the field come last. Raises InvalidParams."""
+    """Return the documents by a field, ascending; with a minus before its name, descending; `newest` and `oldest` by
+    date. Those with all words of the query stay before the others, and those without the field come last. Raises
+    InvalidParams."""
+    sort = _BY_AGE.get(sort.lower(), sort)
     name, is_descending = sort.removeprefix("-").lower(), sort.startswith("-")
     keys = _keys(connection, name, [each.id for each in ranked])
     there = [each for each in ranked if each.id in keys]

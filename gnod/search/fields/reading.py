@@ -103,7 +103,7 @@ def read(connection: Connection, text: str, *, is_plain: bool = False) -> Fielde
         tuple(_terms(found.clauses)),
         tuple(dict.fromkeys(hint for clause in found.unknown if (hint := _hint(clause, spellings)))),
         tuple(clause.shown for clause in found.clauses),
-        tuple(clause.shown for clause in found.clauses if clause.name not in (_HAS, *registry.BY_NAME)),
+        tuple(clause.shown for clause in found.clauses if clause.name in spellings.keys() - registry.BY_NAME.keys()),
         tuple(_symbols(found.clauses)),
         Speakers(_folded(found.clauses, "role"), _folded(found.clauses, "from")),
     )
@@ -128,7 +128,7 @@ def _chosen(connection: Connection, name: str, value: FieldValue, spellings: Spe
 
 def _separate(text: str, spellings: Spellings, *, is_plain: bool) -> Separated:
     def is_known(name: str) -> bool:
-        return name == _HAS or name in registry.BY_NAME or name in spellings
+        return name == _HAS or name in registry.BY_NAME or name in spellings or name in registry.STAND_INS
 
     def stays(name: str) -> bool:
         return name in registry.BY_NAME and registry.BY_NAME[name].is_words
@@ -163,8 +163,9 @@ def _condition(
 def _one(connection: Connection, name: str, value: FieldValue, spellings: Spellings) -> Condition:
     if name == _HAS:
         return _has(value, spellings)
-    if name in registry.BY_NAME:
-        return registry.BY_NAME[name].condition(connection, value)
+    built_in = name if name in spellings else registry.STAND_INS.get(name, name)
+    if built_in in registry.BY_NAME:
+        return registry.BY_NAME[built_in].condition(connection, value)
     return frontmatter.condition(spellings[name], value)
 
 

@@ -256,6 +256,8 @@ FIELDS = (
 )
 
 BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.aliases)}
+# Names that mean a built-in field where no document has a field of that name.
+STAND_INS = {"year": "date"}
 
 
 def has(name: str) -> Condition:

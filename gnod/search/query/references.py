@@ -1,6 +1,6 @@
-"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk; a line (`:12`), a
-page (`:p12`), another place as hits name it (`:sheet Costs, row 4`), an address's fragment (`#page=12`,
-`#sheet=Costs&row=4`) or a heading (`#Next steps`) may follow."""
+"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk. Lines (`:12`,
+`:12-20`), a page (`:p12`), another place as hits name it (`:sheet Costs, row 4`), an address's fragment (`#page=12`,
+`#sheet=Costs&row=4`), a heading (`#Next steps`) or a definition (`#Retry.run`) may follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gnod.store.tables.documents import DocumentRow
 from gnod.types import SCHEME, parse_uri
 
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
-_LINE = re.compile(r":(\d{1,9})\Z")
+_LINES = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _PAGE = re.compile(r":(?P<kind>p)(?P<value>\d{1,9})(?P<row>)\Z")
 _FRAGMENT = re.compile(r"#(?P<kind>[a-z]+)=(?P<value>[^#&]*)(?:&row=(?P<row>\d{1,9}))?\Z")
 # Labels as hits in a terminal show them.
@@ -31,8 +31,8 @@ _MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
-    """`line`: the `:LINE` of the reference, or the first line of its page (sheet, …); `last`: the last line of that.
-    `heading`: what follows `#`, not looked for yet."""
+    """`line`, `last`: the lines of `:LINE` or `:LINE-LINE` in the reference, or of its page (sheet, …). `heading`: what
+    follows `#`, not looked for yet."""
 
     document: DocumentRow
     line: int | None = None
@@ -45,10 +45,10 @@ def resolve(connection: Connection, reference: str, *, propose: bool = True) -> 
     candidates, PathOutsideRoot for a path on disk outside all collections, InvalidReference."""
     if document := _find(connection, reference):
         return Resolved(document)
-    if match := _LINE.search(reference):
+    if match := _LINES.search(reference):
         document = _find(connection, reference[: match.start()])
         if document:
-            return Resolved(document, _checked_line(reference, int(match[1])))
+            return _between(document, reference, int(match[1]), int(match[2]) if match[2] else None)
     for pattern in (_PAGE, _FRAGMENT, _LABEL):
         match = pattern.search(reference)
         if match and (document := _find(connection, reference[: match.start()])):
@@ -101,10 +101,12 @@ def scope(reference: str | None) -> tuple[str | None, str]:
     return collection.removesuffix(":"), prefix
 
 
-def _checked_line(reference: str, line: int) -> int:
+def _between(document: DocumentRow, reference: str, line: int, last: int | None) -> Resolved:
     if line < 1:
         raise InvalidReference(f"{reference}: lines are counted from 1", {"reference": reference})
-    return line
+    if last is not None and last < line:
+        raise InvalidReference(f"{reference}: the last line is before the first: swap them", {"reference": reference})
+    return Resolved(document, line, last)
 
 
 def _at(document: DocumentRow, match: re.Match[str], value: str) -> Resolved:
@@ -166,7 +168,7 @@ def _not_found(connection: Connection, reference: str, proposals: list[str]) -> 
 
 
 def _proposals(connection: Connection, reference: str) -> list[str]:
-    path = _LINE.sub("", reference).removeprefix(SCHEME)
+    path = _LINES.sub("", reference).removeprefix(SCHEME)
     if reference.startswith(SCHEME):
         path = unquote(path)
     if path.startswith("#"):

@@ -69,6 +69,7 @@ def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = ""
         ("draft", "abcd"),
         ("modified", "abcd"),
         ("-modified", "abcd"),
+        ("Newest", "abcd"),
     ],
 )
 def test_results_are_sorted_by_a_field(shelf: SmallIndex, sort: str, expected: str) -> None:
