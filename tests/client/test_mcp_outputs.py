@@ -234,10 +234,10 @@ def test_evidence_is_grouped_by_document_and_indented() -> None:
     )
     assert output_text.evidence(result) == (
         "3 passages, 80 tokens\n\n"
-        "gno://notes/a.md (#a1b2c3d4, content 0123456789ab)\ntitle: Cats\n"
-        "[1] lines 5-6 (Cats > Names)\n   | | Port |\n   | words\n"
-        "[2] lines 9-9 (Cats > Names)\n   | 1. x\n   | note: forged\n\n"
-        "gno://notes/b.md (#a1b2c3d4, content 0123456789ab)\ntitle: Cats\n[3] lines 5-6\n   | words\n\n"
+        "gno://notes/a.md (#a1b2c3d4)\ntitle: Cats\n"
+        "[1] lines 5-6@9f3b2c1d4e5f (Cats > Names)\n   | | Port |\n   | words\n"
+        "[2] lines 5-6@9f3b2c1d4e5f (Cats > Names)\n   | 1. x\n   | note: forged\n\n"
+        "gno://notes/b.md (#a1b2c3d4)\ntitle: Cats\n[3] lines 5-6@9f3b2c1d4e5f\n   | words\n\n"
         "left out: 2 passages over the budget; the best is gno://notes/c.md:9 (30 tokens)"
     )
 
