@@ -227,12 +227,12 @@ def _longest_word(title: str) -> str:
 
 def _next_steps(folder: str) -> str:
     return f"""
-To use gnod with your own files (README.md says where the index is stored):
+To use gnod with your own files (docs/files.md says where the index is stored):
 
   source .venv/bin/activate     # or `pipx install .`, to have gnoctl in every shell
   gnoctl init {folder}
   gnoctl search 'some words'
-  gnoctl models pull embed      # the embedding model; README.md lists the presets
+  gnoctl models pull embed      # the embedding model; docs/models.md lists the presets
   gnoctl vsearch 'what the text is about'
   gnoctl --help"""
 
