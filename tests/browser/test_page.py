@@ -132,6 +132,7 @@ def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
     page.goto(page.url.partition("/doc")[0])
     page.click(".recent a >> text=Gone")
     page.wait_for_selector("#reader [role=alert]")
+    until(lambda: page.evaluate("localStorage.getItem('opened')") == "[]")
     page.goto(page.url.partition("/doc")[0])
     page.wait_for_selector(HITS)
     assert page.locator(".recent").count() == 0
