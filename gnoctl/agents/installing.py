@@ -113,7 +113,7 @@ _PATHS = (
 _SWITCHES = ("GNO_NO_AUTOSTART", "GNO_OFFLINE")
 
 
-class Command(NamedTuple):
+class LaunchEntry(NamedTuple):
     """An entry with which the agent starts a bridge. `name`: of the server in the agent's settings."""
 
     name: str
@@ -158,7 +158,7 @@ class Address(NamedTuple):
         return {**old, **form.more, form.url: self.url, form.headers: authorized}
 
 
-ServerEntry = Command | Address
+ServerEntry = LaunchEntry | Address
 
 
 def name_of(places: IndexPaths) -> str:
@@ -166,11 +166,11 @@ def name_of(places: IndexPaths) -> str:
     return "gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}"
 
 
-def command_of(places: IndexPaths) -> Command:
+def command_of(places: IndexPaths) -> LaunchEntry:
     """Return the entry that starts the bridge to the daemon of an index."""
     program, *words = _program()
     index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
-    return Command(
+    return LaunchEntry(
         name=name_of(places),
         command=program,
         args=[*words, *index, "mcp"],

@@ -292,7 +292,7 @@ def _print_rows(options: SearchOptions, result: wire.SearchResult, params: wire.
             print(line)
     last = params.offset + len(result.rows or [])
     if last < result.total and options.format != "json":
-        options.note(f"{last:,} of {result.total:,} documents; the next page: --offset {last}")
+        options.note(f"{result.total - last:,} more: --offset {last}")
 
 
 def _explain_nothing(result: wire.SearchResult, params: wire.FilterParams, daemon: Connection) -> None:

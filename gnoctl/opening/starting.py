@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -81,8 +81,10 @@ def page(content: str, line: int) -> None:
     if not sys.stdout.isatty():
         print("\n".join(content.split("\n")[line - 1 :]))
         return
-    words = shlex.split(os.environ.get("PAGER") or "less")
+    words = viewers.split(os.environ.get("PAGER") or "less", "$PAGER")
     at = [f"+{line}"] if Path(words[0]).name in ("less", "more") else []
+    # Ctrl+C is for the pager: it stops a search there. The pager does not inherit a handler, unlike SIG_IGN.
+    signal.signal(signal.SIGINT, lambda *_: None)
     try:
         subprocess.run([*words, *at], input=content.encode(), check=False)
     except OSError as error:

@@ -89,7 +89,7 @@ def choose(
     Raises Unavailable where there is none, and UsageError for a `wanted` that is no command.
     """
     if wanted is not None:
-        return _opening(_split(wanted, "--with"), target)
+        return _opening(split(wanted, "--with"), target)
     if configured:
         return _opening(configured, target)
     if target.line is not None:
@@ -138,7 +138,7 @@ def _opening(command: Sequence[str], target: ViewerTarget) -> ViewerCommand:
 def _editor(system: System) -> list[str]:
     for variable in ("VISUAL", "EDITOR"):
         if system.environment.get(variable, "").strip():
-            return _split(system.environment[variable], f"${variable}")
+            return split(system.environment[variable], f"${variable}")
     if found := next(filter(system.find, _TEXT_EDITORS), None):
         return [found]
     raise Unavailable("no text editor was found: set EDITOR, or name one with `--with COMMAND`")
@@ -164,7 +164,7 @@ def _pdf_viewer(system: System) -> str | None:
     return next((name for name in installed if name in preferred), next(iter(installed), None))
 
 
-def _split(command: str, source: str) -> list[str]:
+def split(command: str, source: str) -> list[str]:
     """Split a command of the user's as a shell does, without its expansions."""
     try:
         words = shlex.split(command)

@@ -113,3 +113,14 @@ def _has_counterpart(found: re.Match[str]) -> bool:
     before = found.string[max(start - _REACH, 0) : start].rpartition("\n")[2]
     after = found.string[end : end + _REACH].partition("\n")[0]
     return found[0] in _EMPHASIS.findall(before) + _EMPHASIS.findall(after)
+
+
+def without_closing(heading: str) -> str:
+    """Return what follows the opening signs of a heading, without the signs that may close it.
+
+    >>> without_closing("Title ##"), without_closing("Learn C#"), without_closing("##")
+    ('Title', 'Learn C#', '')
+    """
+    heading = heading.strip()
+    bare = heading.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else heading

@@ -30,7 +30,7 @@ from gnod.search.passages import sentences
 from gnod.search.passages.best_passage import best_span
 from gnod.search.passages.sentences import Kind, TextUnit
 from gnod.search.query import question_type
-from gnod.search.query.question_type import Expected
+from gnod.search.query.question_type import ExpectedAnswer
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
@@ -216,7 +216,7 @@ class _UnitScorer:
         self.texts: dict[int, ReadText] = {}
         self._connection = connection
         self._question = question
-        self._expected: Expected = question_type.expected(question.text)
+        self._expected: ExpectedAnswer = question_type.expected(question.text)
         self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
         self._analyzers = analyzers
         self._seen: set[str] = set()

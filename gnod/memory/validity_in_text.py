@@ -23,7 +23,7 @@ _MAX_DATE_WORDS = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class _Words(NamedTuple):
+class _ValidityWords(NamedTuple):
     """The words of a language, as regular expressions. `since`: of the last such day; `starting`: of the next one.
     `first` stands before a period and `last` within it. `past`: sentences about the past. `now`: what they say is true
     since they were written."""
@@ -38,7 +38,7 @@ class _Words(NamedTuple):
 
 
 _LANGUAGES = {
-    "en": _Words(
+    "en": _ValidityWords(
         since="since",
         starting="as of|(?:starting|effective)(?: from| in| on)?",
         until="(?:until|till|through)(?: the end of)?",
@@ -47,7 +47,7 @@ _LANGUAGES = {
         past=r"(?!.*\b(?:is|are|be|been|has|have|will|can|must|may) )(?=.*\b(?:was|were|had|did|ran|\w{2,}ed)\b)",
         now="no longer(?! than)|not (?:\\w+ )+anymore|from now on|now(?! that)",
     ),
-    "de": _Words(
+    "de": _ValidityWords(
         since="seit(?: dem)?",
         starting="ab(?: dem)?",
         until="bis(?: zum| ende| einschließlich)?",
@@ -57,7 +57,7 @@ _LANGUAGES = {
         r"|.*\b(?:habe|haben|hat)\b.*\w(?:t|en)\b",
         now="nicht mehr|kein\\w* \\w+ mehr|ab sofort|jetzt|inzwischen",
     ),
-    "fr": _Words(
+    "fr": _ValidityWords(
         since="depuis(?: le)?",
         starting="à partir d[eu]|dès(?: le)?",
         until="jusqu['’](?:en|au|à)(?: la fin de)?",
@@ -66,7 +66,7 @@ _LANGUAGES = {
         past=r".*\b(?:\w{2,}(?:ait|aient)|(?:a|avons|ont|ai) \w+[éiu]e?s?|furent)\b",
         now="n[e'’] ?\\w+ plus|désormais|maintenant",
     ),
-    "es": _Words(
+    "es": _ValidityWords(
         since="desde(?: el)?",
         starting="a partir del?",
         until="hasta(?: el| finales de)?",
@@ -75,7 +75,7 @@ _LANGUAGES = {
         past=r".*\b(?:era|eran|fue|fueron|tenía|había|\w{2,}(?:aba|aban|ábamos|íamos|ían|aron|ieron|ó))\b",
         now="ya no|ahora|en adelante",
     ),
-    "it": _Words(
+    "it": _ValidityWords(
         since="dal?",
         starting="a partire dal?",
         until="fino al?",
@@ -84,7 +84,7 @@ _LANGUAGES = {
         past=r".*\b(?:era|erano|furono|\w{3,}(?:ava|eva|avamo|avano|evamo|evano))\b",
         now="non \\w+ più|adesso|d['’]ora in poi",
     ),
-    "pt": _Words(
+    "pt": _ValidityWords(
         since="desde(?: o)?",
         starting="a partir de",
         until="até(?: ao?| o fim de)?",
@@ -93,7 +93,7 @@ _LANGUAGES = {
         past=r".*\b(?:era|eram|foi|foram|tinha|tinham|\w{3,}(?:ava|avam|ávamos|aram|eram|iram|ou))\b",
         now="já não|não \\w+ mais|agora",
     ),
-    "nl": _Words(
+    "nl": _ValidityWords(
         since="sinds",
         starting="vanaf",
         until="tot(?: en met| eind)?",
@@ -102,7 +102,7 @@ _LANGUAGES = {
         past=r".*\b(?:was|waren|had|hadden|werd|werden|\w+(?:kten?|oonden?|ostten?))\b|.*\b(?:heb|heeft|hebben)\b.*\bge\w+",
         now="niet meer|geen \\w+ meer|voortaan",
     ),
-    "ru": _Words(
+    "ru": _ValidityWords(
         since="со?",
         starting="начиная со?",
         until="до|по",
@@ -170,7 +170,7 @@ def _ends(text: str, at: datetime) -> Iterator[int]:
         yield from (period.end for period in periods(match[1], (), at))
 
 
-def _ranges(words: _Words, text: str, code: str, at: datetime) -> Iterator[tuple[Period, Period]]:
+def _ranges(words: _ValidityWords, text: str, code: str, at: datetime) -> Iterator[tuple[Period, Period]]:
     if any(form(word) in CHANGED for word in text.split()):  # "moved from Monday to Tuesday"
         return
     for match in _found(rf"(?:{words.first})\s+(\S+(?:\s+\S+){{0,3}}?)\s+(?:{words.last})", text):
@@ -184,7 +184,7 @@ def _ranges(words: _Words, text: str, code: str, at: datetime) -> Iterator[tuple
             yield first, last
 
 
-def _prefers(words: _Words, text: str) -> Prefers:
+def _prefers(words: _ValidityWords, text: str) -> Prefers:
     return "past" if re.match(words.past, text, re.I | re.S) else "future"
 
 

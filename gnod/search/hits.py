@@ -5,7 +5,7 @@ Runs on a reader thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
@@ -91,6 +91,20 @@ class Marked(NamedTuple):
     analyzers: Sequence[Analyzer]
 
 
+class _SearchedText(NamedTuple):
+    """A document, and by what its passages are chosen. `terms`: the variants of each word of the query that it has.
+    `finder`: None for a very long text. `said`: where the messages of the speakers are; None if it is not a
+    conversation, or if no speakers are asked for."""
+
+    document: DocumentRow
+    ranked: RankedDocument
+    terms: Sequence[Sequence[TermVariant]]
+    analyzers: Sequence[Analyzer]
+    finder: TermFinder | None
+    said: Sequence[tuple[int, int]] | None
+    is_code: bool
+
+
 def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
     analyzers = lexical.analyzers_of_index(connection)
     return Marked(lexical.expression_of(clauses, analyzers), analyzers)
@@ -134,77 +148,101 @@ def _hits_of(
     options: HitOptions,
     vectors: QueryVectors | None,
 ) -> dict[int, DocumentHit]:
-    found = documents.by_ids(connection, ids)
+    found = {id_: each for id_, each in documents.by_ids(connection, ids).items() if each.active}
     if not options.passages and not options.speakers.roles:
-        there = [(ranked[id_], found[id_]) for id_ in ids if id_ in found]
         return {
-            each.id: DocumentHit(document, each, [], shown.Columns(), None, NO_COPIES)
-            for each, document in there
-            if document.active
+            id_: DocumentHit(each, ranked[id_], [], shown.Columns(), None, NO_COPIES) for id_, each in found.items()
         }
     also = copies_of(connection, found, options.filters, words.expression)
     known = shown.of(connection, found)
-    analyzers = sought.analyzers_of(found, words.analyzers)
-    finders = {id_: TermFinder(each.text, analyzers[id_]) for id_, each in known.items() if each.text is not None}
-    variants = sought.variants_in(connection, words.expression, found)
+    full = _full_texts(connection, found) if options.full else {}
     hits: dict[int, DocumentHit] = {}
-    room = MAX_TEXT_CHARACTERS
-    for each in (ranked[id_] for id_ in ids):
-        document = found.get(each.id)
-        if document is None or not document.active:
+    for searched in _searched(connection, found, ranked, known, words, options.speakers):
+        if (best := _best(connection, searched, options.speakers)) is None:
             continue
-        full = documents.markdown(connection, document.mirror_hash) if options.full else None
-        room -= len(full or "")
-        if room < 0:
-            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
-        of_document, terms, by = known[each.id], variants[each.id], analyzers[each.id]
-        finder = finders.get(each.id)
-        if finder is None and (text := texts.whole(connection, document.mirror_hash)) is not None:
-            finder = TermFinder(text, by)
-        said = None
-        if finder and any(options.speakers):
-            said = messages.ranges_of(finder.text, document.locations, options.speakers)
-        best = _best_message(finder, terms, said, each) if finder and said else None
-        if best is None and said is not None and options.speakers.roles:
-            continue
-        best = best or _passage(connection, document, each, terms, by, finder, is_code=of_document.is_code)
-        more: list[ShownPassage] = []
-        matches: DocumentMatches | None = None
-        if options.passages > 1:
-            is_near = each.span is not None and each.span.line <= best.line <= each.span.end_line
-            nearest = vectors if is_near else None
-            whole = finder or TermFinder(documents.markdown(connection, document.mirror_hash), by)
-            given = (connection, document, whole, best, terms)
-            more = beside(*given, options.passages - 1, nearest)
-            if said and options.speakers.roles:
-                more = [each for each in more if any(low < each.line_end <= high for low, high in said)]
-            matches = matches_in(whole, terms)
-        hits[each.id] = DocumentHit(
+        more, matches = _further(connection, searched, best, options, vectors) if options.passages > 1 else ([], None)
+        document = searched.document
+        hits[document.id] = DocumentHit(
             document,
-            each,
-            _with_headings(document, [best, *more], finder) if options.passages else [],
-            of_document.columns,
+            searched.ranked,
+            _with_headings(document, [best, *more], searched.finder) if options.passages else [],
+            known[document.id].columns,
             contexts_for(options.contexts, document.collection, document.path),
-            also.get(each.id, NO_COPIES),
-            definitions.around(connection, document.id, best.line) if of_document.is_code else None,
-            full,
+            also.get(document.id, NO_COPIES),
+            definitions.around(connection, document.id, best.line) if searched.is_code else None,
+            full.get(document.id),
             matches,
         )
     return hits
 
 
-def _best_message(
-    finder: TermFinder,
-    terms: Sequence[Sequence[TermVariant]],
-    said: Sequence[tuple[int, int]],
-    ranked: RankedDocument,
-) -> ShownPassage | None:
-    """Return the best passage in one of these messages: where the words are, else what is near by vector; without
-    words, the first one."""
+def _full_texts(connection: Connection, found: Mapping[int, DocumentRow]) -> dict[int, str]:
+    full: dict[int, str] = {}
+    room = MAX_TEXT_CHARACTERS
+    for id_, document in found.items():
+        full[id_] = documents.markdown(connection, document.mirror_hash)
+        room -= len(full[id_])
+        if room < 0:
+            raise LimitExceeded("the whole texts of these documents are too long for one answer: lower the limit")
+    return full
+
+
+def _searched(
+    connection: Connection,
+    found: Mapping[int, DocumentRow],
+    ranked: Mapping[int, RankedDocument],
+    known: Mapping[int, shown.Shown],
+    words: Marked,
+    speakers: Speakers,
+) -> Iterator[_SearchedText]:
+    analyzers = sought.analyzers_of(found, words.analyzers)
+    variants = sought.variants_in(connection, words.expression, found)
+    for id_, document in found.items():
+        text = known[id_].text
+        if text is None:
+            text = texts.whole(connection, document.mirror_hash)
+        finder = None if text is None else TermFinder(text, analyzers[id_])
+        said = messages.ranges_of(finder.text, document.locations, speakers) if finder and any(speakers) else None
+        yield _SearchedText(
+            document, ranked[id_], variants[id_], analyzers[id_], finder, said, is_code=known[id_].is_code
+        )
+
+
+def _best(connection: Connection, searched: _SearchedText, speakers: Speakers) -> ShownPassage | None:
+    """Return the best passage; None for a conversation in which no message of the roles is a hit."""
+    if searched.said is None:
+        return _passage(connection, searched)
+    best = _best_message(searched)
+    return best if best or speakers.roles else _passage(connection, searched)
+
+
+def _further(
+    connection: Connection,
+    searched: _SearchedText,
+    best: ShownPassage,
+    options: HitOptions,
+    vectors: QueryVectors | None,
+) -> tuple[list[ShownPassage], DocumentMatches]:
+    """Return the passages beside the best one, and all matches."""
+    document, terms, said, span = searched.document, searched.terms, searched.said, searched.ranked.span
+    finder = searched.finder or TermFinder(documents.markdown(connection, document.mirror_hash), searched.analyzers)
+    nearest = vectors if span and span.line <= best.line <= span.end_line else None
+    more = beside(connection, document, finder, best, terms, options.passages - 1, nearest)
+    if said and options.speakers.roles:
+        more = [each for each in more if any(low < each.line_end <= high for low, high in said)]
+    return more, matches_in(finder, terms)
+
+
+def _best_message(searched: _SearchedText) -> ShownPassage | None:
+    """Return the best passage in one of the messages: where the words are, else what is near by vector; without words,
+    the first one."""
+    finder, terms, said, span = searched.finder, searched.terms, searched.said, searched.ranked.span
+    if finder is None or not said:
+        return None
     window = TermFinder(messages.alone(finder.text, said), finder.analyzers).for_words(terms).window(terms)
     low, high = (window[0].start, window[0].end) if window else (0, len(finder.text))
-    if not window and ranked.span:
-        low, high = ranked.span.start, ranked.span.end
+    if not window and span:
+        low, high = span.start, span.end
     elif not window and terms:
         return None
     found = next((each for each in said if each[0] < high and low < each[1]), None)
@@ -224,55 +262,42 @@ def _with_headings(
     return [each._replace(heading=" > ".join(path)) for each, path in zip(shown, paths, strict=True)]
 
 
-def _passage(
-    connection: Connection,
-    document: DocumentRow,
-    ranked: RankedDocument,
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-    finder: TermFinder | None,
-    *,
-    is_code: bool,
-) -> ShownPassage:
-    """Return the best passage, with the lines of the whole text. `finder`: None for a very long text.
+def _passage(connection: Connection, searched: _SearchedText) -> ShownPassage:
+    """Return the best passage, with the lines of the whole text.
 
     The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
     nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
     """
+    finder, terms = searched.finder, searched.terms
     if finder is None:
-        return _passage_of_parts(connection, document, ranked, query_terms, analyzers)
-    part = _part(connection, document, ranked, query_terms, finder, is_code=is_code)
+        return _passage_of_parts(connection, searched)
+    part = _part(connection, searched, finder)
     if part is None or _is_whole(part, finder):
-        return best_passage(finder, query_terms)
-    worth = finder.worth(finder.words(query_terms, part), query_terms) / (DEFINITION_SHARE if is_code else 1.0)
-    if not (_only_vectors_found(ranked) or worth >= finder.worth(_every(query_terms), query_terms)):
-        passage = best_passage(finder, query_terms)
-        if worth < finder.worth(passage.words, query_terms):
+        return best_passage(finder, terms)
+    worth = finder.worth(finder.words(terms, part), terms) / (DEFINITION_SHARE if searched.is_code else 1.0)
+    if not (_only_vectors_found(searched.ranked) or worth >= finder.worth(_every(terms), terms)):
+        passage = best_passage(finder, terms)
+        if worth < finder.worth(passage.words, terms):
             return passage
-    return best_passage(finder, query_terms, within=part)
+    return best_passage(finder, terms, within=part)
 
 
-def _every(query_terms: Sequence[Sequence[TermVariant]]) -> set[int]:
-    return {number for _, number in numbered(query_terms)}
+def _every(terms: Sequence[Sequence[TermVariant]]) -> set[int]:
+    return {number for _, number in numbered(terms)}
 
 
-def _passage_of_parts(
-    connection: Connection,
-    document: DocumentRow,
-    ranked: RankedDocument,
-    query_terms: Sequence[Sequence[TermVariant]],
-    analyzers: Sequence[Analyzer],
-) -> ShownPassage:
+def _passage_of_parts(connection: Connection, searched: _SearchedText) -> ShownPassage:
     """Do as `_passage`, for a text that is too long to be read at once. How rare its words are is not known."""
+    mirror, terms, analyzers = searched.document.mirror_hash, searched.terms, searched.analyzers
     near: ShownPassage | None = None
-    if span := ranked.span:
-        finder = TermFinder(texts.stretch(connection, document.mirror_hash, span.start, span.end), analyzers)
-        near = best_passage(finder, query_terms).below(span.line - 1)
-        words = finder.words(query_terms, (0, len(finder.text)))
-        if _only_vectors_found(ranked) or words >= _every(query_terms):
+    if span := searched.ranked.span:
+        finder = TermFinder(texts.stretch(connection, mirror, span.start, span.end), analyzers)
+        near = best_passage(finder, terms).below(span.line - 1)
+        words = finder.words(terms, (0, len(finder.text)))
+        if _only_vectors_found(searched.ranked) or words >= _every(terms):
             return near
-    passage = best_passage_of(texts.parts(connection, document.mirror_hash), query_terms, analyzers)
-    alike = [1] * len(query_terms)
+    passage = best_passage_of(texts.parts(connection, mirror), terms, analyzers)
+    alike = [1] * len(terms)
     return near if near and worth_of(words, alike) >= worth_of(passage.words, alike) else passage
 
 
@@ -284,20 +309,12 @@ def _is_whole(part: tuple[int, int], finder: TermFinder) -> bool:
     return part[0] <= 0 and part[1] >= len(finder.text.rstrip())
 
 
-def _part(
-    connection: Connection,
-    document: DocumentRow,
-    ranked: RankedDocument,
-    query_terms: Sequence[Sequence[TermVariant]],
-    finder: TermFinder,
-    *,
-    is_code: bool,
-) -> tuple[int, int] | None:
+def _part(connection: Connection, searched: _SearchedText, finder: TermFinder) -> tuple[int, int] | None:
     """Return the range of the best definition, or of the part that is nearest by vector, if there is one."""
-    span = ranked.span
+    span = searched.ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
-    if is_code and "symbol" not in ranked.components:
-        found = best_definition(connection, document, finder, query_terms, span)
+    if searched.is_code and "symbol" not in searched.ranked.components:
+        found = best_definition(connection, searched.document, finder, searched.terms, span)
         if found is not None:
             return found
     return span and (max(span.start, 0), max(span.end, 0))

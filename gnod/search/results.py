@@ -13,7 +13,7 @@ from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
 from gnod.search.fields import columns, facets, ordering
-from gnod.search.fields.columns import Row
+from gnod.search.fields.columns import DocumentValues
 from gnod.search.fields.conditions import negated
 from gnod.search.fields.facets import MAX_VALUES, Count
 from gnod.search.fields.reading import FieldedQuery
@@ -90,7 +90,7 @@ class Results(NamedTuple):
     lexical_only_reason: str | None = None
     explain: Mapping[str, object] = {}
     loose: int = 0
-    rows: Sequence[Row] = ()
+    rows: Sequence[DocumentValues] = ()
 
 
 class AskedQuery(NamedTuple):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gnod.analysis.markup import without_closing
 from gnod.ingest.text import frontmatter
 
 _MIN_WORDS, _MAX_WORDS = 3, 25
@@ -18,7 +19,7 @@ _MIN_SENTENCE_WORDS = 5
 _MIN_CHARACTERS = 100
 
 _DOCSTRING = re.compile(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)
-_HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *#*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} +(?P<text>.+)$", re.MULTILINE)
 _NO_PROSE = r"[ \t]*(?:[#|>*+=-]|```|~~~|\d+[.)])"
 _PARAGRAPH = re.compile(rf"(?:\A|\n[ \t]*\n)(?P<text>(?!{_NO_PROSE})\S.+?)(?=\n[ \t]*\n|\Z)", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -59,8 +60,9 @@ def _title(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
 
 def _heading(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
     for match in _HEADING.finditer(markdown, body):
-        if match["text"] != title and _is_question(match["text"], _MIN_WORDS):
-            yield TitleQuestion("heading", match["text"], title, markdown[: match.start()] + markdown[match.end() :])
+        text = without_closing(match["text"])
+        if text != title and _is_question(text, _MIN_WORDS):
+            yield TitleQuestion("heading", text, title, markdown[: match.start()] + markdown[match.end() :])
             return
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from tests.conversation_files import claude_code
 from tests.machine import Machine, temporary_machine
 from tests.pdf_files import pdf
 
@@ -93,6 +94,7 @@ def site(browser: object) -> Iterator[Site]:
         (machine.notes / "long.md").write_text(long_text())
         pages = ("The mast stands", "Nothing here", "Nor here", "The mast lies", "The end")
         (machine.notes / "mast.pdf").write_bytes(pdf(pages, title="Of masts"))
+        (machine.notes / "talk.jsonl").write_text(talk())
         write_links(machine.notes)
         write_vault(machine.notes / "vault")
         machine.ok("init", str(machine.notes), "--name", "club")
@@ -169,6 +171,22 @@ def long_text() -> str:
     paragraphs = [f"Paragraph {number} of the log says nothing." for number in range(1, 1200)]
     paragraphs[900] = "Here the keelhaul knot is tied."
     return "# The long log\n\n" + "\n\n".join(paragraphs) + "\n"
+
+
+def talk() -> str:
+    """Return a transcript in which each question is answered after a call of a tool with long lines."""
+    lines = []
+    for number in range(30):
+        call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": f"soundings --buoy {number}"}}
+        output = "\n".join(f"fathom{line}: {'deep ' * 30}" for line in range(6)) + f"\nmarl{number}"
+        result = {"type": "tool_result", "tool_use_id": "t", "content": output}
+        lines += [
+            claude_code("user", f"How deep is it at buoy {number}?"),
+            claude_code("assistant", [{"type": "text", "text": f"I sound at buoy{number}."}, call]),
+            claude_code("user", [result]),
+            claude_code("assistant", [{"type": "text", "text": f"The lead shows **{number}** fathoms there."}]),
+        ]
+    return "\n".join(lines) + "\n"
 
 
 HOSTILE = """# Barnacle

@@ -132,6 +132,7 @@ def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
     page.goto(page.url.partition("/doc")[0])
     page.click(".recent a >> text=Gone")
     page.wait_for_selector("#reader [role=alert]")
+    until(lambda: page.evaluate("localStorage.getItem('opened')") == "[]")
     page.goto(page.url.partition("/doc")[0])
     page.wait_for_selector(HITS)
     assert page.locator(".recent").count() == 0
@@ -637,3 +638,28 @@ def test_a_crashed_daemon_is_reported_and_comes_back(visit: Any, site: Site) -> 
     until(lambda: not page.is_visible("#banner"))
     search(page, "kartoffelsuppe")
     page.wait_for_selector(f"{HITS} >> text=Kartoffelsuppe wie bei Oma")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_conversation_opens_at_its_message_with_the_tools_folded(visit: Any, scheme: str) -> None:
+    page = visit("/search?q=sound+buoy17", color_scheme=scheme, viewport=PHONE)
+    page.wait_for_selector("#hits .snippet:not(.code) >> text=buoy17")
+    page.click("#hits [role=option]")
+    page.wait_for_selector("#reader .doc .target >> text=buoy17")
+    tool = page.locator(".doc .target ~ .tool >> nth=0")
+    assert tool.locator("summary").inner_text() == "tool Bash"
+    assert not tool.locator("pre").is_visible()
+    tool.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert "soundings --buoy 17" in tool.locator("pre").inner_text()
+    page.evaluate("document.querySelectorAll('.tool').forEach((tool) => (tool.open = true))")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_a_hit_in_the_output_of_a_tool_is_unfolded(visit: Any) -> None:
+    page = visit("/search?q=marl23")
+    page.wait_for_selector("#hits [role=option]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#reader .tool[open] .target >> text=marl23")
+    assert page.locator("#reader .tool[open]").count() == 1

@@ -93,7 +93,7 @@ def test_fields_as_rows(notes: Machine) -> None:
     ]
     shown = notes.run("search", *asked)
     assert shown.stdout.splitlines()[:3] == ["title   year  status", "Plan    2023  done", "Deploy  2021  open"]
-    assert "2 of 3 documents; the next page: --offset 2" in shown.stderr
+    assert "1 more: --offset 2" in shown.stderr
     sorted_pages = (notes.json("query", "blue", "--sort", "-title", "-n1", "--offset", str(n)) for n in range(3))
     assert {(hit["rank"], hit["path"]) for page in sorted_pages for hit in page["hits"]} == {
         (hit["rank"], hit["path"]) for hit in notes.json("query", "blue")["hits"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.end_to_end.test_mcp_server import agent
 from tests.end_to_end.test_mcp_server import said as quoted
 from tests.end_to_end.watched import watch
 from tests.machine import Machine, temporary_machine, wait_until
+from tests.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -118,6 +121,25 @@ def test_a_hit_opens_at_its_message(talked: Machine) -> None:
     assert "lighthouse" in read
     assert talked.ok("open", f"{hit['uri']}#user, 2026-03-04 10:04").startswith("## user, 2026-03-04 10:04")
     assert talked.ok("open", f"{hit['uri']}:{hit['line']}").startswith("Thanks. Now the lighthouse.")
+
+
+def test_an_interrupt_is_for_the_pager(talked: Machine) -> None:
+    pager = talked.folder / "pager"
+    pager.write_text("#!/bin/sh\nhead -n 1\necho reading\nread -r line <&2\necho the end\n")
+    pager.chmod(0o700)
+    environment = {**talked.environment, "PAGER": str(pager)}
+    command = [sys.executable, "-m", "gnoctl", "open", "notes/harbour/a.jsonl"]
+    with Terminal(command, environment) as terminal:
+        terminal.read_until(lambda shown: "reading" in shown)
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.type_line("q")
+        assert terminal.finish() == 0
+    assert terminal.shown.startswith("# Why does postgres")
+    assert "the end" in terminal.shown
+    for broken, error in (("less 'x", "$PAGER is not a command"), ("/none", "/none cannot be started")):
+        with Terminal(command, {**environment, "PAGER": broken}) as refused:
+            assert refused.finish() != 0
+        assert error in refused.shown
 
 
 async def test_a_message_gives_an_agent_no_orders(talked: Machine) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.chunking import MAX_CHARACTERS, ChunkText, cut
-from gnod.ingest.text.outline import Markup, outline, title_heading
+from gnod.ingest.text.outline import Markup, headings_above, outline, title_heading
 
 WORDS = st.sampled_from(
     [
@@ -134,8 +134,29 @@ def test_headings_in_fences_and_after_an_open_fence_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# Learn C#", "Learn C#"),
+        ("## F# and C# ##", "F# and C#"),
+        ("# Music in F#\t###  ", "Music in F#"),
+        ("### A B ###", "A B"),
+        ("# Channel #boats", "Channel #boats"),
+        ("# Issue #7", "Issue #7"),
+        ("# ## #", "##"),
+        ("## ##", ""),
+        ("Learn C#\n===", "Learn C#"),
+    ],
+)
+def test_only_signs_after_a_space_close_a_heading(line: str, heading: str) -> None:
+    text = f"{line}\n\nwords\n"
+    assert [each.text for each in outline(text).headings] == [heading]
+    assert headings_above(text, len(text) - 2) == [heading]
+
+
+@pytest.mark.parametrize(
     ("markup", "text", "title"),
     [
+        ("markdown", "# Learn C#\n", "Learn C#"),
         ("markdown", "# One\n\n## Two\n", "One"),
         ("markdown", "Title\n=====\n\ntext\n", "Title"),
         ("markdown", "\n<!-- made by x -->\n[![Build](a.svg)](b) ![](c.png)\n<p>\n\n# One\n", "One"),

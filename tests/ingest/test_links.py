@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import Extracted, extract
+from gnod.ingest.links.places import LinkPlaces
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import outline
@@ -138,6 +139,25 @@ def test_many_links_and_unfinished_ones_take_little_time(syntax: str, part: str,
     links = found(part * (count or 20_000), syntax).links
     assert count in (0, len(links))
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize(
+    ("fragment", "line"),
+    [
+        ("Learn C#", 1),
+        ("learn-c", 1),
+        ("Learn C#Basics", 3),
+        ("Learn C# > Basics", 3),
+        ("F# > Basics", 7),
+        ("F##Basics", 7),
+        ("F", 5),
+        ("", 1),
+        ("Gone", None),
+    ],
+)
+def test_the_heading_of_a_fragment(fragment: str, line: int | None) -> None:
+    text = "# Learn C#\n\n## Basics\n\n# F#\n\n## Basics\n"
+    assert LinkPlaces(text).line_of(fragment) == line
 
 
 def test_the_names_of_a_document() -> None:

@@ -185,6 +185,11 @@ def test_blocks_have_the_lines_of_the_file() -> None:
     assert [(entry.level, entry.title, entry.line) for entry in found.outline] == [(1, "One", 4)]
 
 
+def test_the_outline_has_headings_as_written() -> None:
+    found = shown("# Learn C#\n\n## A B ##\n\n## ##\n\n## #boats #\n")
+    assert [entry.title for entry in found.outline] == ["Learn C#", "A B", "", "#boats"]
+
+
 def test_code_has_a_line_for_each_line() -> None:
     found = shown('import os\n\ndef f():\n    """<b>\n    """\n', "x/a.py", "code/2", line_map=[(3, 2)])
     assert re.findall(r'<span class="line" data-line="(\d+)"', found.html) == ["1", "2", "5", "6", "7"]
@@ -281,7 +286,7 @@ def test_a_conversation_shows_who_spoke_and_folds_what_tools_did() -> None:
     check(found)
     assert re.findall(r"<h2[^>]*>(.*?)</h2>", found) == ["Mara, 2026-03-04 10:22", "assistant, 2026-03-04 10:23"]
     assert 'id="doc-mara-2026-03-04-1022"' in found
-    assert re.findall(r"<details>\s*<summary>(.*?)</summary>", found) == ["tool Bash", "output"]
+    assert re.findall(r'<details class="tool">\s*<summary>(.*?)</summary>', found) == ["tool Bash", "output"]
     assert found.count("<details") == 2
     assert '<pre class="code"' in found.partition("Mara")[2].partition("<details")[0]
     assert found.count("<details") - shown(text, "a.md").html.count("<details") == 1  # there, HTML is HTML

@@ -135,7 +135,7 @@ def _folded(renderer: Any, tokens: Sequence[Token], index: int, options: Any, en
     block, label = _fence(renderer, tokens, index, options, environment), tokens[index].info.strip()
     if not _OF_A_TOOL.match(label):
         return block
-    return f"<details><summary>{escape(label)}</summary>{block}</details>\n"
+    return f'<details class="tool"><summary>{escape(label)}</summary>{block}</details>\n'
 
 
 def _numbered(lines: list[str], token: Token, line_of: LineOf) -> str:

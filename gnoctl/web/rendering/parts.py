@@ -12,7 +12,8 @@ PART_CHARACTERS = 40_000
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>.*)")
 _SEPARATOR = re.compile(r"\|[\s:|-]+\|\Z")
-_HEADING = re.compile(r" {0,3}(?P<mark>#{1,6})[ \t]+(?P<title>.*?)[ \t#]*\Z")
+_HEADING = re.compile(r" {0,3}(?P<mark>#{1,6})[ \t]+(?P<title>.*)")
+_CLOSING = re.compile(r"(?:\A|[ \t])#+\Z")
 
 
 class DocumentPart(NamedTuple):
@@ -74,7 +75,7 @@ def headings(lines: Sequence[str]) -> Iterator[PartHeading]:
     fences = _Fences()
     for number, line in enumerate(lines):
         if not fences.take(line) and line.lstrip(" ").startswith("#") and (match := _HEADING.match(line)):
-            yield PartHeading(number, len(match["mark"]), match["title"])
+            yield PartHeading(number, len(match["mark"]), _CLOSING.sub("", match["title"].strip()).rstrip())
 
 
 def _is_good_end(lines: Sequence[str], number: int, fences: _Fences, *, markdown: bool) -> bool:

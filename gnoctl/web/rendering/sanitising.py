@@ -28,11 +28,8 @@ _ATTRIBUTES = {
     "th": {"colspan", "rowspan"},
 }
 _NUMBERS = frozenset(["colspan", "data-line", "height", "rowspan", "start", "width"])
-_CLASSES = (
-    CLASSES
-    | SYNTAX_CLASSES
-    | {"center", "code", "cut", "footnotes", "footnote-ref", "line", "place", "remote", "right", "text", "unresolved"}
-)
+_CLASS_NAMES = "center code cut footnotes footnote-ref line place remote right text tool unresolved"
+_CLASSES = CLASSES | SYNTAX_CLASSES | set(_CLASS_NAMES.split())
 
 
 def sanitised(html: str, links: PageLinks, *, is_embedded: bool = False) -> str:

@@ -172,7 +172,7 @@ function recent(timestamp) {
   return Date.now() - Date.parse(timestamp) < 30 * 86400e3 ? ago(timestamp) : day(timestamp);
 }
 
-const isCode = (hit) => /^(text\/x-|application\/(json|x-|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
+const isCode = (hit) => /^(text\/x-|application\/(json|yaml|toml|javascript))|script|\+json/.test(hit.mime) || Boolean(hit.definition);
 
 /** The passages of a hit as [text, marks], and the marks of its title, if the first passage begins with the title. */
 function textsOf(hit) {

@@ -58,7 +58,7 @@ class LinkPlaces:
     def _start_of(self, fragment: str) -> int | None:
         """Return where a place starts. `A#B`, as Obsidian writes it, and `A > B`, as hits have it, are the heading B
         below A; without one, only B counts."""
-        *above, last = _BELOW.split(fragment.strip("#"))
+        *above, last = [*filter(None, _BELOW.split(fragment))] or [""]
         if last.startswith("^"):
             return self._blocks.get(last[1:])
         if above and (start := self._below(above, last)) is not None:

@@ -126,7 +126,7 @@ def is_same(first: Path, second: Path) -> bool:
     return second.exists() and first.samefile(second) and str(first).lower() == str(second).lower()
 
 
-class _Document(NamedTuple):
+class _LinkingDocument(NamedTuple):
     id: int
     path: str
     source_hash: str
@@ -142,7 +142,7 @@ class _Stored:
             "SELECT id, path, source_hash, mime FROM documents WHERE collection_id = ? AND active ORDER BY id",
             (collection_id,),
         )
-        self.documents = [_Document(*row) for row in rows]
+        self.documents = [_LinkingDocument(*row) for row in rows]
         self.paths = [each.path for each in self.documents]
         self._aliases: dict[int, list[str]] = {}
         self._labels: dict[int, list[str]] = {}
@@ -206,7 +206,7 @@ class _Planning:
         before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
         return before != after or self._paths.is_name_lost(target)
 
-    def _rewritten(self, document: _Document, number: int) -> tuple[PlannedFile, list[LeftLink]]:
+    def _rewritten(self, document: _LinkingDocument, number: int) -> tuple[PlannedFile, list[LeftLink]]:
         path = Path(self._root, document.path)
         if SEPARATOR in document.path:
             raise NotRewritable("the file is in an archive")
@@ -223,7 +223,7 @@ class _Planning:
             raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
         return PlannedFile(document.path, data, apply(data, edits), edits), left
 
-    def _unwritable(self, document: _Document, number: int, why: str) -> Iterator[LeftLink]:
+    def _unwritable(self, document: _LinkingDocument, number: int, why: str) -> Iterator[LeftLink]:
         """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
         old, new = self._old[number], self._new[number]
         for stored in links.outgoing(self._connection, document.id):

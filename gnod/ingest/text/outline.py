@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from gnod.analysis.markup import head_end
+from gnod.analysis.markup import head_end, without_closing
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _HEADING = r"(?P<line> {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*))"
@@ -91,8 +91,8 @@ def headings_above(text: str, at: int) -> list[str]:
 
 
 def _heading(match: re.Match[str]) -> Heading:
-    text = match["text"] if match["mark"][0] == "=" else match["text"].rstrip("#")
-    return Heading(match.start("line"), _level(match), text.strip()[:MAX_CHARACTERS])
+    text = match["text"].strip() if match["mark"][0] == "=" else without_closing(match["text"])
+    return Heading(match.start("line"), _level(match), text[:MAX_CHARACTERS])
 
 
 def _level(match: re.Match[str]) -> int:

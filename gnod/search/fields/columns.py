@@ -16,7 +16,7 @@ from gnod.store.tables import documents, tags
 from gnod.store.tables.documents import DocumentRow
 
 
-class Row(NamedTuple):
+class DocumentValues(NamedTuple):
     """`values`: those that the document has, by the names of the columns."""
 
     docid: str
@@ -50,7 +50,7 @@ _STATED = {field.name: field.stated for field in registry.FIELDS if field.stated
 _BUILT_IN = ("tag", *_OF_FILE, *_STATED)
 
 
-def rows(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> list[Row]:
+def rows(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> list[DocumentValues]:
     """Return a row for each document, in order. Raises InvalidParams for a column that no document has."""
     _check(connection, names)
     found = _rows(connection, ids, names) if ids else {}
@@ -58,9 +58,9 @@ def rows(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> li
 
 
 @by_id
-def _rows(connection: Connection, ids: Collection[int], names: Sequence[str]) -> dict[int, Row]:
+def _rows(connection: Connection, ids: Collection[int], names: Sequence[str]) -> dict[int, DocumentValues]:
     found = documents.by_ids(connection, ids)
-    return {id_: Row(each.docid, each.uri, _values(connection, each, names)) for id_, each in found.items()}
+    return {id_: DocumentValues(each.docid, each.uri, _values(connection, each, names)) for id_, each in found.items()}
 
 
 def _values(connection: Connection, document: DocumentRow, names: Sequence[str]) -> dict[str, object]:

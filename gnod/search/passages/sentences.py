@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from gnod.analysis.markup import head_end
+from gnod.analysis.markup import head_end, without_closing
 from gnod.models.pieces import cut
 
 Kind = Literal["sentence", "row", "item", "line"]
@@ -149,7 +149,7 @@ class _Cutter:
                 self._next_block()
             elif match := _HEADING.match(line.text):
                 yield from self._flush()
-                self._set_heading(len(match[1]), _without_closing(line.text[match.end() :]))
+                self._set_heading(len(match[1]), without_closing(line.text[match.end() :]))
             elif self._open is None and _is_underlined(line.text, following):
                 self._set_heading(1 if following.strip()[0] == "=" else 2, line.text)
                 at += 1
@@ -275,13 +275,6 @@ def _is_row(line: str) -> bool:
 
 def _is_delimiter(line: str) -> bool:
     return "-" in line and _DELIMITERS.issuperset(line)
-
-
-def _without_closing(title: str) -> str:
-    """Return a heading without the signs that may close it: `## Title ##`."""
-    title = title.strip()
-    bare = title.rstrip("#")
-    return bare.rstrip() if not bare or bare[-1] in " \t" else title
 
 
 def _is_closed(sentence: str) -> bool:

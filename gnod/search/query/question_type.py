@@ -19,7 +19,7 @@ class AnswerType(Enum):
     REASON = "reason"
 
 
-class Expected(NamedTuple):
+class ExpectedAnswer(NamedTuple):
     """What a question asks for.
 
     `type`: None if the question does not say. `question`: in lower case, because its own words are not an answer.
@@ -157,17 +157,17 @@ _NAME = re.compile(
 )
 
 
-def expected(question: str) -> Expected:
+def expected(question: str) -> ExpectedAnswer:
     """Return the kind of answer that a question expects. The first question word decides.
 
     >>> expected("Wie viele Boote liegen im Hafen?").type
     <AnswerType.NUMBER: 'number'>
     """
     places = {kind: match.start() for kind, pattern in _QUESTIONS.items() if (match := pattern.search(question))}
-    return Expected(min(places, key=lambda kind: places[kind], default=None), question.lower())
+    return ExpectedAnswer(min(places, key=lambda kind: places[kind], default=None), question.lower())
 
 
-def contains(text: str, wanted: Expected) -> bool:
+def contains(text: str, wanted: ExpectedAnswer) -> bool:
     """Tell whether `text` has something of the expected kind that the question does not mention."""
     if wanted.type is None:
         return False

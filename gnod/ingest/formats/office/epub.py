@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from gnod.analysis.markup import without_closing
 from gnod.ingest.formats.office import embedded
 from gnod.ingest.formats.office.openxml.package import Package
 from gnod.ingest.reading.converter import Converter, FileContent
@@ -18,7 +19,7 @@ from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.locations import Locations
 
 _CONTAINER = "META-INF/container.xml"
-_HEADING = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)
 _MAX_NAME = 80
 # Metadata of the book (Dublin Core), and how the text calls it.
 _LABELS = {
@@ -96,7 +97,7 @@ def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]
 def _name(text: str, number: int, taken: set[str]) -> str:
     """Return the first heading of a chapter, with its number if another has the same; else the number."""
     heading = _HEADING.search(text)
-    name = heading[1].strip()[:_MAX_NAME] if heading else ""
+    name = without_closing(heading[1])[:_MAX_NAME] if heading else ""
     if not name:
         return str(number)
     return f"{name} ({number})" if name in taken else name

@@ -24,7 +24,7 @@ from gnod.models.supply.encoders.repository import EncoderPlan
 from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged, check_space, named, staged
-from gnod.models.supply.fetch.transfer import RemoteFile, Server, host_of
+from gnod.models.supply.fetch.transfer import FileServer, RemoteFile, host_of
 from gnod.models.uris import HubFile, HubQuant, HubRepository
 
 _SHARD = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
@@ -39,7 +39,7 @@ class HubEntry(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-class Hub(Server):
+class Hub(FileServer):
     """`expected`: its revision is used if the hub has it, or else the newest one, whose hashes decide. `revision`: the
     commit, once a file is downloaded."""
 

