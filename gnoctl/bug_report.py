@@ -1,0 +1,235 @@
+"""The file that `gnoctl doctor --report` writes, to be attached to a bug report.
+
+Nothing is in it that is not known to be harmless: numbers, and texts that are listed here because gnod itself chose
+them. Each other text stands as a number, the same text as the same one. `with_names` keeps all but queries, texts,
+commands and passwords.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any, TypeVar
+
+import msgspec
+
+from gnod import __version__
+from gnod.client.connection import Connection
+from gnod.errors import GnoError
+from gnod.paths import IndexPaths
+from gnod.presets import PRESETS
+from gnod.protocol.base import NoParams, Params, Result
+from gnod.protocol.daemon import Check, DaemonStatsResult, DaemonStatusResult, DoctorConfigResult, DoctorResult
+from gnod.protocol.index import IndexStatusParams, IndexStatusResult
+
+R = TypeVar("R", bound=Result)
+
+_LOG_LINES = 200
+
+_CONTENTS = """# Report of gnod
+
+It contains versions, settings, sizes, times, failures by kind, the checks of `gnoctl doctor`, and the end of the log.
+{names} Texts of documents, queries, memories, commands and passwords are left out. Read it before you
+send it.
+"""
+_WITHOUT_NAMES = (
+    "Names of files, folders, collections and servers stand as numbers (`#1`); `--with-names` keeps the names."
+)
+_WITH_NAMES = "It contains the names of files, folders, collections and servers."
+
+# Fields whose text is one of a fixed set, or a time.
+_CHOSEN_BY_GNOD = {
+    *("egress", "log_level", "gpu", "preset", "state", "watch", "method", "process", "cache", "start"),
+    *("last_event", "last_sync", "last_reconcile", "last_sent", "restored_at", "sqlite_version"),
+    *("ts", "level", "kind", "error_id"),
+}
+# Fields with a mapping whose keys are of a fixed set: sections of the config, languages, and kinds of failures.
+_FIXED_KEYS = {
+    *("config", "collections", "attached", "contexts", "ingest", "watch", "daemon", "models", "memory", "capture"),
+    *("viewers", "searches", "languages", "failed_by_kind", "skipped_by_kind", "partial_by_kind", "failures"),
+}
+# Settings that the report never contains: a command may hold a password.
+_NEVER = {"update_command", "command", "query", "text", "head"}
+# Checks whose message consists of gnod's own words, up to the first path.
+_OWN_WORDS = {
+    *("disk", "files", "converter workers", "converter sandbox", "inference worker", "graphics card", "file events"),
+    "sqlite-vec",
+}
+_CHECKS = {
+    *("config", "config file", "data folder", "cache folder", "log file", "socket", "runtime folder", "database"),
+    *("storage", "memories", "daemon"),
+}
+_KNOWN_MODELS = {uri for models in PRESETS.values() for uri in models.values()}
+_CHECK_OF = re.compile(r"(collection|attached collection|published|model) ")
+_FROM_PATH = re.compile(r"\S*[/\\].*", re.DOTALL)
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@|\?[^\s#]+")
+_FRAME = re.compile(r'  File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>\S+)')
+_IN_PACKAGE = re.compile(r".*/((?:site-packages|python3\.\d+|gnod|gnoctl)/.*?\.py)\Z")
+
+
+def report(places: IndexPaths, daemon: Connection | GnoError, *, with_names: bool) -> str:
+    """Return the report as Markdown. `daemon`: the connection, or why there is none."""
+    return _Report(daemon, with_names=with_names).text(places)
+
+
+class _Report:
+    def __init__(self, daemon: Connection | GnoError, *, with_names: bool) -> None:
+        self._daemon = daemon
+        self._with_names = with_names
+        self._numbers: dict[str, str] = {}
+        self._secrets: set[str] = set()
+        self._packages = dict(_packages())
+
+    def text(self, places: IndexPaths) -> str:
+        config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the secrets
+        sections = {
+            "Versions": self._versions(),
+            "Settings": config,
+            "Checks": self._checks(),
+            "Sizes": dict(_sizes(places)),
+            "Index": self._asked("index.status", IndexStatusParams(), IndexStatusResult),
+            "Times, memory and failures": self._asked("daemon.stats", NoParams(), DaemonStatsResult),
+            "Log": list(self._log(places)),
+        }
+        parts = [_CONTENTS.format(names=_WITH_NAMES if self._with_names else _WITHOUT_NAMES)]
+        parts += [f"## {title}\n\n```json\n{_pretty(value)}\n```\n" for title, value in sections.items()]
+        return "\n".join(parts)
+
+    def _call(self, method: str, params: Params, result: type[R]) -> R | GnoError:
+        if isinstance(self._daemon, GnoError):
+            return self._daemon
+        try:
+            return self._daemon.call(method, params, result)
+        except GnoError as error:
+            return error
+
+    def _asked(self, method: str, params: Params, result: type[Result]) -> object:
+        return self._shown(self._call(method, params, result))
+
+    def _versions(self) -> object:
+        status = self._call("daemon.status", NoParams(), DaemonStatusResult)
+        return {
+            "gnoctl": __version__,
+            "gnod": self._shown(status) if isinstance(status, GnoError) else status.version,
+            "SQLite": None if isinstance(status, GnoError) else status.sqlite_version,
+            "Python": platform.python_version(),
+            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "packages": self._packages,
+            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+    def _checks(self) -> object:
+        found = self._call("doctor.run", NoParams(), DoctorResult)
+        return [self._check(each) for each in found.checks] if isinstance(found, DoctorResult) else self._shown(found)
+
+    def _check(self, check: Check) -> object:
+        if self._with_names:
+            return {"check": self._name(check.name), "status": check.status, "message": self._name(check.message)}
+        has_own_words = check.name in _OWN_WORDS or check.name in self._packages
+        if has_own_words or check.name in _CHECKS:
+            name = check.name
+        elif of_something := _CHECK_OF.match(check.name):
+            name = of_something[0] + self._name(check.name.removeprefix(of_something[0]))
+        else:
+            name = self._name(check.name)
+        message = _FROM_PATH.sub("…", check.message) if has_own_words else self._name(check.message)
+        return {"check": name, "status": check.status, "message": message}
+
+    def _log(self, places: IndexPaths) -> Iterator[object]:
+        from gnoctl.commands.daemon import tail
+
+        try:
+            lines = tail(places.log_file, _LOG_LINES)
+        except (OSError, GnoError):
+            return
+        for line in lines:
+            try:
+                record = msgspec.json.decode(line, type=dict[str, Any])
+            except msgspec.DecodeError:
+                continue
+            if record.get("level") != "debug":  # debug records contain texts
+                yield self._record(record)
+
+    def _record(self, record: dict[str, Any]) -> object:
+        trace = str(record.pop("traceback", ""))
+        logger, event = str(record.pop("logger", "")), str(record.pop("event", ""))
+        is_own = re.fullmatch(r"gnod(\.\w+)*", logger) and re.fullmatch(r"[a-z_.]+", event)
+        shown = {name: self._shown(value, name) for name, value in record.items()}
+        head = {"logger": logger, "event": event} if is_own else {"event": self._name(f"{logger} {event}")}
+        return {**head, **shown, **({"traceback": list(_frames(trace))} if trace else {})}
+
+    def _shown(self, value: object, field: str = "") -> object:
+        """Return the value with numbers in place of texts that may be names."""
+        match value:
+            case GnoError():
+                return {"not available": value.kind, "message": self._name(value.message)}
+            case msgspec.Struct():
+                return {name: self._shown(getattr(value, name), name) for name in value.__struct_fields__}
+            case dict():
+                is_fixed = field in _FIXED_KEYS
+                items = [(str(key), each) for key, each in value.items()]
+                return {key if is_fixed else self._name(key): self._shown(each, key) for key, each in items}
+            case list() | tuple():
+                return [self._shown(each, field) for each in value]
+            case str():
+                is_own = field in _CHOSEN_BY_GNOD or value in _KNOWN_MODELS
+                return value if is_own else self._name(value, field)
+            case _:
+                return value
+
+    def _name(self, text: str, field: str = "") -> str:
+        if field in _NEVER:
+            self._secrets.add(text)
+        elif self._with_names:
+            for secret in filter(None, self._secrets):
+                text = text.replace(secret, "…")
+            return _CREDENTIALS.sub("…", text)
+        return self._numbers.setdefault(text, f"#{len(self._numbers) + 1}")
+
+
+def _packages() -> Iterator[tuple[str, str | None]]:
+    """Yield the packages that gnod needs or can use, and their versions; None for one that is not installed."""
+    try:
+        required = metadata.requires("gnod") or []
+    except metadata.PackageNotFoundError:  # it runs from a copy of its sources
+        return
+    for name in dict.fromkeys(re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in required):
+        try:
+            yield name, metadata.version(name)
+        except metadata.PackageNotFoundError:
+            yield name, None
+
+
+def _sizes(places: IndexPaths) -> Iterator[tuple[str, int]]:
+    """Yield the bytes of gnod's own files."""
+    yield from (
+        (name, path.stat().st_size)
+        for name, path in {
+            "config": places.config_file,
+            "database": places.database,
+            "memories": places.memory_database,
+            "log": places.log_file,
+        }.items()
+        if path.is_file()
+    )
+    yield "models", sum(path.stat().st_size for path in places.models_dir.rglob("*") if path.is_file())
+
+
+def _frames(trace: str) -> Iterator[str]:
+    """Yield the places and the types of exceptions. At the level debug, a traceback also has their messages."""
+    if trace.startswith("Traceback"):
+        yield "left out, because the log's level is debug"
+        return
+    for line in trace.splitlines():
+        if frame := _FRAME.match(line):
+            path = _IN_PACKAGE.match(frame["path"])
+            yield f"{path[1] if path else '…'}:{frame['line']} {frame['name']}"
+        elif re.fullmatch(r"[\w.]+|caused by", line):
+            yield line
+
+
+def _pretty(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
