@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
@@ -32,18 +33,18 @@ _LOG_LINES = 200
 _CONTENTS = """# Report of gnod
 
 It contains versions, settings, sizes, times, failures by kind, the checks of `gnoctl doctor`, and the end of the log.
-{names} Texts of documents, queries, memories, commands and passwords are left out. Read it before you
-send it.
+{names}
+Texts of documents, queries, memories, commands and passwords are left out. Read it before you send it.
 """
 _WITHOUT_NAMES = (
     "Names of files, folders, collections and servers stand as numbers (`#1`); `--with-names` keeps the names."
 )
 _WITH_NAMES = "It contains the names of files, folders, collections and servers."
 
-# Fields whose text is one of a fixed set, or a time.
+# Fields whose text is one of a fixed set, or a time. A sentence in one of them may have names.
 _CHOSEN_BY_GNOD = {
     *("egress", "log_level", "gpu", "preset", "state", "watch", "method", "process", "cache", "start"),
-    *("last_event", "last_sync", "last_reconcile", "last_sent", "restored_at", "sqlite_version"),
+    *("last_event", "last_sync", "last_reconcile", "last_sent", "restored_at", "sqlite_version", "manager"),
     *("ts", "level", "kind", "error_id"),
 }
 # Fields with a mapping whose keys are of a fixed set: sections of the config, languages, and kinds of failures.
@@ -62,10 +63,12 @@ _CHECKS = {
     *("config", "config file", "data folder", "cache folder", "log file", "socket", "runtime folder", "database"),
     *("storage", "memories", "daemon"),
 }
+_MODULES = {"gnod", "apsw", "msgspec", *sys.stdlib_module_names}
+_WORD = re.compile(r"[\w:.+-]+")
+_VERSION = re.compile(r"[\d.]+((dev|a|b|rc|post)\d+)?")
 _KNOWN_MODELS = {uri for models in PRESETS.values() for uri in models.values()}
 _CHECK_OF = re.compile(r"(collection|attached collection|published|model) ")
 _FROM_PATH = re.compile(r"\S*[/\\].*", re.DOTALL)
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@|\?[^\s#]+")
 _FRAME = re.compile(r'  File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>\S+)')
 _IN_PACKAGE = re.compile(r".*/((?:site-packages|python3\.\d+|gnod|gnoctl)/.*?\.py)\Z")
 
@@ -86,10 +89,11 @@ class _Report:
     def text(self, places: IndexPaths) -> str:
         config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the secrets
         sections = {
-            "Versions": self._versions(),
+            "Versions": _versions() | {"packages": self._packages},
+            "Daemon": self._asked("daemon.status", NoParams(), DaemonStatusResult),
             "Settings": config,
             "Checks": self._checks(),
-            "Sizes": dict(_sizes(places)),
+            "Sizes": _sizes(places),
             "Index": self._asked("index.status", IndexStatusParams(), IndexStatusResult),
             "Times, memory and failures": self._asked("daemon.stats", NoParams(), DaemonStatsResult),
             "Log": list(self._log(places)),
@@ -109,18 +113,6 @@ class _Report:
     def _asked(self, method: str, params: Params, result: type[Result]) -> object:
         return self._shown(self._call(method, params, result))
 
-    def _versions(self) -> object:
-        status = self._call("daemon.status", NoParams(), DaemonStatusResult)
-        return {
-            "gnoctl": __version__,
-            "gnod": self._shown(status) if isinstance(status, GnoError) else status.version,
-            "SQLite": None if isinstance(status, GnoError) else status.sqlite_version,
-            "Python": platform.python_version(),
-            "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "packages": self._packages,
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-
     def _checks(self) -> object:
         found = self._call("doctor.run", NoParams(), DoctorResult)
         return [self._check(each) for each in found.checks] if isinstance(found, DoctorResult) else self._shown(found)
@@ -128,7 +120,7 @@ class _Report:
     def _check(self, check: Check) -> object:
         if self._with_names:
             return {"check": self._name(check.name), "status": check.status, "message": self._name(check.message)}
-        has_own_words = check.name in _OWN_WORDS or check.name in self._packages
+        has_own_words = check.name in _OWN_WORDS or check.name.lower() in self._packages
         if has_own_words or check.name in _CHECKS:
             name = check.name
         elif of_something := _CHECK_OF.match(check.name):
@@ -157,7 +149,7 @@ class _Report:
         trace = str(record.pop("traceback", ""))
         logger, event = str(record.pop("logger", "")), str(record.pop("event", ""))
         is_own = re.fullmatch(r"gnod(\.\w+)*", logger) and re.fullmatch(r"[a-z_.]+", event)
-        shown = {name: self._shown(value, name) for name, value in record.items()}
+        shown = {name: self._shown(value, name if isinstance(value, str) else "") for name, value in record.items()}
         head = {"logger": logger, "event": event} if is_own else {"event": self._name(f"{logger} {event}")}
         return {**head, **shown, **({"traceback": list(_frames(trace))} if trace else {})}
 
@@ -175,7 +167,8 @@ class _Report:
             case list() | tuple():
                 return [self._shown(each, field) for each in value]
             case str():
-                is_own = field in _CHOSEN_BY_GNOD or value in _KNOWN_MODELS
+                chosen = _VERSION if field == "version" else _WORD if field in _CHOSEN_BY_GNOD else None
+                is_own = value in _KNOWN_MODELS or (chosen and chosen.fullmatch(value))
                 return value if is_own else self._name(value, field)
             case _:
                 return value
@@ -186,8 +179,17 @@ class _Report:
         elif self._with_names:
             for secret in filter(None, self._secrets):
                 text = text.replace(secret, "…")
-            return _CREDENTIALS.sub("…", text)
+            return text
         return self._numbers.setdefault(text, f"#{len(self._numbers) + 1}")
+
+
+def _versions() -> dict[str, object]:
+    return {
+        "gnoctl": __version__,
+        "Python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _packages() -> Iterator[tuple[str, str | None]]:
@@ -196,26 +198,18 @@ def _packages() -> Iterator[tuple[str, str | None]]:
         required = metadata.requires("gnod") or []
     except metadata.PackageNotFoundError:  # it runs from a copy of its sources
         return
-    for name in dict.fromkeys(re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in required):
+    needed = [each for each in required if not re.search(r"extra == .(test|bench)", each)]
+    for name in dict.fromkeys(re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in needed):
         try:
             yield name, metadata.version(name)
         except metadata.PackageNotFoundError:
             yield name, None
 
 
-def _sizes(places: IndexPaths) -> Iterator[tuple[str, int]]:
-    """Yield the bytes of gnod's own files."""
-    yield from (
-        (name, path.stat().st_size)
-        for name, path in {
-            "config": places.config_file,
-            "database": places.database,
-            "memories": places.memory_database,
-            "log": places.log_file,
-        }.items()
-        if path.is_file()
-    )
-    yield "models", sum(path.stat().st_size for path in places.models_dir.rglob("*") if path.is_file())
+def _sizes(places: IndexPaths) -> dict[str, int]:
+    """Return the bytes of gnod's own files, those of the database without its log of writes."""
+    files = {"config": places.config_file, "database": places.database, "memories": places.memory_database}
+    return {name: path.stat().st_size for name, path in files.items() if path.is_file()}
 
 
 def _frames(trace: str) -> Iterator[str]:
@@ -227,9 +221,12 @@ def _frames(trace: str) -> Iterator[str]:
         if frame := _FRAME.match(line):
             path = _IN_PACKAGE.match(frame["path"])
             yield f"{path[1] if path else '…'}:{frame['line']} {frame['name']}"
-        elif re.fullmatch(r"[\w.]+|caused by", line):
+        elif line == "caused by" or (re.fullmatch(r"\w+(\.\w+)+", line) and line.split(".")[0] in _MODULES):
             yield line
 
 
 def _pretty(value: object) -> str:
+    """Return JSON; of a list, one line for each element."""
+    if isinstance(value, list):
+        return "\n".join(msgspec.json.encode(each).decode() for each in value)
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

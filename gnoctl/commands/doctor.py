@@ -12,7 +12,7 @@ from gnoctl.arguments.options import argument, option
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.terminal import DIM, GREEN, RED, YELLOW, Terminal, columns
-from gnoctl.printing.wording import ago, size
+from gnoctl.printing.wording import ago, count, size
 from gnod.client.opening import socket_in_use
 from gnod.errors import EXIT_RUNTIME, GnoError, UsageError
 from gnod.paths import IndexPaths
@@ -131,7 +131,7 @@ def _tables(result: DaemonStatsResult, terminal: Terminal) -> Iterator[str]:
     ]
     yield from columns(["cache", "size", "limit"], caches, terminal, flexible=0)
     yield ""
-    yield f"{result.pending_chunks:,} chunks wait to be embedded"
+    yield f"to be embedded: {count(result.pending_chunks, 'chunk')}"
     if result.embedded:
         hours = [[ago(each.start), f"{each.chunks:,}", each.model or ""] for each in result.embedded]
         yield from columns(["embedded from", "chunks", "model"], hours, terminal)

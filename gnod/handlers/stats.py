@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import psutil
@@ -12,7 +12,7 @@ from gnod.background.embedding_backlog import Backlog
 from gnod.caches import WORDS
 from gnod.handlers.wire_types import iso
 from gnod.protocol import daemon as wire
-from gnod.protocol.base import NoParams
+from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import MethodCalls, Stats
 from gnod.search.meaning.nearest_documents import Nearest
@@ -28,10 +28,7 @@ def handlers(stats: Stats, database: Database, nearest: Nearest, backlog: Backlo
             connections=stats.connections,
             processes=await asyncio.to_thread(_processes),
             methods=[_times(method, calls) for method, calls in sorted(stats.calls.items())],
-            embedded=[
-                wire.EmbeddedChunks(start=iso(each.start), model=each.model, chunks=each.chunks)
-                for each in backlog.hours
-            ],
+            embedded=[copied(wire.EmbeddedChunks, each, start=iso(each.start)) for each in backlog.hours],
             pending_chunks=backlog.state().pending,
             caches=_caches(database, nearest),
         )
@@ -94,47 +91,37 @@ def _caches(database: Database, nearest: Nearest) -> list[wire.CacheSize]:
 
 
 def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
-    """Yield the lines of Prometheus' text format, 0.0.4."""
-    yield from _metric("gnod_uptime_seconds", "gauge", "Time since the start.", [({}, stats.uptime_s)])
-    yield from _metric("gnod_connections", "gauge", "Open connections.", [({}, stats.connections)])
-    yield from _metric("gnod_pending_chunks", "gauge", "Chunks without a vector.", [({}, stats.pending_chunks)])
-    yield from _metric(
-        "gnod_resident_bytes",
-        "gauge",
-        "Memory of each process.",
-        [({"process": each.process, "pid": str(each.pid)}, each.resident_bytes) for each in stats.processes],
-    )
-    yield from _metric(
-        "gnod_cache_bytes",
-        "gauge",
-        "Size of each cache.",
-        [({"cache": each.cache}, each.bytes) for each in stats.caches],
-    )
-    failures = [(each.method, kind, number) for each in stats.methods for kind, number in sorted(each.failures.items())]
-    yield from _metric(
-        "gnod_request_failures_total",
-        "counter",
-        "Requests that failed.",
-        [({"method": method, "kind": kind}, number) for method, kind, number in failures],
-    )
-    yield "# HELP gnod_request_seconds How long requests took; the quantiles are of the last 256."
-    yield "# TYPE gnod_request_seconds summary"
-    for each in stats.methods:
-        label = {"method": each.method}
-        yield _sample("gnod_request_seconds", label | {"quantile": "0.5"}, each.p50_ms / 1000)
-        yield _sample("gnod_request_seconds", label | {"quantile": "0.95"}, each.p95_ms / 1000)
-        yield _sample("gnod_request_seconds_sum", label, each.total_ms / 1000)
-        yield _sample("gnod_request_seconds_count", label, each.calls)
+    """Yield the lines of Prometheus' text format, 0.0.4. All labels are names of gnod's own, which need no escapes."""
+    processes = [(f'{{process="{each.process}",pid="{each.pid}"}}', each.resident_bytes) for each in stats.processes]
+    failures = [
+        (f'{{method="{each.method}",kind="{kind}"}}', number)
+        for each in stats.methods
+        for kind, number in sorted(each.failures.items())
+    ]
+    yield from _metric("uptime_seconds gauge", "Time since the start.", [("", stats.uptime_s)])
+    yield from _metric("connections gauge", "Open connections.", [("", stats.connections)])
+    yield from _metric("pending_chunks gauge", "Chunks without a vector.", [("", stats.pending_chunks)])
+    yield from _metric("resident_bytes gauge", "Memory of each process.", processes)
+    caches = [(f'{{cache="{each.cache}"}}', each.bytes) for each in stats.caches]
+    yield from _metric("cache_bytes gauge", "Size of each cache.", caches)
+    yield from _metric("request_failures_total counter", "Requests that failed.", failures)
+    times = [sample for each in stats.methods for sample in _summary(each)]
+    yield from _metric("request_seconds summary", "How long requests took; quantiles of the last 256.", times)
 
 
-def _metric(name: str, kind: str, meaning: str, samples: list[tuple[dict[str, str], float]]) -> Iterator[str]:
-    yield f"# HELP {name} {meaning}"
-    yield f"# TYPE {name} {kind}"
-    for labels, value in samples:
-        yield _sample(name, labels, value)
+def _summary(times: wire.MethodTimes) -> list[tuple[str, float]]:
+    method = f'method="{times.method}"'
+    return [
+        (f'{{{method},quantile="0.5"}}', round(times.p50_ms / 1000, 6)),
+        (f'{{{method},quantile="0.95"}}', round(times.p95_ms / 1000, 6)),
+        (f"_sum{{{method}}}", round(times.total_ms / 1000, 6)),
+        (f"_count{{{method}}}", times.calls),
+    ]
 
 
-def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
-    """Return one line. All labels are names of gnod's own, which need no escapes."""
-    shown = ",".join(f'{label}="{text}"' for label, text in labels.items())
-    return f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"
+def _metric(name_and_type: str, meaning: str, samples: Sequence[tuple[str, float]]) -> Iterator[str]:
+    """Yield a metric and its samples: what follows its name, and the value."""
+    name = name_and_type.split()[0]
+    yield f"# HELP gnod_{name} {meaning}"
+    yield f"# TYPE gnod_{name_and_type}"
+    yield from (f"gnod_{name}{labels} {value}" for labels, value in samples)
