@@ -11,6 +11,7 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, TypeVar
@@ -59,26 +60,23 @@ _OWN_WORDS = {
     *("disk", "files", "converter workers", "converter sandbox", "inference worker", "graphics card", "file events"),
     "sqlite-vec",
 }
-_CHECKS = {
-    *("config", "config file", "data folder", "cache folder", "log file", "socket", "runtime folder", "database"),
-    *("storage", "memories", "daemon"),
-}
+# Other checks whose name is gnod's, or begins so.
+_CHECK = re.compile(
+    r"(config|config file|data folder|cache folder|log file|socket|runtime folder|database|storage|memories|daemon)\Z"
+    r"|(collection|attached collection|published|model) "
+)
 _MODULES = {"gnod", "apsw", "msgspec", *sys.stdlib_module_names}
 _WORD = re.compile(r"[\w:.+-]+")
 _VERSION = re.compile(r"[\d.]+((dev|a|b|rc|post)\d+)?")
 _KNOWN_MODELS = {uri for models in PRESETS.values() for uri in models.values()}
-_CHECK_OF = re.compile(r"(collection|attached collection|published|model) ")
 _FROM_PATH = re.compile(r"\S*[/\\].*", re.DOTALL)
 _FRAME = re.compile(r'  File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>\S+)')
 _IN_PACKAGE = re.compile(r".*/((?:site-packages|python3\.\d+|gnod|gnoctl)/.*?\.py)\Z")
 
 
-def report(places: IndexPaths, daemon: Connection | GnoError, *, with_names: bool) -> str:
-    """Return the report as Markdown. `daemon`: the connection, or why there is none."""
-    return _Report(daemon, with_names=with_names).text(places)
+class BugReport:
+    """`daemon`: the connection, or why there is none."""
 
-
-class _Report:
     def __init__(self, daemon: Connection | GnoError, *, with_names: bool) -> None:
         self._daemon = daemon
         self._with_names = with_names
@@ -87,6 +85,7 @@ class _Report:
         self._packages = dict(_packages())
 
     def text(self, places: IndexPaths) -> str:
+        """Return the report as Markdown."""
         config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the secrets
         sections = {
             "Versions": _versions() | {"packages": self._packages},
@@ -118,32 +117,23 @@ class _Report:
         return [self._check(each) for each in found.checks] if isinstance(found, DoctorResult) else self._shown(found)
 
     def _check(self, check: Check) -> object:
-        if self._with_names:
-            return {"check": self._name(check.name), "status": check.status, "message": self._name(check.message)}
         has_own_words = check.name in _OWN_WORDS or check.name.lower() in self._packages
-        if has_own_words or check.name in _CHECKS:
-            name = check.name
-        elif of_something := _CHECK_OF.match(check.name):
-            name = of_something[0] + self._name(check.name.removeprefix(of_something[0]))
-        else:
-            name = self._name(check.name)
-        message = _FROM_PATH.sub("…", check.message) if has_own_words else self._name(check.message)
-        return {"check": name, "status": check.status, "message": message}
+        known = _CHECK.match(check.name)
+        kept = check.name if has_own_words else known[0] if known else ""
+        rest = check.name[len(kept) :]
+        cuts = has_own_words and not self._with_names
+        message = _FROM_PATH.sub("…", check.message) if cuts else self._name(check.message)
+        return {"check": kept + (self._name(rest) if rest else ""), "status": check.status, "message": message}
 
     def _log(self, places: IndexPaths) -> Iterator[object]:
         from gnoctl.commands.daemon import tail
 
-        try:
-            lines = tail(places.log_file, _LOG_LINES)
-        except (OSError, GnoError):
-            return
-        for line in lines:
-            try:
-                record = msgspec.json.decode(line, type=dict[str, Any])
-            except msgspec.DecodeError:
-                continue
-            if record.get("level") != "debug":  # debug records contain texts
-                yield self._record(record)
+        with suppress(OSError, GnoError):
+            for line in tail(places.log_file, _LOG_LINES):
+                with suppress(msgspec.DecodeError):
+                    record = msgspec.json.decode(line, type=dict[str, Any])
+                    if record.get("level") != "debug":  # debug records contain texts
+                        yield self._record(record)
 
     def _record(self, record: dict[str, Any]) -> object:
         trace = str(record.pop("traceback", ""))

@@ -56,14 +56,14 @@ def doctor(options: DoctorOptions) -> int:
 
 
 def _write_report(options: DoctorOptions) -> int:
-    from gnoctl.bug_report import report
+    from gnoctl.bug_report import BugReport
 
     path = Path(options.file or f"gnod-report-{datetime.now():%Y%m%d-%H%M%S}.md").absolute()
     try:
         with options.connect() as daemon:
-            written = report(options.places, daemon, with_names=options.with_names)
+            written = BugReport(daemon, with_names=options.with_names).text(options.places)
     except GnoError as error:
-        written = report(options.places, error, with_names=options.with_names)
+        written = BugReport(error, with_names=options.with_names).text(options.places)
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(written)
@@ -113,25 +113,23 @@ def stats(options: StatsOptions) -> None:
 
 
 def _tables(result: DaemonStatsResult, terminal: Terminal) -> Iterator[str]:
-    yield from columns(
-        ["method", "calls", "failed", "p50 ms", "p95 ms"],
-        [
+    tables = {
+        ("method", "calls", "failed", "p50 ms", "p95 ms"): [
             [each.method, f"{each.calls:,}", f"{sum(each.failures.values()):,}", f"{each.p50_ms:,}", f"{each.p95_ms:,}"]
             for each in result.methods
         ],
-        terminal,
-        flexible=0,
-    )
-    yield ""
-    memory = [[each.process, str(each.pid), size(each.resident_bytes)] for each in result.processes]
-    yield from columns(["process", "pid", "memory"], memory, terminal, flexible=0)
-    yield ""
-    caches = [
-        [each.cache, size(each.bytes), size(each.limit_bytes) if each.limit_bytes else ""] for each in result.caches
-    ]
-    yield from columns(["cache", "size", "limit"], caches, terminal, flexible=0)
-    yield ""
+        ("process", "pid", "memory"): [
+            [each.process, str(each.pid), size(each.resident_bytes)] for each in result.processes
+        ],
+        ("cache", "size", "limit"): [
+            [each.cache, size(each.bytes), size(each.limit_bytes) if each.limit_bytes else ""] for each in result.caches
+        ],
+        ("model", "embedded from", "chunks"): [
+            [each.model or "", ago(each.start), f"{each.chunks:,}"] for each in result.embedded
+        ],
+    }
+    for headers, rows in tables.items():
+        if rows:
+            yield from columns(headers, rows, terminal, flexible=0)
+            yield ""
     yield f"to be embedded: {count(result.pending_chunks, 'chunk')}"
-    if result.embedded:
-        hours = [[ago(each.start), f"{each.chunks:,}", each.model or ""] for each in result.embedded]
-        yield from columns(["embedded from", "chunks", "model"], hours, terminal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -92,7 +93,9 @@ def _caches(database: Database, nearest: Nearest) -> list[wire.CacheSize]:
 
 def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
     """Yield the lines of Prometheus' text format, 0.0.4. All labels are names of gnod's own, which need no escapes."""
-    processes = [(f'{{process="{each.process}",pid="{each.pid}"}}', each.resident_bytes) for each in stats.processes]
+    resident: Counter[str] = Counter()  # without ids, since each worker would begin a series of its own
+    for process in stats.processes:
+        resident[f'{{process="{process.process}"}}'] += process.resident_bytes
     failures = [
         (f'{{method="{each.method}",kind="{kind}"}}', number)
         for each in stats.methods
@@ -101,7 +104,7 @@ def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
     yield from _metric("uptime_seconds gauge", "Time since the start.", [("", stats.uptime_s)])
     yield from _metric("connections gauge", "Open connections.", [("", stats.connections)])
     yield from _metric("pending_chunks gauge", "Chunks without a vector.", [("", stats.pending_chunks)])
-    yield from _metric("resident_bytes gauge", "Memory of each process.", processes)
+    yield from _metric("resident_bytes gauge", "Memory of the processes of a kind.", [*resident.items()])
     caches = [(f'{{cache="{each.cache}"}}', each.bytes) for each in stats.caches]
     yield from _metric("cache_bytes gauge", "Size of each cache.", caches)
     yield from _metric("request_failures_total counter", "Requests that failed.", failures)

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.bug_report import report
+from gnoctl.bug_report import BugReport
 from gnod.client.opening import connect_now
 from gnod.paths import IndexPaths
 from gnod.protocol import index as i
@@ -127,7 +127,7 @@ def test_no_word_of_the_users_is_in_it(daemon: FakeDaemon) -> None:
     def check(name: str) -> None:
         serve(daemon, name)
         with connect_now(daemon.places) as connection:
-            text = report(daemon.places, connection, with_names=False)
+            text = BugReport(connection, with_names=False).text(daemon.places)
         assert MARK not in text
         assert '"last_ms": [\n        4.25' in text
         assert [
@@ -141,7 +141,7 @@ def test_no_word_of_the_users_is_in_it(daemon: FakeDaemon) -> None:
 def test_a_name_has_one_number_everywhere(daemon: FakeDaemon) -> None:
     serve(daemon, f"{MARK}only")
     with connect_now(daemon.places) as connection:
-        text = report(daemon.places, connection, with_names=False)
+        text = BugReport(connection, with_names=False).text(daemon.places)
     (number,) = {line.split('"')[-2] for line in text.splitlines() if line.startswith('      "name":')}
     assert f'"check":"collection {number}"' in text
     assert f'"name":"{number}","took_s":1.5' in text
