@@ -53,7 +53,7 @@ _FIXED_KEYS = {
     *("config", "collections", "attached", "contexts", "ingest", "watch", "daemon", "models", "memory", "capture"),
     *("viewers", "searches", "languages", "failed_by_kind", "skipped_by_kind", "partial_by_kind", "failures"),
 }
-# Settings that the report never contains: a command may hold a password.
+# Settings that the report never contains.
 _NEVER = {"update_command", "command", "query", "text", "head"}
 # Checks whose message consists of gnod's own words, up to the first path.
 _OWN_WORDS = {
@@ -81,12 +81,12 @@ class BugReport:
         self._daemon = daemon
         self._with_names = with_names
         self._numbers: dict[str, str] = {}
-        self._secrets: set[str] = set()
+        self._commands: set[str] = set()
         self._packages = dict(_packages())
 
     def text(self, places: IndexPaths) -> str:
         """Return the report as Markdown."""
-        config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the secrets
+        config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the commands
         sections = {
             "Versions": _versions() | {"packages": self._packages},
             "Daemon": self._asked("daemon.status", NoParams(), DaemonStatusResult),
@@ -164,11 +164,11 @@ class BugReport:
                 return value
 
     def _name(self, text: str, field: str = "") -> str:
-        if field in _NEVER:
-            self._secrets.add(text)
-        elif self._with_names:
-            for secret in filter(None, self._secrets):
-                text = text.replace(secret, "…")
+        if field == "update_command":  # it may hold a password, and a message may quote it
+            self._commands.add(text)
+        if self._with_names and field not in _NEVER:
+            for command in filter(None, self._commands):
+                text = text.replace(command, "…")
             return text
         return self._numbers.setdefault(text, f"#{len(self._numbers) + 1}")
 
