@@ -43,7 +43,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Inspect and maintain": {
         **{name: name for name in ("status", "follow", "egress")},
         "why": "status",
-        "doctor": "doctor",
+        **dict.fromkeys(("doctor", "stats"), "doctor"),
         "cleanup": "index",
         **dict.fromkeys(("backup", "restore"), "backup"),
         "bench": "bench",

@@ -244,7 +244,7 @@ def logs(options: LogsOptions) -> None:
     if not log.exists() and not options.follow:
         note(f"gnod has not written a log for index '{options.places.index}' yet ({log})")
         return
-    lines = _follow(log, options.lines) if options.follow else _tail(log, options.lines)
+    lines = _follow(log, options.lines) if options.follow else tail(log, options.lines)
     for line in lines:
         print(text.line(line) if options.json else pretty(line, terminal))
         if options.follow:
@@ -279,7 +279,8 @@ def _local(timestamp: str) -> str:
         return timestamp
 
 
-def _tail(log: Path, count: int) -> list[str]:
+def tail(log: Path, count: int) -> list[str]:
+    """Return the last lines of the log."""
     with _opened(log) as file:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
 

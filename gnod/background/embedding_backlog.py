@@ -32,6 +32,8 @@ T = TypeVar("T")
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
 _PACE_OVER_S = 30.0
+# Remember what was embedded in this many hours, of those in which something was.
+_HOURS = 48
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +52,14 @@ class BacklogState(NamedTuple):
     done: int
     failed: int
     chunks_per_s: float | None
+
+
+class EmbeddedHour(NamedTuple):
+    """The chunks that a model embedded in the hour from `start` on, in seconds since the epoch."""
+
+    start: float
+    model: str | None
+    chunks: int
 
 
 Listener = Callable[[BacklogState], None]
@@ -71,7 +81,7 @@ class _Superseded(Exception):
 
 class Backlog:
     """`changed` is emitted with the state whenever it changes, `pause_changed` when background work is held by hand, or
-    is no longer."""
+    is no longer. `hours`: what was embedded when, since the daemon started."""
 
     def __init__(
         self,
@@ -87,6 +97,7 @@ class Backlog:
         self._inference = inference
         self.changed: Signal[[BacklogState]] = Signal()
         self.pause_changed: Signal[[]] = Signal()
+        self.hours: deque[EmbeddedHour] = deque(maxlen=_HOURS)
         self._wanted = asyncio.Event()
         self._coming: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._retry_timer: asyncio.TimerHandle | None = None
@@ -313,7 +324,14 @@ class Backlog:
         self._pace.append((time.monotonic(), step.embedded))
         while self._pace and self._pace[0][0] < time.monotonic() - _PACE_OVER_S:
             self._pace.popleft()
+        self._remember(step.embedded)
         self._report()
+
+    def _remember(self, chunks: int) -> None:
+        hour = EmbeddedHour(time.time() // 3600 * 3600, self._uri, 0)
+        if self.hours and self.hours[-1][:2] == hour[:2]:
+            hour = self.hours.pop()
+        self.hours.append(hour._replace(chunks=hour.chunks + chunks))
 
     def _report(self) -> None:
         state = self.state()

@@ -46,6 +46,7 @@ from gnod.handlers import (
     subscribe,
 )
 from gnod.handlers import shared as shared_handlers
+from gnod.handlers import stats as stats_handlers
 from gnod.handlers.checks import doctor
 from gnod.handlers.documents import capture, document, document_pages, document_pictures, move
 from gnod.ingest.text.document_terms import terms_of
@@ -318,6 +319,7 @@ async def _compose(
         ),
         saved.handlers(configuration, database),
         search.handlers(searches),
+        stats_handlers.handlers(stats, database, nearest, backlog),
         shared_handlers.handlers(configuration, database, attached, publications, egress),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )

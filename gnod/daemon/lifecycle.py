@@ -178,7 +178,7 @@ class _Served:
             self._services = services
             reloading = asyncio.create_task(self._reload_on_hangup(services))
             stack.callback(reloading.cancel)
-            transport = Transport(Dispatcher(services.handlers), self._stats)
+            transport = Transport(Dispatcher(services.handlers, self._stats), self._stats)
             stack.push_async_callback(self._drain, transport, services.shutdown_grace_s)
             await self._listen(transport)
             keeping = asyncio.create_task(self._keep_listening(transport))

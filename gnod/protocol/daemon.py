@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gnod.protocol.base import Result
 
 
@@ -29,6 +31,65 @@ class DaemonStatusResult(Result, frozen=True, kw_only=True):
     manager: str | None = None
 
 
+class ProcessMemory(Result, frozen=True, kw_only=True):
+    """`process`: daemon, the module of gnod that a worker runs, or `program` for any other."""
+
+    process: str
+    pid: int
+    resident_bytes: int
+
+
+class MethodTimes(Result, frozen=True, kw_only=True):
+    """The calls of one method since the daemon started.
+
+    - `failures`: the number of calls that failed, by the kind of the error.
+    - `p50_ms`, `p95_ms`: half, and 95 %, of the last 256 calls took at most this long.
+    - `last_ms`: how long the last calls took, the latest one last.
+    """
+
+    method: str
+    calls: int
+    total_ms: float
+    failures: dict[str, int] = {}
+    p50_ms: float
+    p95_ms: float
+    last_ms: list[float]
+
+
+class EmbeddedChunks(Result, frozen=True, kw_only=True):
+    """How many chunks a model embedded in the hour from `start` on."""
+
+    start: str
+    model: str | None = None
+    chunks: int
+
+
+class CacheSize(Result, frozen=True, kw_only=True):
+    """`cache`: words, vectors or postings. `limit_bytes`: null if the size of the index decides."""
+
+    cache: str
+    bytes: int
+    limit_bytes: int | None = None
+
+
+class DaemonStatsResult(Result, frozen=True, kw_only=True):
+    """`embedded`: the last 48 hours in which something was embedded, since the daemon started."""
+
+    uptime_s: float
+    connections: int
+    processes: list[ProcessMemory]
+    methods: list[MethodTimes]
+    embedded: list[EmbeddedChunks]
+    pending_chunks: int
+    caches: list[CacheSize]
+
+
+class DaemonMetricsResult(Result, frozen=True, kw_only=True):
+    """The figures of `daemon.stats` in the text format of Prometheus (version 0.0.4)."""
+
+    text: str
+
+
 class DaemonShutdownResult(Result, frozen=True, kw_only=True):
     stopping: bool
 
@@ -45,3 +106,9 @@ class Check(Result, frozen=True):
 class DoctorResult(Result, frozen=True, kw_only=True):
     healthy: bool
     checks: list[Check]
+
+
+class DoctorConfigResult(Result, frozen=True, kw_only=True):
+    """The settings in force, as in docs/settings.md, with defaults."""
+
+    config: dict[str, Any]

@@ -182,8 +182,11 @@ _ALL = [
     Method("memory.move_key", m.MemoryMoveKeyParams, m.MemoryStatusResult, "Change where the key is kept."),
     _again("memory.status", NoParams, m.MemoryStatusResult, "Return the state of the vault; unlocks nothing."),
     _again("daemon.status", NoParams, d.DaemonStatusResult, "Describe the running process."),
+    _again("daemon.stats", NoParams, d.DaemonStatsResult, "Return times, memory, caches and what was embedded when."),
+    _again("daemon.metrics", NoParams, d.DaemonMetricsResult, "Return the same in the text format of Prometheus."),
     Method("daemon.shutdown", NoParams, d.DaemonShutdownResult, "Stop the daemon after it has answered."),
     _again("doctor.run", NoParams, d.DoctorResult, "Check everything that gnod depends on."),
+    _again("doctor.config", NoParams, d.DoctorConfigResult, "Return the settings in force."),
     _again("rpc.discover", NoParams, dict[str, object], "Return this list as an OpenRPC document."),
 ]
 

@@ -25,6 +25,7 @@ from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.protocol.jsonrpc import Request, encode_error, encode_result
 from gnod.protocol.methods import METHODS, Method
 from gnod.rpc.call import Call
+from gnod.rpc.stats import Stats
 
 __all__ = ["Call", "Dispatcher", "Handler", "named"]
 
@@ -44,8 +45,9 @@ def named(*handlers: Handler) -> dict[str, Handler]:
 class Dispatcher:
     """Finds the handler of a method and translates its result or exception."""
 
-    def __init__(self, handlers: Mapping[str, Handler], methods: Mapping[str, Method] = METHODS) -> None:
+    def __init__(self, handlers: Mapping[str, Handler], stats: Stats, methods: Mapping[str, Method] = METHODS) -> None:
         self._handlers = handlers
+        self._stats = stats
         self._methods = methods
         self._document: Raw | None = None
         self._decoders = {name: msgspec.json.Decoder(method.params) for name, method in methods.items()}
@@ -69,15 +71,23 @@ class Dispatcher:
     async def dispatch(self, request: Request, call: Call) -> object:
         """Return the handler's result. Raises GnoError, or CancelledError when the task was cancelled."""
         handler = self._handler(request.method)
-        params = self._params(request)
-        call.progress_token = params.progress_token
         started = time.perf_counter()
+        failure: str | None = None
         try:
+            params = self._params(request)
+            call.progress_token = params.progress_token
             return await _run(handler, params, call, request.method)
+        except errors.GnoError as error:
+            failure = error.kind
+            raise
+        except asyncio.CancelledError:
+            failure = errors.RequestCancelled.kind
+            raise
         finally:
             call.finish()
-            took_ms = round((time.perf_counter() - started) * 1000, 3)
-            _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": took_ms}})
+            took_s = time.perf_counter() - started
+            self._stats.note_call(request.method, took_s, failure)
+            _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": round(took_s * 1000, 3)}})
 
     async def _discover(self, _params: Params, _call: Call) -> Raw:
         if self._document is None:  # making it takes a tenth of a second

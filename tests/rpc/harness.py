@@ -238,7 +238,7 @@ class Served:
 @asynccontextmanager
 async def serving(limits: ConnectionLimits | None = None, allowed_uid: int | None = None) -> AsyncIterator[Served]:
     methods = SmallMethods()
-    dispatcher = Dispatcher(methods.handlers, METHODS)
+    dispatcher = Dispatcher(methods.handlers, methods.stats, METHODS)
     with short_folder() as folder, listening_socket(places_in(folder)) as listening:
         transport = Transport(dispatcher, methods.stats, limits, allowed_uid)
         await transport.listen(listening.socket)

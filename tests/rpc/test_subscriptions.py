@@ -68,7 +68,7 @@ async def a_daemon(folder: Path) -> AsyncIterator[Daemon]:
     stats = Stats()
     served = await composition.start(places, stats, Control())
     with listening_socket(places) as listening:
-        transport = Transport(Dispatcher(served.handlers), stats)
+        transport = Transport(Dispatcher(served.handlers, stats), stats)
         await transport.listen(listening.socket)
         daemon = Daemon(folder, served, transport, stats)
         try:

@@ -1,4 +1,4 @@
-"""`doctor.run`: check everything that gnod depends on, and suggest fixes."""
+"""`doctor.run`: check everything that gnod depends on, and suggest fixes; `doctor.config`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import apsw
+import msgspec
 
 from gnod import extras
 from gnod.configured.configuration import Configuration
@@ -30,7 +31,7 @@ from gnod.models.supply import devices
 from gnod.paths import IndexPaths
 from gnod.private import opening
 from gnod.protocol.base import NoParams
-from gnod.protocol.daemon import Check, DoctorResult
+from gnod.protocol.daemon import Check, DoctorConfigResult, DoctorResult
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import Stats
 from gnod.store.database import Database
@@ -106,7 +107,10 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
         ]
         return DoctorResult(healthy=all(check.status != "error" for check in checks), checks=checks)
 
-    return named(doctor_run)
+    async def doctor_config(_: NoParams, __: Call) -> DoctorConfigResult:
+        return DoctorConfigResult(config=msgspec.to_builtins(services.configuration.current))
+
+    return named(doctor_run, doctor_config)
 
 
 def _places(places: IndexPaths) -> list[Check]:
