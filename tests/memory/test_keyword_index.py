@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from datetime import date
 
 import pytest
 
 from gnod.analysis.terms import Analyzer
 from gnod.memory.recalling.keyword_index import KeywordIndex, MemoryMatches
-from gnod.memory.records import Memory
+from gnod.memory.recalling.time_expressions import NO_DAY
+from gnod.memory.records import Memory, Times
 from gnod.search.keyword import expression
 from gnod.search.query.parsing import parse_clauses
 
@@ -121,6 +123,20 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
     assert best(index.search("move to Lisbon")) == [1], "facts stored one after the other are no conversation"
     index = indexed(memory(1, "Ada: Lisbon!"), memory(2, "Bo: Yes", time_ms=1_000_000 + 2 * HOUR_MS))
     assert best(index.search("Lisbon")) == [1], "hours later"
+
+
+def test_relative_days_count_from_when_they_were_said() -> None:
+    day_ms = 24 * HOUR_MS
+    happened = memory(4, "Ada (10 May, 2023): We sailed yesterday.")._replace(times=Times(when_ms=100 * day_ms))
+    index = indexed(
+        memory(1, "We sailed yesterday.", time_ms=200 * day_ms),
+        memory(2, "Ada (10 May, 2023): We sailed yesterday.", time_ms=200 * day_ms),
+        memory(3, "We sailed.", time_ms=200 * day_ms),
+        happened,
+    )
+    may_10 = (date(2023, 5, 10) - date(1970, 1, 1)).days
+    days = [[day for day in of.tolist() if day != NO_DAY] for of in index.search("sailed").days]
+    assert days == [[199], [may_10, may_10 - 1], [], [may_10, 99]]
 
 
 def test_words_that_are_said_in_several_turns_come_together() -> None:

@@ -24,9 +24,10 @@ from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
 from gnod.memory.key.locked_memory import LockedArray
-from gnod.memory.recalling.speaker_turns import Conversations, asks, turn
-from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
+from gnod.memory.recalling.speaker_turns import Conversations, SpeakerTurn, asks, turn
+from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, days_meant, relative_words
 from gnod.memory.records import Memory
+from gnod.memory.validity import DAY_MS
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -183,8 +184,9 @@ class KeywordIndex:
         row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
         row["session"] = hash((memory.namespace, said.about)) if said else 0
         row["time_ms"] = memory.happened_ms
-        row["states_time"], row["asks"] = states_time(body), said is not None and asks(body)
-        days = days_in(memory.text)[:MAX_DAYS]
+        relative = relative_words(body, language)
+        row["states_time"], row["asks"] = bool(relative or days_in(body)), said is not None and asks(body)
+        days = [*days_in(memory.text), *days_meant(relative, language, _day_said(memory, said))][:MAX_DAYS]
         row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
         self._slot_of[memory.id] = slot
         self._used += 1
@@ -300,6 +302,13 @@ class _Group(NamedTuple):
 
     terms: list[int]
     speakers: list[int]
+
+
+def _day_said(memory: Memory, said: SpeakerTurn | None) -> int:
+    """Return the day on which a memory was said: when it happened, or what stands beside the speaker, or when it was
+    stored."""
+    days = days_in(said.about) if said and memory.times.when_ms is None else []
+    return days[0] if days else memory.happened_ms // DAY_MS
 
 
 def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
