@@ -87,6 +87,14 @@ def test_coverage_is_by_weight() -> None:
     assert found.coverage == pytest.approx([1.0, 0.11984, 0.11984], abs=1e-4)
 
 
+def test_the_words_of_a_date_do_not_count_in_the_coverage() -> None:
+    index = indexed(memory(1, "Staging runs on Postgres"), memory(2, "June was warm"), memory(3, "nothing"))
+    query = "Postgres on staging in June 2025"
+    assert index.search(query).coverage[0] < 0.7
+    assert index.search(query, dates=["in", "june", "2025"]).coverage.tolist() == [1.0, 0.0, 0.0]
+    assert index.search("June", dates=["june"]).coverage.tolist() == [0.0, 1.0, 0.0], "there are no other words"
+
+
 def test_it_follows_changes_and_namespaces() -> None:
     index = indexed(*(memory(n, f"boat number {n} leaves") for n in range(1, 400)))
     index.put([memory(7, "the kayak stays")])

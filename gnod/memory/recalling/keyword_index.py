@@ -131,9 +131,10 @@ class KeywordIndex:
             self._analyzers.clear()
             WORDS.empty()  # this cache has words of memories
 
-    def search(self, query: str, allowed: Collection[int] | None = None) -> MemoryMatches:
+    def search(self, query: str, allowed: Collection[int] | None = None, dates: Collection[str] = ()) -> MemoryMatches:
         """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
-        allowed memories weigh more."""
+        allowed memories weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in
+        the coverage, unless there are no others: what was true in June need not say so."""
         with self._lock:
             rows = self._rows()
             live = rows["is_live"].copy()  # there are none after `wipe`
@@ -141,7 +142,7 @@ class KeywordIndex:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
             chosen = np.flatnonzero(live)
             chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
-            groups = self._groups(query)
+            groups = self._groups(query, dates)
             named = np.zeros(len(rows), bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
@@ -196,7 +197,7 @@ class KeywordIndex:
             np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), _MAX_COUNT).astype(np.uint16),
         )
 
-    def _groups(self, query: str) -> list[_Group]:
+    def _groups(self, query: str, dates: Collection[str]) -> list[_Group]:
         """Return the terms of the query: for each word its forms in the languages of the memories."""
         if self._is_wiped:
             return []
@@ -209,8 +210,10 @@ class KeywordIndex:
             if unit.surface.lower() in dropped:
                 continue
             alike = [each[at] for each in units.values()]
+            is_date = unit.surface.lower() in dates
             for forms in _forms(alike):
-                found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
+                speakers = [hash(_SPEAKER + form) for form in forms]
+                found[forms] = _Group([hash(form) for form in forms], speakers, is_date)
         return list(found.values())
 
     def _bm25(self, groups: Sequence[_Group], chosen: Ids, of: Table) -> tuple[Floats, Floats]:
@@ -221,15 +224,17 @@ class KeywordIndex:
         conversations = Conversations(of["session"], of["time_ms"], of["asks"])
         lengths: Floats = of["length"] / max(float(of["length"].mean()), 1.0)
         total, weight = np.zeros((2, number)), 0.0
+        has_others = not all(group.is_date for group in groups)
         for group in groups:
             postings = self._found(group.terms)
             counts = np.bincount(postings.slots, postings.counts, self._used)[chosen]
             holders = np.flatnonzero(counts)
             idf = bm25.idf(number, len(holders))
-            weight += idf
+            counted = not (group.is_date and has_others)
+            weight += idf * counted
             values = np.zeros((2, number))
             values[0, holders] = bm25.saturated(counts[holders].astype(np.float64), lengths[holders], b=_B)
-            values[1, holders] = 1.0
+            values[1, holders] = counted
             total += idf * conversations.heard(values)
         return total[0], total[1] / (weight or 1.0)
 
@@ -298,10 +303,11 @@ class _LockedPostings:
 
 
 class _Group(NamedTuple):
-    """The forms of one word of a query, and the same as the name of a speaker."""
+    """The forms of one word of a query, and the same as the name of a speaker. `is_date`: it names a time."""
 
     terms: list[int]
     speakers: list[int]
+    is_date: bool
 
 
 def _day_said(memory: Memory, said: SpeakerTurn | None) -> int:

@@ -7,6 +7,7 @@ the results.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isnan
@@ -179,11 +180,14 @@ def _searched(
     nothing = np.full(len(ids), np.nan)
     now, latest = datetime.now(UTC), datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
     named = periods(query, index.languages, now, latest)
+    dates: list[str] = []
+    if isinstance(vector, UnavailableModel):  # the coverage alone decides whether the answer is stored
+        dates = re.findall(r"\w+", " ".join(period.text.lower() for period in named))
     signals = candidates.evidence(
         ids,
         times_ms,
         nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
-        index.search(query, None if namespaces is None else ids.tolist()),
+        index.search(query, None if namespaces is None else ids.tolist(), dates),
         resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
         named,
         asks_when=expected(query).type is AnswerType.DATE,
