@@ -11,6 +11,7 @@ from gnod.analysis.terms import Analyzer
 from gnod.memory.recalling.keyword_index import KeywordIndex, MemoryMatches
 from gnod.memory.recalling.time_expressions import NO_DAY
 from gnod.memory.records import Memory, Times
+from gnod.memory.validity import TimeSpan
 from gnod.search.keyword import expression
 from gnod.search.query.parsing import parse_clauses
 
@@ -145,6 +146,20 @@ def test_relative_days_count_from_when_they_were_said() -> None:
     may_10 = (date(2023, 5, 10) - date(1970, 1, 1)).days
     days = [[day for day in of.tolist() if day != NO_DAY] for of in index.search("sailed").days]
     assert days == [[199], [may_10, may_10 - 1], [], [may_10, 99]]
+
+
+def test_which_memories_state_other_times() -> None:
+    march, april, may = 100, 200, 300
+    index = indexed(
+        memory(1, "always"),
+        memory(2, "until March")._replace(times=Times(valid_until_ms=march)),
+        memory(3, "since May")._replace(times=Times(valid_from_ms=may)),
+        memory(4, "from March to May")._replace(times=Times(valid_from_ms=march, valid_until_ms=may)),
+        memory(5, "until March, and forgotten")._replace(times=Times(valid_until_ms=march)),
+    )
+    index.remove([5])
+    assert index.outside(TimeSpan(april, april)).tolist() == [2, 3]
+    assert index.outside(TimeSpan(march, may)).tolist() == []
 
 
 def test_words_that_are_said_in_several_turns_come_together() -> None:

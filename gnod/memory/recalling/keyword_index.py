@@ -27,7 +27,7 @@ from gnod.memory.key.locked_memory import LockedArray
 from gnod.memory.recalling.speaker_turns import Conversations, SpeakerTurn, asks, turn
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, days_meant, relative_words
 from gnod.memory.records import Memory
-from gnod.memory.validity import DAY_MS
+from gnod.memory.validity import DAY_MS, TimeSpan
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -45,6 +45,8 @@ _SLOT = np.dtype(
         ("length", np.int32),
         ("session", np.int64),
         ("time_ms", np.int64),
+        ("valid_from_ms", np.int64),
+        ("valid_until_ms", np.int64),
         ("days", np.int32, MAX_DAYS),
         ("states_time", np.bool_),
         ("asks", np.bool_),
@@ -52,6 +54,8 @@ _SLOT = np.dtype(
     ]
 )
 _MAX_COUNT = 0xFFFF
+# Without a beginning or an end.
+_ALWAYS_MS = 2**62
 _SPEAKER = "\0speaker:"
 
 
@@ -160,6 +164,13 @@ class KeywordIndex:
             days=of["days"].copy(),
         )
 
+    def outside(self, span: TimeSpan) -> Ids:
+        """Return the ids of memories that state other times at which they are true."""
+        with self._lock:
+            rows = self._rows()
+            is_outside = (rows["valid_until_ms"] < span.first_ms) | (rows["valid_from_ms"] > span.last_ms)
+            return np.asarray(rows["id"][is_outside & rows["is_live"]])
+
     def _posted(self, memory: Memory) -> _Postings:
         """Add the row of a memory, and return its postings."""
         if (old := self._slot_of.get(memory.id)) is not None:
@@ -185,6 +196,9 @@ class KeywordIndex:
         row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
         row["session"] = hash((memory.namespace, said.about)) if said else 0
         row["time_ms"] = memory.happened_ms
+        _, valid_from_ms, valid_until_ms = memory.times
+        row["valid_from_ms"] = -_ALWAYS_MS if valid_from_ms is None else valid_from_ms
+        row["valid_until_ms"] = _ALWAYS_MS if valid_until_ms is None else valid_until_ms
         relative = relative_words(body, language)
         row["states_time"], row["asks"] = bool(relative or days_in(body)), said is not None and asks(body)
         days = [*days_in(memory.text), *days_meant(relative, language, _day_said(memory, said))][:MAX_DAYS]

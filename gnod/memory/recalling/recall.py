@@ -102,6 +102,8 @@ async def recall(
     likely = np.flatnonzero(scores >= 0)
     types = dependencies.resident.types(found.ids[likely].tolist())
     scores[likely] = ranking.boosted(scores[likely].tolist(), types)
+    if as_of:
+        scores[np.isin(found.ids, dependencies.keyword_index.outside(as_of))] = -1.0
     rows = candidates.pool(found, scores, dependencies.resident.fingerprint, len(scores) if as_of else depth.pool)
     ids = [int(found.ids[row]) for row in rows]
     memories = await _opened(dependencies, ids, depth.pool, as_of)
