@@ -1,10 +1,11 @@
 """Measure searching, storing and unlocking 10,000 memories. Prints figures.
 
-    .venv/bin/python -m benchmarks.memories MODEL.gguf [--rerank MODEL.gguf] [--memories N]
+    .venv/bin/python -m benchmarks.memories MODEL.gguf [--rerank MODEL.gguf] [--memories N] [--turns]
 
 MODEL.gguf is the embedding model of the preset `mini` (`gnoctl models path`). The service runs in this process, with a
 real inference worker; `benchmarks.latency` shows the cost of the socket. Texts and vectors are synthetic; the vectors
-have the number and shape of the model's, because embedding would take minutes.
+have the number and shape of the model's, because embedding would take minutes. With
+`--turns`, all memories are turns of conversations of twenty turns.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from statistics import median
 
@@ -44,6 +46,7 @@ _PASSPHRASE = "for measuring only"
 _SUBJECTS = ["the daemon", "our database", "the login page", "Ilse", "the release", "a backup", "the index"]
 _VERBS = ["uses", "replaced", "must not touch", "waits for", "was moved to", "prefers", "needs", "broke because of"]
 _OBJECTS = ["PostgreSQL", "tabs", "blue-green rollouts", "the old cache", "OAuth tokens", "E4711", "YAML", "retries"]
+_TURNS = 20  # of one conversation
 _TYPES = ("fact", "fact", "preference", "summary", "result", "decision", "decision_done")
 
 
@@ -52,19 +55,17 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("--rerank", type=Path)
     parser.add_argument("--memories", type=int, default=10_000)
+    parser.add_argument("--turns", action="store_true")
     options = parser.parse_args(words)
     sys.setswitchinterval(SWITCH_S)  # as in the daemon
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.memories:,} memories")
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(
-            _measure(
-                Path(folder), options.model.resolve(), options.rerank and options.rerank.resolve(), options.memories
-            )
-        )
+        rerank = options.rerank and options.rerank.resolve()
+        asyncio.run(_measure(Path(folder), options.model.resolve(), rerank, options.memories, turns=options.turns))
     return 0
 
 
-async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -> None:
+async def _measure(folder: Path, model: Path, rerank: Path | None, count: int, *, turns: bool) -> None:
     config = folder / "index.yml"
     config.write_text(
         f'version: "1.0"\nmodels:\n  preset: mini\n  embed: file:{model}\n'
@@ -78,7 +79,7 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     factory = ModelFactory(configuration, models.files, inference, RemoteModels(FingerprintsInMemory(), egress))
     service = MemoryService(folder / "memory.sqlite", configuration, models, factory)
     await service.unlock(_PASSPHRASE)
-    _fill(await service.memories(), service, count)
+    _fill(await service.memories(), service, count, _turn if turns else _draft)
     before = psutil.Process().memory_info().rss
     await service.lock()
     started = time.perf_counter()
@@ -102,10 +103,12 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int) -
     index.close()
 
 
-def _fill(memories: Memories, service: MemoryService, count: int) -> None:
+def _fill(
+    memories: Memories, service: MemoryService, count: int, draft: Callable[[int, random.Random], MemoryDraft]
+) -> None:
     """Write memories with vectors directly into the database; a fifth of them are copies of others."""
     chance = random.Random(1)
-    drafts = [_draft(n, chance) for n in range(count * 4 // 5)]
+    drafts = [draft(n, chance) for n in range(count * 4 // 5)]
     drafts += [each._replace(namespace="project 3") for each in drafts[: count - len(drafts)]]
     uri, make = memories.model_uri, like_real(1)
     assert uri is not None
@@ -126,6 +129,16 @@ def _draft(number: int, chance: random.Random) -> MemoryDraft:
     topics = [f"{chance.choice(_OBJECTS).split()[-1]}", f"topic {chance.randrange(3000)}"]
     namespace = "" if number % 3 else f"project {number % 8}"
     return MemoryDraft(f"{'. '.join(sentences)}. Number {number}.", chance.choice(_TYPES), topics, namespace)
+
+
+def _turn(number: int, chance: random.Random) -> MemoryDraft:
+    conversation = number // _TURNS
+    said = _draft(number, chance)
+    day = date(2023, 1, 1) + timedelta(conversation)
+    return said._replace(
+        text=f"{('Ada', 'Bo')[number % 2]} ({day.day} {day:%B}, {day.year}): {said.text}",
+        namespace="" if conversation % 3 else f"project {conversation % 8}",
+    )
 
 
 def _queries(count: int) -> list[str]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+from datetime import date
 
 import pytest
 
 from gnod.analysis.terms import Analyzer
 from gnod.memory.recalling.keyword_index import KeywordIndex, MemoryMatches
-from gnod.memory.records import Memory
+from gnod.memory.recalling.time_expressions import NO_DAY
+from gnod.memory.records import Memory, Times
+from gnod.memory.validity import TimeSpan
 from gnod.search.keyword import expression
 from gnod.search.query.parsing import parse_clauses
 
@@ -85,6 +88,14 @@ def test_coverage_is_by_weight() -> None:
     assert found.coverage == pytest.approx([1.0, 0.11984, 0.11984], abs=1e-4)
 
 
+def test_the_words_of_a_date_do_not_count_in_the_coverage() -> None:
+    index = indexed(memory(1, "Staging runs on Postgres"), memory(2, "June was warm"), memory(3, "nothing"))
+    query = "Postgres on staging in June 2025"
+    assert index.search(query).coverage[0] < 0.7
+    assert index.search(query, dates=["in", "june", "2025"]).coverage.tolist() == [1.0, 0.0, 0.0]
+    assert index.search("June", dates=["june"]).coverage.tolist() == [0.0, 1.0, 0.0], "there are no other words"
+
+
 def test_it_follows_changes_and_namespaces() -> None:
     index = indexed(*(memory(n, f"boat number {n} leaves") for n in range(1, 400)))
     index.put([memory(7, "the kayak stays")])
@@ -121,6 +132,34 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
     assert best(index.search("move to Lisbon")) == [1], "facts stored one after the other are no conversation"
     index = indexed(memory(1, "Ada: Lisbon!"), memory(2, "Bo: Yes", time_ms=1_000_000 + 2 * HOUR_MS))
     assert best(index.search("Lisbon")) == [1], "hours later"
+
+
+def test_relative_days_count_from_when_they_were_said() -> None:
+    day_ms = 24 * HOUR_MS
+    happened = memory(4, "Ada (10 May, 2023): We sailed yesterday.")._replace(times=Times(when_ms=100 * day_ms))
+    index = indexed(
+        memory(1, "We sailed yesterday.", time_ms=200 * day_ms),
+        memory(2, "Ada (10 May, 2023): We sailed yesterday.", time_ms=200 * day_ms),
+        memory(3, "We sailed.", time_ms=200 * day_ms),
+        happened,
+    )
+    may_10 = (date(2023, 5, 10) - date(1970, 1, 1)).days
+    days = [[day for day in of.tolist() if day != NO_DAY] for of in index.search("sailed").days]
+    assert days == [[199], [may_10, may_10 - 1], [], [may_10, 99]]
+
+
+def test_which_memories_state_other_times() -> None:
+    march, april, may = 100, 200, 300
+    index = indexed(
+        memory(1, "always"),
+        memory(2, "until March")._replace(times=Times(valid_until_ms=march)),
+        memory(3, "since May")._replace(times=Times(valid_from_ms=may)),
+        memory(4, "from March to May")._replace(times=Times(valid_from_ms=march, valid_until_ms=may)),
+        memory(5, "until March, and forgotten")._replace(times=Times(valid_until_ms=march)),
+    )
+    index.remove([5])
+    assert index.outside(TimeSpan(april, april)).tolist() == [2, 3]
+    assert index.outside(TimeSpan(march, may)).tolist() == []
 
 
 def test_words_that_are_said_in_several_turns_come_together() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from gnod.memory.recalling.time_expressions import days_in, periods, states_time
+from gnod.memory.recalling.time_expressions import days_in, days_meant, periods, relative_words
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 
@@ -59,8 +59,47 @@ def test_days_in_texts() -> None:
     assert shown("31 February 2023, version 2024, Boat 2023") == []
 
 
-def test_states_time() -> None:
-    assert states_time("I went there yesterday")
-    assert states_time("letzte Woche war ich dort")
-    assert states_time("since 8 May 2023")
-    assert not states_time("I went there")
+def meant(text: str, language: str, said: date) -> list[str]:
+    epoch = date(1970, 1, 1)
+    days = days_meant(relative_words(text, language), language, (said - epoch).days)
+    return [str(epoch + timedelta(day)) for day in days]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "day"),
+    [
+        ("We met yesterday.", "en", "2026-11-21"),
+        ("It broke last Tuesday, I think", "en", "2026-11-17"),
+        ("The demo is next Friday!", "en", "2026-11-27"),
+        ("She left two weeks ago.", "en", "2026-11-05"),
+        ("The fair is next month", "en", "2026-12-16"),
+        ("Gestern war ich beim Arzt", "de", "2026-11-21"),
+        ("Wir haben uns vor zwei Wochen getroffen", "de", "2026-11-05"),
+        ("On l'a vu la semaine dernière", "fr", "2026-11-12"),
+        ("Lo vimos ayer", "es", "2026-11-21"),
+        ("Na semana passada falhou", "pt", "2026-11-12"),
+        ("Мы виделись на прошлой неделе", "ru", "2026-11-12"),
+        ("Vi sågs igår", "sv", "2026-11-21"),
+        ("Widzieliśmy się wczoraj", "pl", "2026-11-21"),
+        ("昨日行きました", "ja", "2026-11-21"),
+        ("上周去了北京", "zh", "2026-11-12"),
+    ],
+)
+def test_relative_words_mean_a_day(text: str, language: str, day: str) -> None:
+    assert meant(text, language, NOW.date()) == [day]
+
+
+@pytest.mark.parametrize("text", ["I have lived here for 4 years", "next door", "99999 years ago", "on Friday", ""])
+def test_other_words_mean_no_day(text: str) -> None:
+    assert meant(text, "en", NOW.date()) == []
+
+
+@pytest.mark.parametrize("first_or_last", [date.min, date.max])
+def test_there_are_no_days_beyond_the_calendar(first_or_last: date) -> None:
+    assert len(meant("last year, next year, yesterday or tomorrow", "en", first_or_last)) == 2
+
+
+def test_what_is_said_relative_to_today() -> None:
+    assert relative_words("letzte Woche war ich dort", "de") == ["letzte woche"]
+    assert relative_words("I went there", "en") == []
+    assert relative_words("Der Schlüssel liegt hier", "de") == [], "a word of another language"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gnod.memory.recalling.keyword_index import MemoryMatches
 from gnod.memory.recalling.speaker_turns import Conversations
 from gnod.memory.recalling.time_expressions import NO_DAY, Period
+from gnod.memory.validity import DAY_MS
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,8 +30,6 @@ _STATES_TIME = 0.1
 _ASKS = -0.1
 # A memory this many days outside the period of a query has 1/e of the weight: people describe May in early June.
 _DAYS_OUTSIDE = 7.0
-
-_DAY_MS = 86_400_000
 
 # The evidence that any memory answers the query must reach this, depending on the number of memories: the best of many
 # unrelated ones is nearer than the best of a few.
@@ -99,7 +98,7 @@ def evidence(
         cosines=cosines,
         meanings=Conversations(sessions, times_ms, columns["asks"] > 0).blended(cosines),
         topics=_at(ids, topics) / most,
-        nearness=_nearness(np.column_stack([times_ms // _DAY_MS, text_days]), periods),
+        nearness=_nearness(np.column_stack([times_ms // DAY_MS, text_days]), periods),
         **columns,
     )
 

@@ -24,9 +24,10 @@ from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
 from gnod.memory.key.locked_memory import LockedArray
-from gnod.memory.recalling.speaker_turns import Conversations, asks, turn
-from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, states_time
+from gnod.memory.recalling.speaker_turns import Conversations, SpeakerTurn, asks, turn
+from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, days_meant, relative_words
 from gnod.memory.records import Memory
+from gnod.memory.validity import DAY_MS, TimeSpan
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,6 +45,8 @@ _SLOT = np.dtype(
         ("length", np.int32),
         ("session", np.int64),
         ("time_ms", np.int64),
+        ("valid_from_ms", np.int64),
+        ("valid_until_ms", np.int64),
         ("days", np.int32, MAX_DAYS),
         ("states_time", np.bool_),
         ("asks", np.bool_),
@@ -51,6 +54,8 @@ _SLOT = np.dtype(
     ]
 )
 _MAX_COUNT = 0xFFFF
+# Without a beginning or an end.
+_ALWAYS_MS = 2**62
 _SPEAKER = "\0speaker:"
 
 
@@ -130,9 +135,10 @@ class KeywordIndex:
             self._analyzers.clear()
             WORDS.empty()  # this cache has words of memories
 
-    def search(self, query: str, allowed: Collection[int] | None = None) -> MemoryMatches:
+    def search(self, query: str, allowed: Collection[int] | None = None, dates: Collection[str] = ()) -> MemoryMatches:
         """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
-        allowed memories weigh more."""
+        allowed memories weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in
+        the coverage, unless there are no others: what was true in June need not say so."""
         with self._lock:
             rows = self._rows()
             live = rows["is_live"].copy()  # there are none after `wipe`
@@ -140,7 +146,7 @@ class KeywordIndex:
                 live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
             chosen = np.flatnonzero(live)
             chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
-            groups = self._groups(query)
+            groups = self._groups(query, dates)
             named = np.zeros(len(rows), bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
@@ -157,6 +163,13 @@ class KeywordIndex:
             times_ms=of["time_ms"].copy(),
             days=of["days"].copy(),
         )
+
+    def outside(self, span: TimeSpan) -> Ids:
+        """Return the ids of memories that state other times at which they are true."""
+        with self._lock:
+            rows = self._rows()
+            is_outside = (rows["valid_until_ms"] < span.first_ms) | (rows["valid_from_ms"] > span.last_ms)
+            return np.asarray(rows["id"][is_outside & rows["is_live"]])
 
     def _posted(self, memory: Memory) -> _Postings:
         """Add the row of a memory, and return its postings."""
@@ -183,8 +196,12 @@ class KeywordIndex:
         row["id"], row["length"], row["is_live"] = memory.id, len(terms), True
         row["session"] = hash((memory.namespace, said.about)) if said else 0
         row["time_ms"] = memory.happened_ms
-        row["states_time"], row["asks"] = states_time(body), said is not None and asks(body)
-        days = days_in(memory.text)[:MAX_DAYS]
+        _, valid_from_ms, valid_until_ms = memory.times
+        row["valid_from_ms"] = -_ALWAYS_MS if valid_from_ms is None else valid_from_ms
+        row["valid_until_ms"] = _ALWAYS_MS if valid_until_ms is None else valid_until_ms
+        relative = relative_words(body, language)
+        row["states_time"], row["asks"] = bool(relative or days_in(body)), said is not None and asks(body)
+        days = [*days_in(memory.text), *days_meant(relative, language, _day_said(memory, said))][:MAX_DAYS]
         row["days"] = [*days, *[NO_DAY] * (MAX_DAYS - len(days))]
         self._slot_of[memory.id] = slot
         self._used += 1
@@ -194,7 +211,7 @@ class KeywordIndex:
             np.minimum(np.fromiter(counts.values(), np.int64, len(counts)), _MAX_COUNT).astype(np.uint16),
         )
 
-    def _groups(self, query: str) -> list[_Group]:
+    def _groups(self, query: str, dates: Collection[str]) -> list[_Group]:
         """Return the terms of the query: for each word its forms in the languages of the memories."""
         if self._is_wiped:
             return []
@@ -207,8 +224,10 @@ class KeywordIndex:
             if unit.surface.lower() in dropped:
                 continue
             alike = [each[at] for each in units.values()]
+            is_date = unit.surface.lower() in dates
             for forms in _forms(alike):
-                found[forms] = _Group([hash(form) for form in forms], [hash(_SPEAKER + form) for form in forms])
+                speakers = [hash(_SPEAKER + form) for form in forms]
+                found[forms] = _Group([hash(form) for form in forms], speakers, is_date)
         return list(found.values())
 
     def _bm25(self, groups: Sequence[_Group], chosen: Ids, of: Table) -> tuple[Floats, Floats]:
@@ -219,15 +238,17 @@ class KeywordIndex:
         conversations = Conversations(of["session"], of["time_ms"], of["asks"])
         lengths: Floats = of["length"] / max(float(of["length"].mean()), 1.0)
         total, weight = np.zeros((2, number)), 0.0
+        has_others = not all(group.is_date for group in groups)
         for group in groups:
             postings = self._found(group.terms)
             counts = np.bincount(postings.slots, postings.counts, self._used)[chosen]
             holders = np.flatnonzero(counts)
             idf = bm25.idf(number, len(holders))
-            weight += idf
+            counted = not (group.is_date and has_others)
+            weight += idf * counted
             values = np.zeros((2, number))
             values[0, holders] = bm25.saturated(counts[holders].astype(np.float64), lengths[holders], b=_B)
-            values[1, holders] = 1.0
+            values[1, holders] = counted
             total += idf * conversations.heard(values)
         return total[0], total[1] / (weight or 1.0)
 
@@ -296,10 +317,18 @@ class _LockedPostings:
 
 
 class _Group(NamedTuple):
-    """The forms of one word of a query, and the same as the name of a speaker."""
+    """The forms of one word of a query, and the same as the name of a speaker. `is_date`: it names a time."""
 
     terms: list[int]
     speakers: list[int]
+    is_date: bool
+
+
+def _day_said(memory: Memory, said: SpeakerTurn | None) -> int:
+    """Return the day on which a memory was said: when it happened, or what stands beside the speaker, or when it was
+    stored."""
+    days = days_in(said.about) if said and memory.times.when_ms is None else []
+    return days[0] if days else memory.happened_ms // DAY_MS
 
 
 def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:

@@ -7,6 +7,7 @@ the results.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isnan
@@ -101,6 +102,8 @@ async def recall(
     likely = np.flatnonzero(scores >= 0)
     types = dependencies.resident.types(found.ids[likely].tolist())
     scores[likely] = ranking.boosted(scores[likely].tolist(), types)
+    if as_of:
+        scores[np.isin(found.ids, dependencies.keyword_index.outside(as_of))] = -1.0
     rows = candidates.pool(found, scores, dependencies.resident.fingerprint, len(scores) if as_of else depth.pool)
     ids = [int(found.ids[row]) for row in rows]
     memories = await _opened(dependencies, ids, depth.pool, as_of)
@@ -179,11 +182,14 @@ def _searched(
     nothing = np.full(len(ids), np.nan)
     now, latest = datetime.now(UTC), datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
     named = periods(query, index.languages, now, latest)
+    dates: list[str] = []
+    if isinstance(vector, UnavailableModel):  # the coverage alone decides whether the answer is stored
+        dates = re.findall(r"\w+", " ".join(period.text.lower() for period in named))
     signals = candidates.evidence(
         ids,
         times_ms,
         nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
-        index.search(query, None if namespaces is None else ids.tolist()),
+        index.search(query, None if namespaces is None else ids.tolist(), dates),
         resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
         named,
         asks_when=expected(query).type is AnswerType.DATE,

@@ -78,10 +78,8 @@ class Conversations:
     def heard(self, values: Floats) -> Floats:
         """Return for each memory its own value or the largest of the turns around, reduced by their distance. The last
         axis of the values is the memories."""
-        found, part = (
-            values.copy(),
-            np.empty_like(values),
-        )  # allocating a part for each step takes longer than computing it
+        # Allocating a part for each step takes longer than computing it.
+        found, part = values.copy(), np.empty_like(values)
         for step, forward, backward in self._shares:
             later, earlier = found[..., step:], found[..., :-step]
             np.maximum(later, np.multiply(values[..., :-step], forward, out=part[..., step:]), out=later)

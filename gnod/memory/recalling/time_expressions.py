@@ -1,4 +1,4 @@
-"""When: time expressions in queries ("last May", "vor zwei Wochen", "in 2023"), and days in the texts of memories.
+"""When: time expressions in queries ("last May", "in 2023"), and days in texts of memories ("8 May 2023", "gestern").
 
 dateparser reads an expression; its tables of each language say which words may begin or belong to one, because its own
 search takes words like "do" and "we" for dates. It is imported at the first use, in a thread (docs/adr/0035).
@@ -10,7 +10,7 @@ import importlib
 import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -43,6 +43,11 @@ _MONTHS = (
 )  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = ("year", "month", "week", "day")
+# What the tables of dateparser call relative days, such as "1 week ago", and how they write a number before a word.
+_OTHER_DAY = re.compile(
+    r"(?!0)\S+ (?:year|month|week|day) ago|in \S+ (?:year|month|week|day)|(?:last|next|this) \w+day"
+)
+_COUNT = r"(\d++[.,]?\d*+) "
 # Abbreviations of months and days of this length or less may be ordinary words: "do", "so", "mar".
 _MAX_ABBREVIATION = 3
 # An expression has at most this many words.
@@ -60,19 +65,15 @@ _DAY = re.compile(
     r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,?(?: de)? (?P<year>(?:19|20)\d\d)\b(?!-\d\d\b)"
     r"|(?P<cjk>(?:19|20)\d\d)年(?:(?P<cjk_month>\d{1,2})月(?:(?P<cjk_day>\d{1,2})日)?)?"
 )
-# Words that say when something happens, relative to today. The months and days of `_DAY` do so as well.
-_RELATIVE = re.compile(
-    r"\b(?:yesterday|tonight|tomorrow|weekend"
-    r"|(?:last|next|this|past) (?:\w+ )?(?:night|week|month|year|morning|spring|summer|autumn|fall|winter"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+# Words that say when something happens, relative to the day on which they are said: those that the tables lack.
+_RELATIVE = (
+    r"tonight|weekend|anoche|(?:last|next|this|past) (?:\w+ )?"
+    r"(?:night|week|month|year|morning|spring|summer|autumn|fall|winter|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+    r"|(?:letzte|nächste|vorige|kommende)[nrs]? (?:woche|monat|jahr|sommer|winter|\w+tag)"
+    r"|(?:semaine|mois|année) (?:dernière?|prochaine?)|(?:semana|mes|año) (?:pasad[oa]|próxim[oa])"
     r"|(?:days?|weeks?|months?|years?) (?:ago|later)"
-    r"|gestern|vorgestern|morgen|(?:letzte|nächste|vorige|kommende)[nrs]? (?:woche|monat|jahr|sommer|winter|\w+tag)"
-    r"|hier|avant-hier|demain|(?:semaine|mois|année) (?:dernière?|prochaine?)|il y a \w+ (?:jours?|semaines?|mois|ans?)"
-    r"|ayer|mañana|anoche|(?:semana|mes|año) (?:pasad[oa]|próxim[oa])|hace \w+ (?:días?|semanas?|meses|años?)"
-    r"|ieri|domani|вчера|завтра|igår|imorgon|gisteren)\b"
-    r"|昨[天日]|明[天日]|[上下先来]个?[周週月]|어제|내일",
-    re.I,
 )
+_RELATIVE_CJK = r"昨[天日]|明[天日]|[上下先来]个?[周週月]|어제|내일"
 
 
 Prefers = Literal["past", "future"]
@@ -86,13 +87,25 @@ class Period(NamedTuple):
     text: str
 
 
-def states_time(text: str) -> bool:
-    """Tell whether a text says when something happens.
+def relative_words(text: str, language: str) -> list[str]:
+    """Return the words of a text that say when something happens, relative to the day on which it was said.
 
-    >>> states_time("I saw her yesterday."), states_time("I see her.")
-    (True, False)
+    >>> relative_words("I saw her last Tuesday, not yesterday.", "en")
+    ['last tuesday', 'yesterday']
     """
-    return _RELATIVE.search(text) is not None or bool(days_in(text))
+    return [match[0] for match in _relative(language).finditer(text.lower())]
+
+
+def days_meant(words: Sequence[str], language: str, day: int) -> list[int]:
+    """Return the days that relative words mean that were said on a day, of weeks, months and years the middle, as days
+    since 1970, in their order. The first call imports dateparser: call it in a thread.
+
+    >>> days_meant(["last tuesday", "yesterday"], "en", 100)  # a Saturday
+    [96, 99]
+    """
+    said = datetime.combine(_EPOCH + timedelta(day), time())
+    found = (_as_of(each, (language,), said, "past") for each in words)
+    return [(period.start + period.end) // 2 for period in found if period]
 
 
 def days_in(text: str) -> list[int]:
@@ -241,6 +254,23 @@ def _anchors(code: str) -> frozenset[str]:
     table = _table(code)
     names = [str(name).lower() for key in (*_MONTHS, *_UNITS) for name in table.get(key, ())]
     return _names(code) | {name for name in names if len(name) >= _MAX_ABBREVIATION}
+
+
+@cache
+def _relative(code: str) -> re.Pattern[str]:
+    """Return what finds the relative words of a language in lower case: "yesterday", "two weeks ago"."""
+    names = [re.escape(name) for name in _of_other_days(_table(code).get("relative-type", {}))]
+    forms = _of_other_days(_table(code).get("relative-type-regex", {}))
+    if code in _UNSPACED:
+        return re.compile("|".join([_RELATIVE_CJK, *forms, *names]))
+    forms = [form.replace(_COUNT, r"\w+ ") for form in forms]
+    return re.compile(rf"\b(?:{'|'.join([*forms, *names, _RELATIVE])})\b|{_RELATIVE_CJK}")
+
+
+def _of_other_days(table: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the texts for another day, week, month or year, the longest first."""
+    kinds = [kind for kind in table if _OTHER_DAY.fullmatch(kind)]
+    return sorted((str(text) for kind in kinds for text in table[kind]), key=len, reverse=True)
 
 
 @cache
