@@ -60,15 +60,17 @@ class LongFile(NamedTuple):
 def main(words: Sequence[str]) -> int:
     options = _parser().parse_args(words)
     require_shared()
-    model = cached_model()
-    if model is None:
+    needs_model = "hybrid" in options.modes
+    model = cached_model() if needs_model else None
+    if needs_model and model is None:
         print("no model of the preset mini: run the tests with real models once, or set GNOD_TEST_MODELS to a folder")
         return EXIT_VALIDATION
-    with throwaway(f"models: {{embed: 'file:{model}'}}\n") as daemon:
+    with throwaway(f"models: {{embed: 'file:{model}'}}\n" if model else "") as daemon:
         folder = daemon.folder / "files"
         files.write(folder, random.Random(options.seed))
         daemon.add(folder, "long")
-        daemon.call("index.embed")
+        if model:
+            daemon.call("index.embed")
         for mode in options.modes.split(","):
             measure(daemon, mode, options.seed, show=options.show)
     return 0

@@ -29,17 +29,18 @@ _FOREIGN_LETTER = re.compile("[^\x00-\x7fäöüßÄÖÜ\u2000-\u206f]")
 
 
 def detect_short(text: str) -> str | None:
-    """Return the ISO 639-1 code of a text's language; None if it may be English and is not clear.
+    """Return the ISO 639-1 code of a text's language; None if it may be English and is not clear, or if it is names.
 
     >>> detect_short("Spotkanie zespołu w poniedziałek"), detect_short("Ring the bell twice")
     ('pl', 'en')
-    >>> detect_short("docker compose") is None
-    True
+    >>> detect_short("docker compose"), detect_short("Anna Kowalska, Małgorzata Zając")
+    (None, None)
     """
     sample = prose_sample(text)
     if is_english(sample):
         return "en"
-    return _likeliest(sample, candidates(sample))
+    language = _likeliest(sample, candidates(sample))
+    return None if language and _is_names(sample, language) else language
 
 
 def detect_query(text: str) -> str | None:
@@ -64,6 +65,15 @@ def _likeliest(sample: str, possible: list[str]) -> str | None:
     if "en" in scores and (len(sample.split()) < _MIN_WORDS or _ahead(scores, best) < _MARGIN):
         return None
     return close_languages.told_apart(sample, best)
+
+
+def _is_names(sample: str, language: str) -> bool:
+    """Tell whether a text has only capitalised words and none that is common in its language. The first word may begin
+    a sentence, and German capitalises all nouns."""
+    words = common_words.words(sample)
+    if len(words) < _MIN_WORDS or language == "de" or sample.isupper():
+        return False
+    return all(word[0].isupper() and not common_words.is_of(word.lower(), language) for word in words[1:])
 
 
 def _ahead(scores: Mapping[str, float], best: str) -> float:

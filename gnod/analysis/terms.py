@@ -32,7 +32,7 @@ from gnod.caches import Computed
 
 # The version is a part of the index. Increase it when the same text gives other terms, or another language: indexes are
 # then rebuilt.
-VERSION = 7
+VERSION = 8
 
 MAX_TERM_CHARACTERS = 64
 # The last character of the terms of other spellings. No other term ends with it.

@@ -72,6 +72,36 @@ def test_what_may_be_english_and_is_unclear_has_no_language() -> None:
         assert detect_short(text) is None, text
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "Anna Kowalska, Piotr Nowak, Małgorzata Zając",
+        "José García, María López, Íñigo Núñez",
+        "Zsófia Kovács, Gábor Tóth",
+        "Jean-François Lefèvre, Hélène Dupont",
+        "Иван Петров, Мария Сидорова",
+        "Giovanni Rossi, Marco Bianchi, Lucia Ferrari",
+        "Toyota Corolla, Honda Civic, Nissan Micra",
+    ],
+)
+def test_names_have_no_language(names: str) -> None:
+    assert detect_short(names) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Überweisung Miete Oktober", "de"),  # nouns
+        ("Réunion mardi à Lyon", "fr"),
+        ("Anna Kowalska jest w Krakowie", "pl"),
+        ("ЗУСТРІЧ КОМАНДИ В ПОНЕДІЛОК", "uk"),
+        ("Città", "it"),
+    ],
+)
+def test_capitalised_words_are_not_always_names(text: str, language: str) -> None:
+    assert detect_short(text) == language
+
+
 @pytest.mark.slow
 def test_the_table_is_that_of_linguas_models() -> None:
     rows = all_trigrams()[::250]

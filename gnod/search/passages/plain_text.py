@@ -77,6 +77,11 @@ _PROPERTY = re.compile(r"""[ \t]*(?P<item>-[ \t]+)?(["']?)(?P<name>[\w$][\w $./-
 _VALUE_MARKS = re.compile(r"""["\[\]{}]|'(?=[\],]|\Z)|(?<=[\[, ])'""")
 _NO_VALUE = frozenset(("", "null", "~", "[]", "{}", '""', "''"))
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?\Z")
+# The address of a picture as a whole value: long, and it tells a reader nothing.
+_PICTURE = re.compile(
+    r"""["']?https?://[^\s"']+\.(?:avif|gif|heic|jpe?g|png|svg|webp)(?:[?#][^\s"']*)?["']?[ \t,]*$""",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def plain(text: str, start: int, end: int, marks: Sequence[Range]) -> tuple[str, list[Range]]:
@@ -403,7 +408,8 @@ def _cut_properties(cuts: _Cuts, start: int, end: int) -> None:
         value = before.end() if before else begin
         is_empty = text[value:stop] in _NO_VALUE or _BLOCK_SCALAR.match(text, value, stop) is not None
         has_more = number + 1 < len(lines) and text[lines[number + 1][0]] in " \t-"
-        if is_empty and not (found and has_more) and not cuts.is_marked(begin, stop):
+        is_left_out = _PICTURE.match(text, value) or (is_empty and not (found and has_more))
+        if is_left_out and not cuts.is_marked(begin, stop):
             continue
         if separator == " · " and (found is None or found["item"]):
             separator = ", "

@@ -111,6 +111,13 @@ def test_metadata_becomes_one_line(head: str, body: str) -> None:
         ('---\ntags: [a, "b c"]\nlast:\nnone: null\ndue: 2026-01-02\n---\n', "tags a, b c · due 2026-01-02"),
         ("---\nauthor:\n  name: Ada\n  born: 1815\nby:\n- x\n- y\n---\n", "author name Ada · born 1815 · by x, y"),
         ('---\nup: "[[Map of x|maps]]"\nsite: https://a.b/c\n---\n', "up maps · site https://a.b/c"),
+        ("---\ncover: https://a.b/c_SX300.jpg\nyear: 1982\n---\n", "year 1982"),
+        ("---\nyear: 1982\nimage: 'https://a.b/c%20d.WebP?w=300#x'\n---\n", "year 1982"),
+        (
+            "---\nsite: https://a.b/c.html\nlogo: a.png\nsaid: see https://a.b/c.png\n---\n",
+            "site https://a.b/c.html · logo a.png · said see https://a.b/c.png",
+        ),
+        ('{\n  "image": "https://a.b/c.png",\n  "title": "A boat"\n}\n\nx', "title A boat\nx"),
         ('+++\ntitle = "A boat"\nweight = 3\n+++\n', "title A boat · weight 3"),
         ('{\n  "title": "A boat",\n  "tags": ["a", "b"]\n}\n\nx', "title A boat · tags a, b\nx"),
         ("> [!danger] Look *here*\n> and there", "Look here\nand there"),
@@ -152,6 +159,7 @@ def test_what_a_reader_sees(text: str, shown: str) -> None:
         ("a %%harbour%% b", "harbour", "a %%harbour%% b"),
         ("<div class='harbour'>x</div>", "harbour", "<div class='harbour'>x"),
         ("---\ntags: []\n---\n", "tags", "tags"),
+        ("---\ncover: https://a.b/wreck.jpg\n---\n", "wreck", "cover https://a.b/wreck.jpg"),
     ],
 )
 def test_what_is_hidden_is_shown_if_it_matched(text: str, word: str, shown: str) -> None:
