@@ -10,9 +10,10 @@ Both agents are scripts. The first one is the official client over HTTP. Each ta
 - cite: as find, until a numbered line, which is in the file at this number, has the text.
 - ask: collect evidence, then as find.
 
-All that the tools return counts, until it contains the text of the task. The other agent greps for the words of the
-question, and reads whole files, those with most of the rare words first. A task at which the tools fail counts as the
-worst. Once without a model, once with MiniLM; --minutes limits the wait for its vectors.
+If that is not enough, it reads the hits whole. All that the tools return counts, until it contains the text of the
+task. The other agent greps for the words of the question, and reads whole files, those with most of the rare words
+first. A task at which the tools fail counts as the worst. Once without a model, once with MiniLM; --minutes limits the
+wait for its vectors.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from benchmarks.throwaway import SHARED, cached_model, percentile, throwaway
 from gnod.types import estimated_tokens
 
 CORPORA = {"dev-docs": SHARED / "corpora/dev-docs", "help": SHARED / "corpora/vaults/help"}
-_WINDOW_TOKENS, _SECTION_TOKENS, _PACKET_TOKENS = 400, 1000, 1000
+_WINDOW_TOKENS, _SECTION_TOKENS, _PACKET_TOKENS, _ALL_TOKENS = 400, 1000, 1000, 20_000
 _FOLLOWED = 3
 _TEXTS = {".md", ".rst", ".txt", ".ipynb", ".base", ".canvas"}
 _HIT = re.compile(r"^\d+\. (gno://\S+?)(?::(\d+)(?:-\d+)?)?, score [^\n,]*(?:, in (.*))?$", re.MULTILINE)
@@ -93,11 +94,21 @@ async def _ask(call: Call, task: Task) -> Pages:
 _KINDS = {"find": _find, "read": _read, "follow": _follow, "cite": _find, "ask": _ask}
 
 
+async def _patiently(call: Call, task: Task) -> Pages:
+    """Read the hits whole in the end, as the other agent does."""
+    pages = []
+    async for page in _KINDS[task.kind](call, task):
+        pages.append(page)
+        yield page
+    for address in dict.fromkeys(address for address, *_ in _HIT.findall("\n".join(pages))):
+        yield await call("read", refs=[address], tokens=_ALL_TOKENS)
+
+
 async def with_tools(call: Call, task: Task) -> int | None:
     """Return the tokens read until the right lines are there; None if they were not found."""
     tokens = 0
     is_right = _is_cited if task.kind == "cite" else _is_there
-    async for page in _KINDS[task.kind](call, task):
+    async for page in _patiently(call, task):
         tokens += estimated_tokens(page)
         if is_right(page, task):
             return tokens

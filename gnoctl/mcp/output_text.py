@@ -99,7 +99,7 @@ def links(found: Sequence[DocumentLink], total: int) -> str:
     shown = [
         _link(
             f"{address(each.uri)} line {each.line}",
-            [each.to] if each.to else each.candidates,
+            [f"{each.to}:{each.to_line}" if each.to_line else each.to] if each.to else each.candidates,
             each.state if each.state in ("unresolved", "external", "outside") else "",
             each.target,
             _clip(each.passage),

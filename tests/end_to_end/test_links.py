@@ -94,8 +94,9 @@ async def test_an_agent_follows_links(vault: Machine) -> None:
         savanna = {"ref": "notes/Savanna.md"}
         assert "gno://notes/Savanna.md line 8 (external) — https://example.org" in await asked("links", **savanna)
         assert (await asked("backlinks", limit=1, offset=4, **savanna)).startswith("1 of 5")
-        start = "gno://notes/start.md line 3 -> gno://notes/Savanna.md — Savanna#Plains\n   | The zebra"
+        start = "gno://notes/start.md line 3 -> gno://notes/Savanna.md:6 — Savanna#Plains\n   | The zebra"
         assert start in await asked("backlinks", **savanna)
+        assert "\n6|## Plains" in said(await client.call_tool("read", {"refs": ["gno://notes/Savanna.md:6"]}))
         assert "gno://notes/alone.md — Alone" in await asked("graph", **savanna)
         assert "gno://notes/start.md -> gno://notes/Savanna.md" in await asked("graph", scope="notes")
         assert (await asked("orphans", scope="notes")).startswith("4 of 4\n\ngno://notes/alone.md — Alone\n")
