@@ -40,7 +40,7 @@ _WINDOW_TOKENS, _SECTION_TOKENS, _PACKET_TOKENS, _ALL_TOKENS = 400, 1000, 1000, 
 _FOLLOWED = 3
 _TEXTS = {".md", ".rst", ".txt", ".ipynb", ".base", ".canvas"}
 _HIT = re.compile(r"^\d+\. (gno://\S+?)(?::(\d+)(?:-\d+)?)?, score [^\n,]*(?:, in (.*))?$", re.MULTILINE)
-_LINK = re.compile(r"^gno://\S+ line \d+ -> (gno://\S+)(.*(?:\n\|.*)*)", re.MULTILINE)
+_LINK = re.compile(r"^line \d+ -> (gno://\S+)(.*(?:\n   \|.*)*)", re.MULTILINE)
 
 
 class Task(NamedTuple):
