@@ -1,69 +1,148 @@
-"""How many tokens an agent reads until it has the right lines: with the tools, and with grep and whole files.
+"""How many tokens an agent reads until it has the right lines: with the MCP server, and with grep and whole files.
 
-.venv/bin/python -m benchmarks.agent_tasks
+.venv/bin/python -m benchmarks.agent_tasks [--minutes 30]
 
-Both agents are scripts. One searches with `search`, then reads 400 tokens at each hit in turn; what `search` prints
-counts too. The other greps for the words of the question, and reads whole files, those with most of the rare words
-first. Right lines are those that contain the text in `agent_tasks.tsv`. A task at which the tools fail counts as the
-worst.
+Both agents are scripts. The first one is the official client over HTTP. Each task in `agent_tasks.tsv` is of a kind:
+
+- find: search, then read 400 tokens at each hit in turn.
+- read: search, then read the section of each hit.
+- follow: search, list the links of each hit, then read the three that share most words with the question.
+- cite: as find, until a numbered line, which is in the file at this number, has the text.
+- ask: collect evidence, then as find.
+
+If that is not enough, it reads the hits whole. All that the tools return counts, until it contains the text of the
+task. The other agent greps for the words of the question, and reads whole files, those with most of the rare words
+first. A task at which the tools fail counts as the worst. Once without a model, once with MiniLM; --minutes limits the
+wait for its vectors.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import csv
-import os
 import re
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
 
-from benchmarks.throwaway import SHARED, Throwaway, percentile, throwaway
-from gnoctl.mcp.arguments import read
-from gnoctl.mcp.tools import CORE
-from gnod.client import AsyncClient
-from gnod.paths import resolve
+from mcp_types import TextContent
+
+from benchmarks.agents_over_http import agent, bridge
+from benchmarks.throwaway import SHARED, cached_model, percentile, throwaway
 from gnod.types import estimated_tokens
 
 CORPORA = {"dev-docs": SHARED / "corpora/dev-docs", "help": SHARED / "corpora/vaults/help"}
-TASKS = Path(__file__).with_suffix(".tsv")
-_WINDOW_TOKENS = 400
+_WINDOW_TOKENS, _SECTION_TOKENS, _PACKET_TOKENS, _ALL_TOKENS = 400, 1000, 1000, 20_000
+_FOLLOWED = 3
 _TEXTS = {".md", ".rst", ".txt", ".ipynb", ".base", ".canvas"}
-_PLACE = re.compile(r"^\d+\. (gno://\S+?)(?::(\d+)(?:-\d+)?)?, score", re.MULTILINE)
-_TOOLS = {tool.name: tool for tool in CORE}
+_HIT = re.compile(r"^\d+\. (gno://\S+?)(?::(\d+)(?:-\d+)?)?, score [^\n,]*(?:, in (.*))?$", re.MULTILINE)
+_LINK = re.compile(r"^line \d+ -> (gno://\S+)(.*(?:\n   \|.*)*)", re.MULTILINE)
 
 
-async def with_tools(daemon: AsyncClient, corpus: str, question: str, needle: str) -> int | None:
-    """Return the tokens read until the right lines are there; None if they were not found."""
+class Task(NamedTuple):
+    """`text`: it is in the lines that the agent needs."""
 
-    async def call(name: str, **arguments: object) -> str:
-        tool = _TOOLS[name]
-        return await tool.run(daemon, read(name, arguments, tool.arguments), None)
+    kind: str
+    corpus: str
+    question: str
+    text: str
 
-    found = await call("search", query=question, collections=[corpus])
-    tokens = estimated_tokens(found)
-    if needle in found:
-        return tokens
-    for address, line in _PLACE.findall(found):
+
+Call = Callable[..., Awaitable[str]]
+Pages = AsyncIterator[str]
+
+
+async def _find(call: Call, task: Task) -> Pages:
+    found = await call("search", query=task.question, collections=[task.corpus])
+    yield found
+    for address, line, _ in _HIT.findall(found):
         start = max(int(line or 1) - 5, 1)
-        page = await call("read", refs=[address], start_line=start, tokens=_WINDOW_TOKENS)
+        yield await call("read", refs=[address], start_line=start, tokens=_WINDOW_TOKENS)
+
+
+async def _read(call: Call, task: Task) -> Pages:
+    found = await call("search", query=task.question, collections=[task.corpus])
+    yield found
+    for address, _, heading in _HIT.findall(found):
+        ref = f"{address}#{heading}" if heading else address
+        yield await call("read", refs=[ref], tokens=_SECTION_TOKENS)
+
+
+async def _follow(call: Call, task: Task) -> Pages:
+    found = await call("search", query=task.question, collections=[task.corpus])
+    yield found
+    words, followed = set(_words(task.question)), set[str]()
+    for address, *_ in _HIT.findall(found):
+        listed = await call("links", what="links", ref=address)
+        yield listed
+        links = sorted(_LINK.findall(listed), key=lambda link: -len(words & set(_words(" ".join(link)))))
+        for target, _ in [each for each in dict(links).items() if each[0] not in followed][:_FOLLOWED]:
+            followed.add(target)
+            yield await call("read", refs=[target], tokens=_WINDOW_TOKENS)
+
+
+async def _ask(call: Call, task: Task) -> Pages:
+    yield await call("evidence", question=task.question, collections=[task.corpus], tokens=_PACKET_TOKENS)
+    async for page in _find(call, task):
+        yield page
+
+
+_KINDS = {"find": _find, "read": _read, "follow": _follow, "cite": _find, "ask": _ask}
+
+
+async def _patiently(call: Call, task: Task) -> Pages:
+    """Read the hits whole in the end, as the other agent does."""
+    pages = []
+    async for page in _KINDS[task.kind](call, task):
+        pages.append(page)
+        yield page
+    for address in dict.fromkeys(address for address, *_ in _HIT.findall("\n".join(pages))):
+        yield await call("read", refs=[address], tokens=_ALL_TOKENS)
+
+
+async def with_tools(call: Call, task: Task) -> int | None:
+    """Return the tokens read until the right lines are there; None if they were not found."""
+    tokens = 0
+    is_right = _is_cited if task.kind == "cite" else _is_there
+    async for page in _patiently(call, task):
         tokens += estimated_tokens(page)
-        if needle in page:
+        if is_right(page, task):
             return tokens
     return None
 
 
-def with_grep(texts: dict[str, str], question: str, needle: str) -> int | None:
+def _is_there(page: str, task: Task) -> bool:
+    return task.text in page
+
+
+def _is_cited(page: str, task: Task) -> bool:
+    """Tell whether a line with the text is in the file at the number that the page names."""
+    numbers = [int(number) for number, line in re.findall(r"^(\d+)\|(.*)$", page, re.MULTILINE) if task.text in line]
+    if not numbers:
+        return False
+    path = unquote(page.removeprefix(f"gno://{task.corpus}/").split(" lines ")[0])
+    return task.text in (CORPORA[task.corpus] / path).read_text().split("\n")[numbers[0] - 1]
+
+
+def with_grep(texts: dict[str, str], task: Task) -> int | None:
     """As `with_tools`. The files with most of the question's words come first, weighted by how rare a word is."""
-    words = set(re.findall(r"\w{4,}", question.lower()))
+    words = set(_words(task.question))
     having = {word: {path for path, text in texts.items() if word in text.lower()} for word in words}
     scores = {path: sum(1 / len(having[word]) for word in words if path in having[word]) for path in texts}
     tokens = 0
     for path in sorted(filter(lambda each: scores[each], scores), key=lambda each: (-scores[each], each)):
         tokens += estimated_tokens(texts[path])
-        if needle in texts[path]:
+        if task.text in texts[path]:
             return tokens
     return None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w{4,}", text.lower())
 
 
 def texts_of(folder: Path) -> dict[str, str]:
@@ -71,34 +150,55 @@ def texts_of(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text(errors="replace") for path in files}
 
 
-async def measure(rows: Iterable[tuple[str, str, str]]) -> None:
+async def measure(url: str, authorization: str, mode: str, tasks: list[Task]) -> None:
     texts = {name: texts_of(folder) for name, folder in CORPORA.items()}
-    daemon = AsyncClient(resolve(), start=False)
     shares: list[float] = []
-    for corpus, question, needle in rows:
-        ours, theirs = await with_tools(daemon, corpus, question, needle), with_grep(texts[corpus], question, needle)
-        print(f"{ours or 'not found':>9} {theirs or 'not found':>9}  {question}")
-        if theirs:
-            shares.append(ours / theirs if ours else float("inf"))
-    await daemon.close()
-    print(f"{len(shares)} tasks: median {percentile(shares, 0.5):.0%} of the tokens of grep")
+    async with agent(url, authorization) as client:
+
+        async def call(name: str, **arguments: object) -> str:
+            asked = arguments | ({"mode": mode} if name == "search" else {})
+            (block,) = (await client.call_tool(name, asked)).content
+            assert isinstance(block, TextContent)
+            return block.text
+
+        for task in tasks:
+            ours, theirs = await with_tools(call, task), with_grep(texts[task.corpus], task)
+            print(f"{ours or 'not found':>9} {theirs or 'not found':>9}  {task.kind:6} {task.question}", flush=True)
+            if theirs:
+                shares.append(ours / theirs if ours else float("inf"))
+    worst = [share for share in shares if share == float("inf")]
+    print(f"{mode}: {len(shares)} tasks, {len(worst)} not found; median {percentile(shares, 0.5):.1%} of grep's tokens")
 
 
-def indexed(daemon: Throwaway) -> None:
-    for name, folder in CORPORA.items():
-        daemon.add(folder.resolve(), name)
-    daemon.wait_for_postings()
+def run(config: str, mode: str, tasks: list[Task], minutes: float) -> None:
+    with throwaway(config) as daemon:
+        for name, folder in CORPORA.items():
+            daemon.add(folder.resolve(), name)
+        daemon.wait_for_postings()
+        if mode == "hybrid":
+            print(daemon.wait_for_vectors(minutes))
+        process = bridge(daemon)
+        try:
+            assert process.stdout
+            url, authorization = (process.stdout.readline().strip() for _ in range(2))
+            asyncio.run(measure(url, authorization.removeprefix("Authorization: "), mode, tasks))
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    options = parser.parse_args()
     if missing := [str(folder) for folder in CORPORA.values() if not folder.is_dir()]:
         sys.exit(f"this benchmark needs real files: {', '.join(missing)} does not exist")
-    with TASKS.open(newline="") as file:
+    with Path(__file__).with_suffix(".tsv").open(newline="") as file:
         _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    with throwaway("models: {preset: none}\n") as daemon:
-        indexed(daemon)
-        os.environ.update(daemon.environment)
-        asyncio.run(measure([(corpus, question, needle) for corpus, question, needle in rows]))
+    tasks = [Task(*row) for row in rows]
+    run("models: {preset: none}\n", "keyword", tasks, 0)
+    if model := cached_model():
+        run(f'models:\n  preset: none\n  embed: "file:{model}"\n', "hybrid", tasks, options.minutes)
 
 
 if __name__ == "__main__":

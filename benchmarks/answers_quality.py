@@ -1,10 +1,11 @@
 """Measure what is made of a search: quotes, evidence, and the confidence that there is an answer. Prints JSON.
 
-    .venv/bin/python -m benchmarks.answers_quality [--model URI] [--rerank URI] [--limit N] FOLDER…
+    .venv/bin/python -m benchmarks.answers_quality [--model URI] [--limit N [--seed N]] [--packets] FOLDER…
 
 A FOLDER is a collection in BEIR layout. Quotes are measured for those with `answers.tsv` (query-id, corpus-id and the
 text of an answer, as in the document; header line): whether they contain the answer, and stand at the lines that they
-name. Evidence and confidence are measured for all. `unanswerable.jsonl` may have queries that no document answers.
+name. Evidence and confidence are measured for all. --packets: only evidence. --seed: shuffle the queries before the
+limit. `unanswerable.jsonl` may have queries that no document answers.
 
 For the confidence, each question is asked twice: of the whole collection, and without the documents that are judged
 relevant and those with the same text. Other documents stay, even if the words of an answer occur in them: "1066"
@@ -14,11 +15,11 @@ answers few of the questions about the texts that contain it. The statistics of 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -74,8 +75,9 @@ class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
 class EvidenceFigures(msgspec.Struct, frozen=True, kw_only=True):
     """`hits`: share of the questions whose packet contains an answer or a part of a relevant document. `answers`: share
     of the questions that have answers whose packet contains one; None without any. `documents`: share of the relevant
-    documents that have a part in the packet, mean of the questions. `tokens`: mean of all packets. `tokens_per_hit`:
-    all tokens by the number of hits. `latency_ms`: from the question to the packet, by percentile."""
+    documents that have a part in the packet, mean of the questions. `tokens`: mean of all packets. `median_tokens`: of
+    those that have an answer, or a part of a relevant document where there are no answers. `tokens_per_hit`: all tokens
+    by the number of hits. `latency_ms`: from the question to the packet, by percentile."""
 
     questions: int
     max_tokens: int
@@ -83,6 +85,7 @@ class EvidenceFigures(msgspec.Struct, frozen=True, kw_only=True):
     answers: float | None
     documents: float
     tokens: float
+    median_tokens: float | None
     tokens_per_hit: float | None
     passages: float
     latency_ms: dict[str, float]
@@ -150,27 +153,36 @@ def main() -> None:
     parser.add_argument("--model", default=PRESETS["mini"]["embed"])
     parser.add_argument("--rerank")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--packets", action="store_true")
     options = parser.parse_args()
     files = ModelFiles(paths.resolve(None).models_dir)
     with EvaluationModels(options.model, files, rerank=options.rerank) as models:
         models.check()
         for folder in options.folders:
-            print(msgspec.json.encode(_measure(folder, models, options.limit)).decode(), flush=True)
+            print(msgspec.json.encode(_measure(folder, models, options)).decode(), flush=True)
 
 
-def _measure(folder: Path, models: EvaluationModels, limit: int | None) -> dict[str, object]:
+def _measure(folder: Path, models: EvaluationModels, options: argparse.Namespace) -> dict[str, object]:
     dataset, progress = read(folder), ProgressLine(sys.stderr)
-    queries = dict(islice(dataset.queries.items(), limit))
+    asked = list(dataset.queries.items())
+    if options.seed is not None:
+        random.Random(options.seed).shuffle(asked)
+    queries = dict(asked[: options.limit])
     answers = _answers(folder / "answers.tsv")
     unanswerable = folder / "unanswerable.jsonl"
     unanswered = read_queries(unanswerable) if unanswerable.is_file() else {}
     with temporary_index(dataset, progress, models, tune=True) as index:
         quoter = Quoter(index, models)
-        return {
+        packets: dict[str, object] = {
             "collection": dataset.name,
+            "evidence": measure_evidence(dataset, answers, queries, quoter, progress),
+        }
+        if options.packets:
+            return packets
+        return packets | {
             "quotes": measure_quotes(dataset, answers, queries, quoter, progress),
             "abstention": measure_abstention(dataset, unanswered, queries, quoter, index, progress),
-            "evidence": measure_evidence(dataset, answers, queries, quoter, progress),
         }
 
 
@@ -220,6 +232,7 @@ def measure_evidence(
         return None
     hits, documents, tokens, passages, took_ms = 0, 0.0, 0, 0, []
     answered: list[bool] = []
+    sizes: list[int] = []
     quoter.gather(next(iter(queries.values())), MAX_TOKENS)  # warm up, because a daemon is warm
     for done, (query_id, question) in enumerate(queries.items(), start=1):
         started = time.perf_counter()
@@ -232,6 +245,8 @@ def measure_evidence(
             has_answer = any(_holds(f"{each.lead}\n{each.text}", answers[query_id]) for each in found.passages)
             answered.append(has_answer)
         hits += has_answer or share > 0
+        if has_answer or (query_id not in answers and share > 0):
+            sizes.append(found.tokens)
         documents += share
         tokens += found.tokens
         passages += len(found.passages)
@@ -243,6 +258,7 @@ def measure_evidence(
         answers=sum(answered) / len(answered) if answered else None,
         documents=documents / len(queries),
         tokens=tokens / len(queries),
+        median_tokens=float(numpy.median(sizes)) if sizes else None,
         tokens_per_hit=tokens / hits if hits else None,
         passages=passages / len(queries),
         latency_ms=_latencies(took_ms),

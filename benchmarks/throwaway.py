@@ -79,6 +79,19 @@ class Throwaway:
                 return
             time.sleep(0.5)
 
+    def wait_for_vectors(self, minutes: float = 30) -> str:
+        """Wait until all chunks have vectors, but no longer than this. Returns how many have."""
+        until = time.monotonic() + 60 * minutes
+        while True:
+            each = self.call("index.status")["collections"]
+            done, chunks, others = (
+                sum(collection[key] for collection in each for key in keys)
+                for keys in (("embedded",), ("chunks",), ("wordless", "unembeddable"))
+            )
+            if done + others == chunks or time.monotonic() > until:
+                return f"{done:,} of {chunks:,} chunks have vectors"
+            time.sleep(1)
+
     def processor_s(self) -> dict[str, float]:
         """Return the processor time of the daemon and of its children so far, by kind."""
         daemon = psutil.Process(self.call("daemon.status")["pid"])

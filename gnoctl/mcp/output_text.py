@@ -96,17 +96,18 @@ def _place(hit: Hit | Quote | AnswerSource) -> str:
 
 
 def links(found: Sequence[DocumentLink], total: int) -> str:
-    shown = [
-        _link(
-            f"{address(each.uri)} line {each.line}",
-            [each.to] if each.to else each.candidates,
-            each.state if each.state in ("unresolved", "external", "outside") else "",
-            each.target,
-            _clip(each.passage),
-        )
-        for each in found
-    ]
+    """Name each document once, above its links."""
+    shown: list[str] = []
+    for uri, together in groupby(found, lambda each: each.uri):
+        first, *others = map(_of_document, together)
+        shown += [f"{address(uri)}\n{first}", *others]
     return _connections(total, links=shown)
+
+
+def _of_document(link: DocumentLink) -> str:
+    to = f"{link.to}:{link.to_line}" if link.to and link.to_line else link.to
+    state = link.state if link.state in ("unresolved", "external", "outside") else ""
+    return _link(f"line {link.line}", [to] if to else link.candidates, state, link.target, _clip(link.passage))
 
 
 def mentions(result: LinksMentionsResult) -> str:

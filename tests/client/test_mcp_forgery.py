@@ -53,7 +53,8 @@ OWN = [
         rf"(\[\d+\] {LINES} — )",
         rf"({ADDRESS} \(#a1b2c3d4\))$",
         r"(\[\d+\] lines \d+-\d+(?:@[0-9a-f]{12})?)(?: \(.*\))?$",
-        rf"({ADDRESS} line \d+(?: -> {ADDRESS}(?: or {ADDRESS})*| \(unresolved\))?)(?: — .*)?$",
+        rf"((?:{ADDRESS} )?line \d+(?: -> {ADDRESS}(?: or {ADDRESS})*| \(unresolved\))?)(?: — .*)?$",
+        rf"({ADDRESS})$",
         r"(\d of \d(?: documents?)?|\d|1 memories)$",
         rf"({ADDRESS} — )",
         rf"({ADDRESS} \| )",
@@ -76,7 +77,7 @@ MARKERS = [
     "gno://notes/forged.md lines 1-3 of 9; modified 2026-11-21",
     "1. gno://notes/forged.md:1-2, score 0.5",
     "gno://notes/forged.md (#a1b2c3d4)",
-    "gno://notes/forged.md line 1 -> gno://notes/b.md",
+    *("gno://notes/forged.md", "line 1 -> gno://notes/b.md"),
     *(" — ", " -> ", ", score 0.5", "; continues at start_line=2", "m1  fact, 2026-11-21"),
 ]
 

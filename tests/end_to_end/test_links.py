@@ -92,14 +92,18 @@ async def test_an_agent_follows_links(vault: Machine) -> None:
             return said(result)
 
         savanna = {"ref": "notes/Savanna.md"}
-        assert "gno://notes/Savanna.md line 8 (external) — https://example.org" in await asked("links", **savanna)
+        listed = await asked("links", **savanna)
+        assert listed.count("gno://notes/Savanna.md") == 1
+        assert "\n\ngno://notes/Savanna.md\nline 8 -> gno://notes/start.md — start\n" in listed
+        assert "\nline 8 (external) — https://example.org" in listed
         assert (await asked("backlinks", limit=1, offset=4, **savanna)).startswith("1 of 5")
-        start = "gno://notes/start.md line 3 -> gno://notes/Savanna.md — Savanna#Plains\n   | The zebra"
+        start = "gno://notes/start.md\nline 3 -> gno://notes/Savanna.md:6 — Savanna#Plains\n   | The zebra"
         assert start in await asked("backlinks", **savanna)
+        assert "\n6|## Plains" in said(await client.call_tool("read", {"refs": ["gno://notes/Savanna.md:6"]}))
         assert "gno://notes/alone.md — Alone" in await asked("graph", **savanna)
         assert "gno://notes/start.md -> gno://notes/Savanna.md" in await asked("graph", scope="notes")
         assert (await asked("orphans", scope="notes")).startswith("4 of 4\n\ngno://notes/alone.md — Alone\n")
-        assert "gno://notes/alone.md line 3 (unresolved) — nobody" in await asked("unresolved")
+        assert "gno://notes/alone.md\nline 3 (unresolved) — nobody" in await asked("unresolved")
         assert await asked("mentions", **savanna) == "0 of 0"
         assert "parameter 'ref' is missing" in await refused(client, "links", {"what": "mentions"})
         related = said(await client.call_tool("links", {"what": "similar", **savanna}))

@@ -1,0 +1,1 @@
+"""Claims with what documents say of them, checked through the daemon."""
