@@ -116,9 +116,8 @@ async def test_a_log_larger_than_any_other_file_may_be(small_index: SmallIndex, 
         await asyncio.to_thread(wait_until, lambda: small_index.reader.execute("SELECT 1 FROM documents").get)
         interrupted.cancel()
         await asyncio.wait([interrupted])
-        assert 0 < len(indexed(small_index)) < 20
-        report = await sync()
-        assert (report.updated, report.failed, report.skipped) == (1, 0, 0)
+        report = await sync()  # what the interrupted one had sent to the database may have been the end
+        assert (report.updated + report.unchanged, report.failed, report.skipped) == (1, 0, 0)
         assert indexed(small_index) == expected(path)
         assert (await sync()).unchanged == 1
         with path.open("ab") as file:
