@@ -99,6 +99,7 @@ export class Adding {
     try {
       const found = await rpc("collection.preview", { path }, { signal });
       fill(this.found, contents(found));
+      if (document.activeElement === this.name.input) return; // what somebody types stays
       this.previewed = path;
       if (this.name.value === (this.proposed ?? "")) this.name.input.value = this.proposed = found.name;
     } catch (error) {
