@@ -23,7 +23,7 @@ def render(result: AskVerifyResult, terminal: Terminal) -> Iterator[str]:
     for each in result.citations:
         yield text.line(citation(each))
     if not result.claims and not result.citations:
-        yield "There is no claim in this text: questions, headings and code claim nothing."
+        yield "This text has no claims to check. Write a statement: questions, headings and code do not count."
     stances = [claim.stance for claim in result.claims]
     counts = [f"{stances.count(each)} {each.replace('_', ' ')}" for each in _COLOURS if each in stances]
     if counts:

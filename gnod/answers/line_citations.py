@@ -98,7 +98,7 @@ def check(connection: Connection, citation: LineCitation) -> CitationNow:
 
 
 def _moved(lines: Sequence[str], first: int, count: int, wanted: str) -> int | None:
-    """Return the line, from 1, at which so many lines have this hash."""
+    """Return the line, from 1, where `count` lines with this hash begin: the nearest to `first`."""
     if not 0 < count <= _MAX_LINES:
         return None
     starts = sorted(range(1, len(lines) - count + 2), key=lambda start: abs(start - first))

@@ -34,7 +34,7 @@ CONTRADICTS = 0.65
 # The share of the words that must be in the sentence itself, not above it.
 _OWN_SHARE = 0.4
 
-# What a search would read as a field, a saved query, an operator or a wildcard.
+# Characters that a search reads as a field, a saved query, an operator or a wildcard.
 _PATH_PART = re.compile(r"\d{4}-\d{2}-\d{2}|[^\W\d_]+")
 _SYNTAX = re.compile(r"[\":@*]|(?<!\w)[-+]")
 
@@ -52,7 +52,7 @@ NOT_FOUND = Judgement("not_found")
 
 
 def claims_of(text: str, language: str | None) -> list[str]:
-    """Return the sentences, list items and table rows of a text. Headings, questions and code claim nothing.
+    """Return the sentences, list items and table rows of a text. Headings, questions and code are left out.
 
     >>> claims_of("# Costs\\n\\nIt costs 5 €. Why?\\n\\n- It is red.\\n", "en")
     ['It costs 5 €.', 'It is red.']

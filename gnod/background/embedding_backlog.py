@@ -80,8 +80,8 @@ class _Superseded(Exception):
 
 
 class Backlog:
-    """`changed` is emitted with the state whenever it changes, `pause_changed` when background work is held by hand, or
-    is no longer. `hours`: what was embedded when, since the daemon started."""
+    """`changed` is emitted with the state whenever it changes, `pause_changed` when the user pauses or resumes
+    background work. `hours`: the chunks embedded in each hour since the daemon started."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ _EXTENSIONS = frozenset({"jsonl", "ndjson", "json", ""})
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 1_000_000
 _SAMPLE_LINES = 50
-# What programs put before the user, as if the user had written it.
+# Programs insert these texts into the user's messages, as if the user had written them.
 _INJECTED = (
     *("<system-reminder>", "<command-", "<local-command-", "<bash-", "<environment_context>", "<user_instructions>"),
     *("# AGENTS.md instructions", "<INSTRUCTIONS>", "<turn_aborted>", "Caveat: The messages below were generated"),

@@ -22,7 +22,7 @@ _TIME = r"(?P<before>[^\W\d]{1,8}\.?\s?)?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?
 _HALF = r"(?:\s?(?P<after>[^\W\d](?:\.?\s?[^\W\d]){0,7}\.?))?"
 _BEGINNING = re.compile(rf"[{_MARK}]*\[?{_DATE}[{_MARK}]*\s{_TIME}{_HALF}[{_MARK}]*(?:\]\s?|\s[-–—]\s|,\s)(?P<rest>.*)")
 _SPEAKER = re.compile(rf"[{_MARK}~\s]*+(?P<speaker>[^:\n]{{1,80}}?)[{_MARK}\s]{{0,4}}:(?:\s|$)(?P<text>.*)")
-# What is not part of the export, such as a picture, is named in the language of the phone.
+# The export names left-out media, such as a picture, in the language of the phone.
 _MEDIA = re.compile("<[^<>\\d]{3,40}>|\u200e[^\\W\\d][^\\d:.]{3,40}")
 _AFTERNOON = frozenset({"pm", "下午", "午後", "오후", "م", "μμ", "пп", "nm", "em", "du"})
 _FORENOON = frozenset({"am", "上午", "午前", "오전", "ص", "πμ", "дп", "fm", "de"})

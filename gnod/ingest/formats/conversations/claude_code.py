@@ -45,7 +45,7 @@ def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
     content = mapping(found.get("message")).get("content")
     blocks: list[object] = [{"type": "text", "text": content}] if isinstance(content, str) else listed(content)
     for block in map(mapping, blocks):
-        # What a tool answers comes as a message of the user.
+        # The answer of a tool is logged as a message of the user.
         speaker = ASSISTANT if block.get("type") == "tool_result" else role
         yield ChatMessage(speaker=speaker, role=speaker, time=time, text=_text(block))
 

@@ -1,4 +1,4 @@
-"""Exports that are one JSON text: each conversation in it becomes a document. Knows no program.
+"""Exports that are one JSON text: each conversation in it becomes a document. It must not know any program.
 
 A file that is cut off, or damaged in the middle, has the conversations before that place.
 """
