@@ -1,4 +1,4 @@
-"""Extensions are made as docs/contributing.md says, in a copy of the sources, and checked with real processes."""
+"""Extensions are made as docs/CONTRIBUTING.md says, in a copy of the sources, and checked with real processes."""
 
 from __future__ import annotations
 

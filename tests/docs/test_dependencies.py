@@ -89,7 +89,7 @@ REQUIRED = set(map(canonical, PROJECT["dependencies"]))
 OPTIONAL = {
     extra: set(map(canonical, requirements))
     for extra, requirements in PROJECT["optional-dependencies"].items()
-    if extra != "test"
+    if extra not in ("docs", "test")
 }
 
 

@@ -28,7 +28,7 @@ def _docstring(path: Path) -> str | None:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("page", ["contributing.md", "architecture.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "architecture.md"])
 def test_a_page_names_paths_that_exist(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     named = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", text)
@@ -39,7 +39,7 @@ def test_a_page_names_paths_that_exist(page: str) -> None:
 
 def test_the_table_names_constants_that_exist() -> None:
     """`NAME` in `path`."""
-    text = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = re.findall(r"`(\w+)`(?:, or `\w+`,)? (?:in|of) `((?:gnod|gnoctl)/[a-z_/]+\.py)`", text)
     assert len(named) > 10
     assert [(name, path) for name, path in named if not re.search(rf"\b{name}\b", (ROOT / path).read_text())] == []
