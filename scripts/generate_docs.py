@@ -11,7 +11,8 @@ import difflib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -21,7 +22,7 @@ import search_constants
 from gnoctl.arguments.help import GROUP_ORDER, split_help, usage
 from gnoctl.arguments.options import specs
 from gnoctl.arguments.parser import Spec
-from gnoctl.arguments.plain_search_options import FILTERS
+from gnoctl.arguments.plain_search_options import FILTERS, JSON
 from gnoctl.arguments.shared_options import FilterOptions
 from gnoctl.command import SHARED, Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
@@ -33,7 +34,8 @@ from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.reading.converter import Converter
 from gnod.presets import NO_PRESET, PRESETS
 from gnod.protocol import framing, openrpc
-from gnod.protocol.methods import METHODS
+from gnod.protocol.base import Params, Result
+from gnod.protocol.methods import METHODS, Method
 from gnod.rpc.connection import ConnectionLimits
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,6 +129,8 @@ def _protocol() -> str:
                 for each in document["x-notifications"]
             ],
         ),
+        "## Parameters that several methods have",
+        *_shared_parameters(),
         "## Types",
         "Fields with a default may be absent. A client ignores unknown fields.",
         *(_struct(name, schema) for name, schema in sorted(schemas.items())),
@@ -138,7 +142,7 @@ JSON-RPC 2.0 over a Unix stream socket. `gnoctl socket` prints its path. `rpc.di
 document.
 
 ```console
-$ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C++"}}}}' | nc -U "$(gnoctl socket)"
+$ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C++"}}}}' | nc -N -U "$(gnoctl socket)"
 ```
 
 - **Framing**: the first byte on a connection selects it, and the daemon replies in the same framing. `{{` or `[`: one
@@ -182,14 +186,38 @@ def _result(method: Schema) -> str:
 
 def _method(method: Schema) -> str:
     parts = [f"### {method['name']}", f"{method['summary']} Result: {_result(method)}."]
-    parts.append(_prose(method.get("description")))
+    return "\n\n".join([*parts, *_parameters(METHODS[method["name"]].params, method["params"])])
+
+
+def _shared_parameters() -> Iterator[str]:
+    """Yield the structs whose parameters several methods have."""
+    shared = {base for method in METHODS.values() for base in method.params.__mro__ if _is_shared(base)}
+    for base in sorted(shared, key=lambda cls: cls.__name__):
+        method = Method(base.__name__, base, Result, "")
+        document: Schema = openrpc.document({base.__name__: method})
+        yield "\n\n".join([f"### {base.__name__}", *_parameters(base, document["methods"][0]["params"])])
+
+
+def _is_shared(cls: type) -> bool:
+    """Tell whether several methods add to these parameters."""
+    users = [each.params for each in METHODS.values() if issubclass(each.params, cls)]
+    return issubclass(cls, Params) and cls is not Params and len(users) > 2 and cls not in users
+
+
+def _parameters(cls: type[Params], params: Sequence[Schema]) -> list[str]:
+    """Describe the own parameters of a struct, and name the shared ones that they are added to."""
+    base = next((each for each in cls.__mro__[1:] if _is_shared(each)), None)
+    own = list(takewhile(lambda each: each not in (base, Params), cls.__mro__))
+    names = {name for each in own for name in inspect.get_annotations(each)}
     rows = [
         [f"`{param['name']}`", _type(param["schema"]), "required" if param["required"] else _default(param["schema"])]
-        for param in method["params"]
-        if param["name"] != "progress_token"
+        for param in params
+        if param["name"] in names
     ]
-    parts.append(_table(["parameter", "type", "default"], rows) if rows else "No parameters.")
-    return "\n\n".join(part for part in parts if part)
+    notes = [_prose(inspect.cleandoc(each.__doc__)) for each in own if each.__doc__]
+    table = [_table(["parameter", "type", "default"], rows)] if rows else []
+    also = [f"Also the parameters of {_link(base.__name__)}."] if base else []
+    return [*notes, *table, *also] if rows or base else [*notes, "No parameters."]
 
 
 def _struct(name: str, schema: Schema) -> str:
@@ -296,6 +324,7 @@ def _commands() -> str:
         "The commands of gnoctl",
         "`gnoctl --help` and `gnoctl COMMAND --help` print the same in the terminal. Options may be anywhere after the "
         "command. Exit statuses are in [errors.md](errors.md).",
+        f"All commands have `--json`, which prints the daemon's answer as JSON, except {', '.join(_without_json())}.",
         _table(["command", ""], [[f"[`{name}`](#gnoctl-{name.replace(' ', '-')})", _summary(name)] for name in NAMES]),
         "## Global options",
         _options_table(specs(Options)),
@@ -310,13 +339,21 @@ def _commands() -> str:
     )
 
 
+def _without_json() -> Iterator[str]:
+    yield from (f"`{name}`" for name in NAMES if JSON.flags not in {spec.flags for spec in specs(load(name).options)})
+
+
+def _is_json(spec: Spec) -> bool:
+    return spec.flags == JSON.flags and spec.help == JSON.help
+
+
 def _summary(name: str) -> str:
     return split_help(load(name).help)[0][0]
 
 
 def _command(name: str) -> str:
     command = load(name)
-    declared = [spec for spec in specs(command.options) if spec.name not in SHARED]
+    declared = [spec for spec in specs(command.options) if spec.name not in SHARED and not _is_json(spec)]
     filters = [spec for spec in declared if spec.group == FILTERS] if issubclass(command.options, FilterOptions) else []
     listed = sorted((spec for spec in declared if spec not in filters), key=lambda spec: GROUP_ORDER.index(spec.group))
     aliases = [f"`gnoctl {alias}`" for alias, target in ALIASES.items() if target == name]
