@@ -34,6 +34,9 @@ def test_a_search_finds_a_page(docs: Path, browser: Any, words: str, page: str) 
 
     tab.fill(".sidebar-search", words)
     tab.press(".sidebar-search", "Enter")
+    tab.wait_for_selector("#search-results a[href*='adr/']")
+    results = [link.get_attribute("href") for link in tab.query_selector_all("#search-results li a")]
+    assert "adr/" not in results[0], "decisions come last"
     tab.click(f"#search-results a[href*='{page}.html']")
 
     assert tab.inner_text("h1")
