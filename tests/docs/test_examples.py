@@ -19,7 +19,7 @@ from tests.machine import Machine, temporary_machine
 
 # Beginnings of commands that are not run here, and why.
 NOT_RUN = {
-    "pipx ": "needs a package index; tests of the packages install the wheel",
+    "pipx ": "installs from a package index",
     "pip install": "the same",
     "CMAKE_ARGS=": "the same, and a compiler",
     "PIP_PREFER_BINARY=": "the same",
