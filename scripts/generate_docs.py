@@ -92,6 +92,10 @@ def _page(title: str, *parts: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, without its last column if that is empty."""
+    rows = list(rows)
+    if rows and not any(row[-1] for row in rows):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
