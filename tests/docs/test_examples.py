@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -108,6 +109,8 @@ class Shell:
 
 @pytest.fixture(scope="module")
 def shell(minilm_onnx: Path, measured_models: Path) -> Iterator[Shell]:
+    if not shutil.which("nc"):
+        pytest.skip("no nc: install Debian's package `netcat-openbsd`")
     with temporary_machine() as machine:
         give_keyring(machine)
         machine.place(measured_models)
