@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.client.connection import Connection
-from gnod.client.opening import connect_now
+from gnod.client.opening import START_TIMEOUT_S, connect_now
 from gnod.client.starting import lock_is_held
 from gnod.errors import DaemonNotRunning, TimedOut, UsageError
 from gnod.lock_holder import last_failure
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
 
-_START_TIMEOUT_S = 15.0
+# launchd starts a job at most this often (ThrottleInterval), so a daemon that has just ended starts later.
+THROTTLE_S = 10
+_START_TIMEOUT_S = THROTTLE_S + START_TIMEOUT_S
 _POLL_S = 0.05
 
 
@@ -84,7 +86,6 @@ def start_installed(places: IndexPaths) -> Connection | None:
             return connect_now(places)
         except DaemonNotRunning:
             if time.monotonic() > deadline:
-                raise TimedOut(
-                    f"{service.manager} started gnod, but it does not answer: see `gnoctl daemon logs`"
-                ) from None
+                failure = last_failure(places.lock_file) or "it does not answer: see `gnoctl daemon logs`"
+                raise TimedOut(f"{service.manager} started gnod, but {failure}") from None
         time.sleep(_POLL_S)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gnoctl.service import files
+from gnoctl.service import THROTTLE_S, files
 from gnoctl.service.launchd import Launchd
 from gnoctl.service.systemd import Systemd
 from gnod.daemon.notify import LAUNCHD
@@ -118,6 +118,7 @@ def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path)
     assert agent.files == (home / "Library/LaunchAgents/local.gnod.default.plist",)
     assert made["ProgramArguments"] == [sys.executable, "-P", "-m", "gnod", "--index", "default"]
     assert made["KeepAlive"] == {"SuccessfulExit": False}, "status 0 is an end that was asked for"
+    assert made["ThrottleInterval"] == THROTTLE_S, "gnoctl waits for it"
     assert made["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive")
     assert made["Umask"] == 0o077
     assert made["HardResourceLimits"] == {"Core": 0}
