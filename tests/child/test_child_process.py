@@ -19,6 +19,7 @@ import pytest
 from gnod.child import frames
 from gnod.child.process import ChildProcess, MemoryUse, kill_group, launch, memory_use
 from tests.machine import wait_until
+from tests.systems import needs_linux
 
 FOLDER = str(Path(__file__).parent)  # of echo_child
 ANYTHING = msgspec.msgpack.Decoder()
@@ -134,7 +135,7 @@ async def test_a_failed_start_leaks_no_descriptors() -> None:
     assert psutil.Process().num_fds() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems detect it only by reading the stream")
+@needs_linux("other systems detect it only by reading the stream")
 def test_a_sleeping_child_ends_with_its_parent() -> None:
     program = (
         "import asyncio, os, signal\nfrom gnod.child import frames, process\nimport msgspec\n"

@@ -68,7 +68,7 @@ class Library:
         self._status = status
         self.profile = b""
 
-    def sandbox_init(self, profile: bytes, flags: ctypes.c_uint64, error: object) -> int:
+    def sandbox_init(self, profile: bytes, flags: ctypes.c_uint64, _error: object) -> int:
         assert flags.value == 0, "the first argument is a profile, not the name of one"
         self.profile = profile
         return self._status
