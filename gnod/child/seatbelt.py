@@ -1,7 +1,7 @@
 """The sandbox of macOS: a profile for sandbox_init(3), which Apple calls deprecated, and which browsers use.
 
-Nobody has tried it on a Mac yet (docs/macos.md), so it forbids only what no converter needs. Reading is not limited: one
-path in another spelling than the system's would make a whole collection unreadable.
+Nobody has tried it on a Mac yet (docs/macos.md), so it forbids only what no converter needs. Reading is not limited:
+one path in another spelling than the system's would make a whole collection unreadable.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _HOLDS = ["writing", "network", "programs", "other processes"]
 def confine(writable: str | None, library: Any = None) -> list[str]:
     """Give up what the rules forbid, for good. Returns what is enforced, in words. Raises NotHeld."""
     library = library or ctypes.CDLL(None)
+    reason = ctypes.byref(ctypes.c_char_p())
     try:
-        refused = library.sandbox_init(os.fsencode(profile(writable)), ctypes.c_uint64(0), ctypes.byref(ctypes.c_char_p()))
+        refused = library.sandbox_init(os.fsencode(profile(writable)), ctypes.c_uint64(0), reason)
     except AttributeError:
         raise NotHeld("this system has no sandbox_init") from None
     if refused:

@@ -240,8 +240,8 @@ def sandbox(held: Sequence[str]) -> Check:
     if held:
         return Check(name, "ok", f"{protections}. A converter may read all of your files")
     message = (
-        "no sandbox holds converters here: a document that takes one over can read, write and send your files. Limits of"
-        " memory and time and Python's own checks remain"
+        "no sandbox holds converters here: a document that takes one over can read, write and send your files. Limits"
+        " of memory and time and Python's own checks remain"
     )
     return Check(name, "warning", message, "a Linux with Landlock (5.13) or seccomp, or macOS")
 
