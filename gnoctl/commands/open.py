@@ -51,12 +51,11 @@ def open_hit(options: OpenOptions) -> None:
         return
     if place.stale:
         options.note(f"{place.uri}: the file has changed since it was indexed")
-    if target.page > 1 and not opening.gets_page:
-        options.note(f"{text.line(opening.words[0])} shows the first page: the hit is on page {target.page}")
-    if opening.has_window:
-        programs.show(opening, place)
-    else:
+    if not opening.has_window:
         programs.become(opening)
+    programs.show(opening, place)
+    if target.page > 1 and not opening.gets_page:
+        options.note(f"{opening.words[0]} shows the first page: the hit is on page {target.page}")
 
 
 def _read(options: OpenOptions) -> None:
