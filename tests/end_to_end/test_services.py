@@ -122,12 +122,9 @@ def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Ma
     (programs / "systemctl").chmod(0o755)
     machine.config.parent.mkdir()
     machine.config.write_text("collections: nonsense\n")
-    variables = {
-        "PATH": f"{programs}:{machine.environment['PATH']}",
-        "XDG_CONFIG_HOME": str(machine.folder / "units"),
-    }
+    path = f"{programs}:{machine.environment['PATH']}"
     for _ in range(2):  # the second time, the failure of the first one is in the lock file
-        done = machine.run("daemon", "start", **variables)
+        done = machine.run("daemon", "start", PATH=path, XDG_CONFIG_HOME=str(machine.folder / "units"))
         assert done.returncode == 2
         assert "gnod could not start: " in done.stderr
         assert "index.yml" in done.stderr
