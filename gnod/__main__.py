@@ -3,7 +3,7 @@
 It detaches nothing: `gnoctl`, systemd and launchd do that. The exit status is 0 whenever the daemon stopped
 because it was asked to, by a signal as well: that is how a daemon normally ends, and both systemd's
 `Restart=on-failure` and launchd's `SuccessfulExit` read 0 as "leave it stopped". launchd has no other such status, so
-there an error that will occur again is 0, too.
+there an error that will occur again is 0, too, and so is another daemon of the same index.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def exit_status(error: GnoError, manager: str | None) -> int:
-    """Return the exit status for an error. launchd starts a process again unless it ends with 0."""
-    return 0 if error.exit_status == EXIT_VALIDATION and manager == "launchd" else error.exit_status
+    """Return the exit status for an error. launchd starts a process again unless it ends with 0: for a broken config,
+    or while a daemon that gnoctl has started serves the index, it would do so for ever."""
+    ends = error.exit_status == EXIT_VALIDATION or isinstance(error, IndexLocked)
+    return 0 if ends and manager == "launchd" else error.exit_status
 
 
 class _DaemonParser(argparse.ArgumentParser):
@@ -107,7 +109,7 @@ def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> 
     import asyncio
     import logging
 
-    from gnod.daemon import allocator, composition, logs, notify
+    from gnod.daemon import allocator, composition, logs, notify, open_files
     from gnod.daemon.lifecycle import serve
     from gnod.private import restrict_umask
 
@@ -116,6 +118,7 @@ def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> 
     gc.set_threshold(_COLLECTED_FROM)
     gc.enable()
     allocator.give_memory_back()
+    open_files.raise_limit()
     sys.setswitchinterval(SWITCH_S)
     notifier = notify.from_environment()
     logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)

@@ -26,8 +26,8 @@ LOG = VENV / "install.log"
 WHEELS = VENV / "wheels"
 PINS = ROOT / "constraints.txt"
 
-OLDEST = (3, 11)
-NEWER = ("python3.14", "python3.13", "python3.12", "python3.11")
+# Those for which `make wheels` finds every pinned package.
+PYTHONS = ((3, 14), (3, 13), (3, 12), (3, 11))
 COMPILERS = ("c++", "g++", "clang++")
 LLAMA = "llama-cpp-python"
 PREBUILT = "https://abetlen.github.io/llama-cpp-python/whl/cpu"
@@ -58,8 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--extra", choices=("bench", "test"), help="a group of optional dependencies")
     extra = parser.parse_args().extra
-    _check_machine()
-    _check_python()
+    problem = _machine_problem(sys.platform, platform.machine()) or _python_problem(sys.version_info[:2])
+    if problem:
+        _stop(problem)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
     if not _venv_works():
@@ -109,20 +110,21 @@ def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
     return [name for name in named if name not in llama], llama
 
 
-def _check_machine() -> None:
-    if sys.platform == "darwin" and platform.machine() == "x86_64":
-        _stop(
-            "on macOS, gnod needs Apple silicon: cryptography and onnxruntime have no wheels for Intel.\n"
-            "If this Mac has Apple silicon, this Python runs under Rosetta: install one for arm64."
-        )
+def _machine_problem(system: str, machine: str) -> "str | None":
+    if system != "darwin" or machine != "x86_64":
+        return None
+    return (
+        "on macOS, gnod needs Apple silicon: cryptography and onnxruntime have no wheels for Intel.\n"
+        "If this Mac has Apple silicon, this Python runs under Rosetta: install one for arm64."
+    )
 
 
-def _check_python() -> None:
-    if sys.version_info >= OLDEST:
-        return
-    newer = next((name for name in NEWER if _runs(name)), None)
-    hint = f"run `make PYTHON={newer} …`" if newer else "install a newer one, then run `make PYTHON=… …`"
-    _stop("gnod needs Python 3.11 or newer, and {} is {}.{}: {}".format(sys.executable, *sys.version_info[:2], hint))
+def _python_problem(version: "tuple[int, int]") -> "str | None":
+    if version in PYTHONS:
+        return None
+    good = next((name for name in map("python{0[0]}.{0[1]}".format, PYTHONS) if _runs(name)), None)
+    hint = f"run `make PYTHON={good} …`" if good else "install one of these, then run `make PYTHON=… …`"
+    return "gnod needs Python 3.11 to 3.14, and {} is {}.{}: {}".format(sys.executable, *version, hint)
 
 
 def _runs(name: str) -> bool:

@@ -44,18 +44,18 @@ def open_hit(options: OpenOptions) -> None:
     if place.mime == _CONVERSATION and not (options.program or place.viewer or options.print_only):
         _read(options)
         return
-    opening = viewers.choose(
-        programs.target_of(place), programs.this_system(), wanted=options.program, configured=place.viewer
-    )
+    target = programs.target_of(place)
+    opening = viewers.choose(target, programs.this_system(), wanted=options.program, configured=place.viewer)
     if options.print_only:
         print(viewers.shown(opening.words))
         return
     if place.stale:
         options.note(f"{place.uri}: the file has changed since it was indexed")
-    if opening.has_window:
-        programs.show(opening, place)
-    else:
+    if not opening.has_window:
         programs.become(opening)
+    programs.show(opening, place)
+    if target.page > 1 and not opening.gets_page:
+        options.note(f"{opening.words[0]} shows the first page: the hit is on page {target.page}")
 
 
 def _read(options: OpenOptions) -> None:

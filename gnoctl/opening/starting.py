@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from gnoctl.opening import viewers
 from gnoctl.opening.viewers import System, ViewerCommand, ViewerTarget
@@ -91,7 +92,7 @@ def page(content: str, line: int) -> None:
         raise _failed(words, error) from None
 
 
-def become(opening: ViewerCommand) -> None:
+def become(opening: ViewerCommand) -> NoReturn:
     """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -30,10 +30,12 @@ class ViewerTarget(NamedTuple):
 
 
 class ViewerCommand(NamedTuple):
-    """A program with its arguments. `has_window`: it needs a display, and not the terminal."""
+    """A program with its arguments. `has_window`: it needs a display, and not the terminal. `gets_page`: an argument
+    names the page."""
 
     words: list[str]
     has_window: bool
+    gets_page: bool = False
 
 
 class System(NamedTuple):
@@ -132,7 +134,8 @@ def _opening(command: Sequence[str], target: ViewerTarget) -> ViewerCommand:
     }
     # Replace in one pass, because a path may contain "{line}".
     words = [_FIELD.sub(lambda match: values[match[1]], word) for word in command]
-    return ViewerCommand(words, name in _PDF_VIEWERS or name in _OPENERS)
+    gets_page = any("{page}" in word for word in command)
+    return ViewerCommand(words, name in _PDF_VIEWERS or name in _OPENERS, gets_page)
 
 
 def _editor(system: System) -> list[str]:

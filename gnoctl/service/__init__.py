@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gnod.client.connection import Connection
-from gnod.client.opening import connect_now
+from gnod.client.opening import START_TIMEOUT_S, connect_now
 from gnod.client.starting import lock_is_held
-from gnod.errors import DaemonNotRunning, TimedOut, UsageError
+from gnod.errors import DaemonNotRunning, TimedOut, Unavailable, UsageError
 from gnod.lock_holder import last_failure
 from gnod.paths import IndexPaths
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
 
-_START_TIMEOUT_S = 15.0
+# launchd starts a job at most this often (ThrottleInterval), so a daemon that has just ended starts later.
+THROTTLE_S = 10
+_START_TIMEOUT_S = THROTTLE_S + START_TIMEOUT_S
 _POLL_S = 0.05
 
 
@@ -77,14 +79,23 @@ def start_installed(places: IndexPaths) -> Connection | None:
     service = service_of(places)
     if not service.is_installed() or service.state().unavailable:
         return None
+    before_ns = _last_written_ns(places)
     service.start()
     deadline = time.monotonic() + _START_TIMEOUT_S
     while True:
         try:
             return connect_now(places)
         except DaemonNotRunning:
+            # launchd does not report a start that failed. The daemon writes the file when it starts, and when it ends.
+            failure = last_failure(places.lock_file)
+            if failure and _last_written_ns(places) != before_ns:
+                raise Unavailable(f"gnod could not start: {failure}") from None
             if time.monotonic() > deadline:
                 raise TimedOut(
                     f"{service.manager} started gnod, but it does not answer: see `gnoctl daemon logs`"
                 ) from None
         time.sleep(_POLL_S)
+
+
+def _last_written_ns(places: IndexPaths) -> int:
+    return places.lock_file.stat().st_mtime_ns if places.lock_file.exists() else 0

@@ -6,8 +6,10 @@ The first paint needs no daemon: both are started after it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
+import shutil
 import subprocess
 from functools import partial
 from importlib import import_module
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 NARROW = 100
 """In fewer columns, results and preview take turns."""
+_COPIED_WITHIN_S = 2.0
 _COPIES = (("the path", citation.file_place), ("a citation", citation.citation), ("the address", citation.address))
 
 
@@ -211,6 +214,15 @@ class UserInterface(App[str]):
             name, text_of = _COPIES[turn]
             self.copy_to_clipboard(text_of(hit))
             self.say(f"copied {name}; Ctrl-Y again copies {_COPIES[(turn + 1) % len(_COPIES)][0]}")
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy with the terminal's escape sequence, which works over SSH. Terminal.app of macOS does not know it, so
+        give the text to the system there, too."""
+        super().copy_to_clipboard(text)
+        if shutil.which("pbcopy") and "SSH_CONNECTION" not in os.environ:
+            utf8 = {**os.environ, "LC_CTYPE": "UTF-8"}  # without it, pbcopy reads Mac Roman
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(["pbcopy"], input=text.encode(), env=utf8, timeout=_COPIED_WITHIN_S, check=False)
 
     @on(ResultList.Opened)
     async def action_open(self) -> None:

@@ -9,11 +9,32 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import psutil
 
 _BUFFER_BYTES = 1 << 20
+
+
+class MemoryUse(NamedTuple):
+    """`resident_bytes`: what is in memory. `limited_bytes`: what the limit of a worker counts."""
+
+    resident_bytes: int
+    limited_bytes: int
+
+
+def memory_use(resident_bytes: int, mapped_bytes: int, platform: str) -> MemoryUse:
+    """On Linux, RLIMIT_AS counts the address space. macOS maps hundreds of gigabytes for each process, so there the
+    daemon limits the resident size."""
+    return MemoryUse(resident_bytes, mapped_bytes if platform == "linux" else resident_bytes)
+
+
+def kill_group(leader: int, killpg: Callable[[int, int], None] = os.killpg) -> None:
+    """Kill the processes of a group; harmless when they have ended."""
+    # For a group of zombies, macOS says EPERM: none of them can get a signal.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        killpg(leader, signal.SIGKILL)
 
 
 class ChildProcess:
@@ -35,26 +56,19 @@ class ChildProcess:
         except RuntimeError as error:  # raised by some closed transports
             raise ConnectionError("the stream is closed") from error
 
-    def resident_bytes(self) -> int:
-        """Return the resident size; 0 when it has ended."""
+    def memory(self) -> MemoryUse:
+        """Return its use of memory; zeros when it has ended."""
         try:
-            return int(psutil.Process(self.pid).memory_info().rss)
+            found = psutil.Process(self.pid).memory_info()
         except psutil.Error:
-            return 0
-
-    def mapped_bytes(self) -> int:
-        """Return the size of the address space; 0 when it has ended."""
-        try:
-            return int(psutil.Process(self.pid).memory_info().vms)
-        except psutil.Error:
-            return 0
+            return MemoryUse(0, 0)
+        return memory_use(found.rss, found.vms, sys.platform)
 
     def kill(self) -> None:
         """Kill the process and those that it started; harmless when it has ended."""
         # Do not use Popen.kill: it polls first and takes the exit status away from asyncio's watcher.
         if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, signal.SIGKILL)  # it leads its own session
+            kill_group(self.pid)  # it leads its own session
 
     async def ended(self) -> str:
         """Close the stream, wait for the process and return how it ended: "exit status 1", "signal SIGKILL"."""

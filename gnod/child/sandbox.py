@@ -1,7 +1,7 @@
-"""The sandbox of a child process that reads untrusted data. Linux only; elsewhere nothing is enforced.
+"""The sandbox of a child process that reads untrusted data.
 
-Landlock blocks files, TCP and signals; seccomp the rest of the network, programs and other access to the system
-(docs/adr/0020). A kernel, or a container, may support one, both or neither.
+On Linux, Landlock blocks files, TCP and signals; seccomp the rest of the network, programs and other access to the
+system (docs/adr/0020). A kernel, or a container, may support one, both or neither. macOS has a sandbox of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 import gnod
-from gnod.child import landlock, seccomp
+from gnod.child import landlock, seatbelt, seccomp
 from gnod.child.system_calls import NotHeld
 
 # Python, the C library and converters read these: programs, libraries, time zones, MIME types, the number of CPUs.
@@ -30,6 +30,8 @@ def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str
     `readable`: folders below which files may be read, besides the system's and Python's own; None: all files. Returns
     what is enforced, in words.
     """
+    if sys.platform == "darwin":
+        return _held("macOS sandbox", lambda: seatbelt.confine(writable))
     reads = None if readable is None else _readable(readable)
     rules = [("/dev/null", landlock.READ_AND_WRITE)]
     rules += [(path, landlock.READ) for path in reads or ()]
@@ -46,7 +48,7 @@ def stay_local() -> list[str]:
 
 
 def _held(name: str, bar: Callable[[], list[str]]) -> list[str]:
-    if sys.platform != "linux":
+    if sys.platform not in ("linux", "darwin"):
         return []
     try:
         return [f"{name} ({', '.join(bar())})"]

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import socket
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 
@@ -98,6 +97,5 @@ def manager_of(variables: Mapping[str, str]) -> str | None:
     ours = str(os.getpid())
     if ours in (variables.get("SYSTEMD_EXEC_PID"), variables.get("LISTEN_PID")):
         return SYSTEMD
-    if sys.platform == "darwin" and os.getppid() == 1:
-        return LAUNCHD if variables.get("XPC_SERVICE_NAME", "").startswith(_LAUNCHD_LABEL) else None
-    return None
+    is_agent = os.getppid() == 1 and variables.get("XPC_SERVICE_NAME", "").startswith(_LAUNCHD_LABEL)
+    return LAUNCHD if is_agent else None

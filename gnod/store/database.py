@@ -345,7 +345,7 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         _configure(connection, _WRITER_CACHE_KIB)
         connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # this affects only a new database
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        _sync(connection, schema)
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {_KEPT_LOG_BYTES}")
         if connection.pragma("application_id") != schema.kind.application_id:
@@ -355,6 +355,13 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def _sync(connection: Connection, schema: Schema) -> None:
+    """Choose when SQLite waits for the disk: at each transaction if what it stores cannot be rebuilt."""
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if schema.kind.is_rebuilt else 'FULL'}")
+    # On macOS, fsync leaves data in the cache of the disk. Other systems do not have the difference.
+    connection.execute(f"PRAGMA fullfsync = {not schema.kind.is_rebuilt}")
 
 
 def _is_sqlite(path: Path) -> bool:

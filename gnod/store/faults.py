@@ -19,12 +19,13 @@ _FULL_BYTES = 128 * 1024
 
 class Kind(NamedTuple):
     """A kind of database. `application_id` is in the file's header. `remedy`: what happens to a damaged one. `lost`:
-    the hint when the header is damaged."""
+    the hint when the header is damaged. `is_rebuilt`: from the folders, if it is lost."""
 
     noun: str
     application_id: int
     remedy: str
     lost: str
+    is_rebuilt: bool
 
 
 INDEX = Kind(
@@ -32,12 +33,14 @@ INDEX = Kind(
     0x676E6F64,  # "gnod" in ASCII
     "gnod quarantines it and rebuilds it from your folders",
     "move it away or choose another index with --index. An index is rebuilt from your folders",
+    is_rebuilt=True,
 )
 MEMORIES = Kind(
     "memory database",
     0x676E6F6D,  # "gnom"
     "it is not changed; `gnoctl restore --memories` restores a backup",
     "it is not changed; `gnoctl restore --memories` restores a backup",
+    is_rebuilt=False,
 )
 
 

@@ -18,9 +18,10 @@ from gnod.daemon.lifecycle import Control
 from gnod.paths import IndexPaths
 from gnod.rpc.stats import Stats
 from tests.rpc.harness import places_in
+from tests.systems import needs_linux
 from tests.waiting import until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the imitation is of Linux's /sys")
+pytestmark = needs_linux("the imitation is of Linux's /sys")
 
 
 class Supply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -16,8 +17,9 @@ import psutil
 import pytest
 
 from gnod.child import frames
-from gnod.child.process import ChildProcess, launch
+from gnod.child.process import ChildProcess, MemoryUse, kill_group, launch, memory_use
 from tests.machine import wait_until
+from tests.systems import needs_linux
 
 FOLDER = str(Path(__file__).parent)  # of echo_child
 ANYTHING = msgspec.msgpack.Decoder()
@@ -86,13 +88,29 @@ async def test_a_fatal_signal_is_described(number: signal.Signals) -> None:
 async def test_a_stopped_child_can_be_killed() -> None:
     async with echo() as child:
         await ask(child, "sleep")
-        assert child.resident_bytes() > 1_000_000
+        assert child.memory().resident_bytes > 1_000_000
         os.kill(child.pid, signal.SIGSTOP)
         child.kill()
         assert await child.ended() == "signal SIGKILL"
         child.kill()
         assert await child.ended() == "signal SIGKILL"
-        assert child.resident_bytes() == 0
+        assert child.memory() == MemoryUse(0, 0)
+
+
+@pytest.mark.parametrize("number", [errno.ESRCH, errno.EPERM])
+def test_a_group_that_has_ended_is_not_an_error(number: int) -> None:
+    """macOS says EPERM of a group of zombies, Linux ESRCH of one without processes."""
+
+    def killpg(group: int, signal_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    kill_group(os.getpid(), killpg)
+
+
+def test_what_the_limit_of_memory_counts() -> None:
+    """A new process on macOS has 400 GB of address space: it did not run out of memory."""
+    assert memory_use(50 << 20, 400 << 30, "darwin") == (50 << 20, 50 << 20)
+    assert memory_use(50 << 20, 2 << 30, "linux") == (50 << 20, 2 << 30)
 
 
 async def test_a_child_ignores_ctrl_c() -> None:
@@ -117,7 +135,7 @@ async def test_a_failed_start_leaks_no_descriptors() -> None:
     assert psutil.Process().num_fds() == before
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems detect it only by reading the stream")
+@needs_linux("other systems detect it only by reading the stream")
 def test_a_sleeping_child_ends_with_its_parent() -> None:
     program = (
         "import asyncio, os, signal\nfrom gnod.child import frames, process\nimport msgspec\n"

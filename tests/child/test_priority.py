@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import psutil
-import pytest
 
 from gnod.child.priority import lower_process, lower_thread
+from tests.systems import needs_linux
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+pytestmark = needs_linux("only Linux has priorities of threads")
 
 
 class Priority(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 
 import pytest
 
@@ -96,3 +97,14 @@ def test_a_socket_path_that_is_too_long(places: IndexPaths, monkeypatch: pytest.
     monkeypatch.setenv("GNO_SOCKET", f"/tmp/{'x' * 120}.sock")
     with pytest.raises(errors.SocketPathTooLong):
         connect(resolve())
+
+
+def test_a_daemon_that_refuses_for_a_moment_is_running(places: IndexPaths) -> None:
+    """On macOS, the full queue of a busy daemon refuses a connection, as a socket does where nobody listens."""
+    with index_lock(places) as lock, socket.socket(socket.AF_UNIX) as busy:
+        places.socket.parent.mkdir(parents=True, exist_ok=True)
+        busy.bind(str(places.socket))
+        lock.listens_at(str(places.socket))
+        with pytest.raises(errors.DaemonNotRunning):
+            connect(places)
+        connect_running(places, on_wait=busy.listen).close()

@@ -87,7 +87,9 @@ def test_print_runs_nothing(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path) 
     assert not record.exists()
 
 
-def test_why_nothing_opens(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_where_nothing_opens_or_not_at_the_page(
+    daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     location = Location(page=12, label="p12")
     daemon.answers["document.locate"] = place(source="/d/a.pdf", mime="application/pdf", location=location)
     assert "no program was found to open /d/a.pdf" in gnoctl("open", "#a1b2c3d4").err
@@ -97,6 +99,8 @@ def test_why_nothing_opens(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, m
     assert "no display is available to show /d/a.pdf, p12: `gnoctl get` prints the text" in outcome.err
     monkeypatch.setenv("DISPLAY", ":9")
     assert "xdg-open could not open /d/a.pdf (status 3)" in gnoctl("open", "#a1b2c3d4").err
+    add(programs, "xdg-open", "exit 0")
+    assert gnoctl("open", "#a1b2c3d4") == (0, "", "xdg-open shows the first page: the hit is on page 12\n")
     outcome = gnoctl("open", "#a1b2c3d4", "--with", "no-such-program")
     assert outcome.err == "gnoctl: no-such-program cannot be started: No such file or directory\n"
     daemon.answers["document.locate"] = NotFound("/d/a.pdf is not there any more")

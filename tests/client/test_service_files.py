@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from gnoctl.service import files
+from gnoctl.service import THROTTLE_S, files
 from gnoctl.service.launchd import Launchd
 from gnoctl.service.systemd import Systemd
 from gnod.daemon.notify import LAUNCHD
 from gnod.errors import Refused
 from gnod.paths import IndexPaths, resolve
 from tests.client.conftest import Gnoctl
+from tests.systems import needs_linux
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,6 +119,7 @@ def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path)
     assert agent.files == (home / "Library/LaunchAgents/local.gnod.default.plist",)
     assert made["ProgramArguments"] == [sys.executable, "-P", "-m", "gnod", "--index", "default"]
     assert made["KeepAlive"] == {"SuccessfulExit": False}, "status 0 is an end that was asked for"
+    assert made["ThrottleInterval"] == THROTTLE_S, "gnoctl waits for it"
     assert made["ProcessType"] in ("Background", "Standard", "Adaptive", "Interactive")
     assert made["Umask"] == 0o077
     assert made["HardResourceLimits"] == {"Core": 0}
@@ -163,7 +165,7 @@ def test_an_agent_is_loaded_once_and_unloaded(places: IndexPaths, home: Path, mo
     assert calls == [f"enable {target}", bootstrap, *[f"kickstart {target}"] * 2, f"bootout {target}"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="systemd's units are meant")
+@needs_linux("systemd's units are meant")
 @pytest.mark.parametrize("has_systemctl", [False, True])
 def test_without_a_service_manager_it_says_so(
     has_systemctl: bool, gnoctl: Gnoctl, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -187,7 +189,7 @@ def test_without_a_service_manager_it_says_so(
     assert not (home / ".config/systemd").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="systemd's units are meant")
+@needs_linux("systemd's units are meant")
 def test_a_unit_by_another_hand_is_left_alone(gnoctl: Gnoctl, home: Path) -> None:
     unit = home / ".config/systemd/user/gnod.service"
     unit.parent.mkdir(parents=True)

@@ -74,7 +74,7 @@ def test_editors_get_the_line_in_their_own_syntax(program: str, expected: str) -
 )
 def test_viewers_get_the_page(program: str, expected: str) -> None:
     command = [program, *(word.replace("PATH", REPORT.path) for word in expected.split())]
-    assert choose(REPORT, system(program)) == ViewerCommand(command, has_window=True)
+    assert choose(REPORT, system(program)) == ViewerCommand(command, has_window=True, gets_page=True)
     assert words(REPORT, program) == command
 
 
@@ -104,8 +104,9 @@ def test_the_order_of_what_is_chosen() -> None:
 
 def test_macos() -> None:
     machine = system("open", is_macos=True)
-    assert choose(REPORT, machine).words == ["open", REPORT.path]
-    assert choose(REPORT, machine._replace(has_skim=True)).words == ["open", "skim:///d/a%20b.pdf#page=12"]
+    assert choose(REPORT, machine) == ViewerCommand(["open", REPORT.path], has_window=True)
+    skim = choose(REPORT, machine._replace(has_skim=True))
+    assert skim == ViewerCommand(["open", "skim:///d/a%20b.pdf#page=12"], has_window=True, gets_page=True)
     assert machine.has_display
     assert not machine._replace(environment={"SSH_CONNECTION": "::1"}).has_display
 

@@ -13,6 +13,7 @@ import pytest
 from gnod.config import edit, storage
 from gnod.config.model import CollectionConfig
 from gnod.errors import StorageFailed
+from tests.systems import not_as_root
 
 
 def test_mode_is_kept_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["index.yml"]  # noqa: PTH208
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@not_as_root
 def test_a_protected_file_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "index.yml"
     path.write_text("")

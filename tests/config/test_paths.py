@@ -9,11 +9,12 @@ import pytest
 from platformdirs import PlatformDirs
 
 from gnod import paths
+from tests.systems import needs_linux
 
 VARIABLES = {"config": "XDG_CONFIG_HOME", "data": "XDG_DATA_HOME", "cache": "XDG_CACHE_HOME"}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere platformdirs decides")
+@needs_linux("elsewhere platformdirs decides")
 @pytest.mark.parametrize("kind", VARIABLES)
 @pytest.mark.parametrize("value", [None, "", " ", "/somewhere/else", "/trailing/"])
 def test_the_fast_path_on_linux_agrees_with_platformdirs(
@@ -29,7 +30,7 @@ def test_the_fast_path_on_linux_agrees_with_platformdirs(
     assert getattr(paths.resolve(), f"{kind}_dir") == expected
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is needed")
+@needs_linux("elsewhere it is needed")
 def test_the_fast_path_on_linux_does_not_import_platformdirs() -> None:
     script = "import sys; from gnod import paths; paths.resolve(); print('platformdirs' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 
@@ -7,8 +8,9 @@ import pytest
 
 import gnod
 from gnod.__main__ import exit_status, main
+from gnod.daemon import open_files
 from gnod.daemon.notify import LAUNCHD, SYSTEMD
-from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, ConfigInvalid, StorageFailed
+from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, ConfigInvalid, IndexLocked, StorageFailed
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +47,34 @@ print(sorted(name for name in ("asyncio", "apsw", "numpy", "gnod.daemon") if nam
 
 def test_launchd_is_not_asked_to_start_it_again_where_that_cannot_help() -> None:
     assert exit_status(ConfigInvalid("unknown key"), LAUNCHD) == 0
+    assert exit_status(IndexLocked("another gnod serves it"), LAUNCHD) == 0
     assert exit_status(StorageFailed("the disk is full"), LAUNCHD) == EXIT_RUNTIME
+    assert exit_status(IndexLocked("another gnod serves it"), SYSTEMD) == EXIT_RUNTIME
     assert exit_status(ConfigInvalid("unknown key"), SYSTEMD) == EXIT_VALIDATION  # RestartPreventExitStatus
     assert exit_status(ConfigInvalid("unknown key"), None) == EXIT_VALIDATION
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "wanted"),
+    [
+        (256, resource.RLIM_INFINITY, 10_240),  # macOS
+        (1024, 524_288, 10_240),  # Linux
+        (1024, 4096, 4096),
+        (65_536, 524_288, 65_536),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, resource.RLIM_INFINITY),
+        (0, 0, 0),
+    ],
+)
+def test_the_limit_of_open_files_is_only_raised(soft: int, hard: int, wanted: int) -> None:
+    assert open_files.wanted(soft, hard) == wanted
+
+
+def test_the_daemon_may_open_more_files_than_a_shell() -> None:
+    program = (
+        "import resource\nfrom gnod.daemon import open_files\nof = resource.RLIMIT_NOFILE\n"
+        "resource.setrlimit(of, (256, resource.getrlimit(of)[1]))\nopen_files.raise_limit()\n"
+        "print(*resource.getrlimit(of))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    soft, hard = map(int, done.stdout.split())
+    assert soft == open_files.wanted(256, hard) > 256

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gnod.daemon.notify import Notifier, feed_watchdog, from_environment
+from tests.systems import needs_linux
 
 
 class Manager:
@@ -70,7 +71,7 @@ def test_no_message_becomes_two_settings(manager: Manager) -> None:
     assert manager.hears() == {"STATUS": "index.yml has two faults:   READY=1   b"}
 
 
-@pytest.mark.skipif(not os.path.exists("/proc"), reason="abstract sockets are Linux's")  # noqa: PTH110
+@needs_linux("abstract sockets")
 def test_an_abstract_address_is_understood() -> None:
     manager = Manager(f"@gnod-test-{os.getpid()}")
     Notifier(manager.address).alive()

@@ -15,6 +15,7 @@ from gnod.daemon.listening import listening_socket
 from gnod.errors import IndexLocked, Refused, SocketPathTooLong, StorageFailed, UsageError
 from gnod.paths import IndexPaths
 from tests.rpc.harness import places_in, short_folder
+from tests.systems import needs_root
 
 
 def mode(path: Path) -> int:
@@ -120,7 +121,7 @@ def test_a_folder_that_other_users_can_write_is_refused(access: int, places: Ind
     assert not places.socket.exists()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another group")
+@needs_root
 def test_a_group_of_others_is_refused_and_the_users_own_group_is_not(places: IndexPaths) -> None:
     places.socket.parent.mkdir()
     places.socket.parent.chmod(0o775)  # as with umask 002, the default of Ubuntu and Fedora
@@ -140,7 +141,7 @@ def test_a_private_folder_inside_a_shared_one_is_used(short_tmp: Path) -> None:
         assert mode(places.socket.parent) == 0o700
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a folder of another user")
+@needs_root
 def test_a_folder_that_another_user_has_made_first_is_refused(short_tmp: Path) -> None:
     places = msgspec.structs.replace(places_in(short_tmp), socket=short_tmp / "gno" / "x.sock")
     places.socket.parent.mkdir(mode=0o700)

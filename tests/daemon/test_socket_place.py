@@ -12,6 +12,7 @@ from gnod import folders
 from gnod.errors import Refused
 from gnod.paths import check_owner, resolve
 from tests.rpc.harness import short_folder
+from tests.systems import needs_root
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_variable_that_names_no_folder_is_ignored(value: str, home: Path, monk
     assert folders.socket("default") == str(Path(folders.folder("cache")) / "default.sock")
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can make a folder of another user")
+@needs_root
 def test_a_folder_of_another_user_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`su` keeps XDG_RUNTIME_DIR."""
     for folder in (home / "run" / "0", home / "session"):
@@ -102,7 +103,7 @@ def test_without_a_home_folder_the_user_is_told(value: str, home: Path, monkeypa
     assert resolve().data_dir == home / "DATA"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can write into the home folder of another user")
+@needs_root
 def test_root_does_not_write_into_the_home_of_another_user(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(made(home / "home"), 1234, 1234)
     with pytest.raises(Refused, match=f"{home}/home belongs to user 1234, and you are root"):

@@ -12,14 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-import pytest
-
 from tests.machine import wait_until
 
 UID = 61_234
 OTHER_UID = 61_235
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 T = TypeVar("T")
 

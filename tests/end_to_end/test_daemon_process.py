@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.machine import Machine, alive, wait_until
+from tests.systems import needs_linux
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +66,7 @@ def test_every_method_is_described_and_handled(busy: Machine) -> None:
             assert answer["error"]["code"] == -32602, (name, answer)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+@needs_linux("needs inotify")
 def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
     from inotify_simple import INotify, flags
 

@@ -23,10 +23,11 @@ import pytest
 from gnod.lock_holder import holder_of
 from tests.machine import alive, wait_until
 from tests.rpc.harness import short_folder
+from tests.systems import needs_linux, needs_root
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="the environments and the namespaces of Linux"),
+    needs_linux("the environments and the namespaces of Linux"),
 ]
 
 _PATH = "/usr/bin:/bin"
@@ -210,7 +211,7 @@ def test_an_environment_without_any_variable(user: User) -> None:
 
 
 @pytest.mark.stress
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@needs_root
 def test_another_user_of_the_machine(user: User) -> None:
     """`su - user -c`. The user exists only in this namespace."""
     user.folder.chmod(0o755)

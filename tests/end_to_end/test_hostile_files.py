@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks import hostile_samples
 from tests.machine import Machine, wait_until
+from tests.systems import needs_any_name
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
@@ -79,6 +80,7 @@ def test_nothing_outside_the_folder_is_read(machine: Machine) -> None:
     assert "symbolic link" in why(machine, "odd/outside.md")
 
 
+@needs_any_name
 def test_odd_names_and_empty_files(machine: Machine) -> None:
     names = hostile_samples.odd_names(machine.notes / "names")
     empty = machine.notes / "empty"

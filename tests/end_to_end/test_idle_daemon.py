@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -10,10 +9,11 @@ import psutil
 import pytest
 
 from tests.machine import Machine
+from tests.systems import needs_linux
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="Linux tells how often a thread woke up"),
+    needs_linux("Linux tells how often a thread woke up"),
 ]
 
 _LOOK_S = 8.0

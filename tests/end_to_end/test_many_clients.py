@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.machine import Machine, temporary_machine
+from tests.systems import needs_proc
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +95,7 @@ def _is_confined(pid: int) -> bool:
 
 
 @pytest.mark.stress
+@needs_proc
 def test_a_reader_gives_the_same_answers_and_may_be_killed(machine: Machine) -> None:
     expected = {
         _query(number): _shown(machine.answer("search.lexical", query=_query(number), limit=5))

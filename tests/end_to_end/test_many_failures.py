@@ -7,6 +7,7 @@ import os
 import pytest
 
 from tests.machine import Machine, wait_until
+from tests.systems import needs_any_name
 
 pytestmark = pytest.mark.slow
 FAILED = 1003
@@ -33,6 +34,7 @@ def test_a_large_folder_is_compared_with_the_disk_on_request(machine: Machine) -
 
 
 @pytest.mark.stress
+@needs_any_name
 def test_status_lists_the_first_thousand_failures_and_counts_all(machine: Machine) -> None:
     machine.write(healthy_md="# Healthy\n\nThe boat lies in the harbour.\n")
     for number in range(FAILED):

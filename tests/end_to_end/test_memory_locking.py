@@ -13,6 +13,7 @@ import pytest
 
 from tests.end_to_end.remembered import NO_KEYRING, configure, give_keyring, piped, refused
 from tests.machine import Machine
+from tests.systems import needs_linux
 from tests.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -92,7 +93,7 @@ def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machin
     assert not file.exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@needs_linux("reads /proc")
 def test_the_memory_of_the_daemon_has_no_text_after_lock(machine: Machine) -> None:
     """Not in freed memory either. What another thread keeps to itself may hold one, so one is no failure."""
     give_keyring(machine)

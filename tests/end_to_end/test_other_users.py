@@ -18,9 +18,10 @@ from gnod.client import AsyncClient, Client
 from gnod.errors import ForeignSocket
 from gnod.paths import IndexPaths, resolve
 from tests.end_to_end.remembered import NO_KEYRING, give_keyring, piped
-from tests.end_to_end.stranger import OTHER_UID, UID, as_stranger, needs_root, strange_daemon
+from tests.end_to_end.stranger import OTHER_UID, UID, as_stranger, strange_daemon
 from tests.end_to_end.test_mcp_server import agent, refused
 from tests.machine import Machine, wait_until
+from tests.systems import needs_root
 
 pytestmark = [pytest.mark.slow, needs_root]
 

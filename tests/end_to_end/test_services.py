@@ -20,6 +20,7 @@ import pytest
 
 from tests.end_to_end.namespace import Namespace, namespace
 from tests.machine import Machine, wait_until
+from tests.systems import needs_linux
 
 pytestmark = pytest.mark.slow
 
@@ -106,6 +107,27 @@ def test_an_error_at_the_start_is_reported(machine: Machine, heard: Heard) -> No
         said = heard.socket.recv(4096).decode()
     assert said.startswith("STATUS=")
     assert "index.yml" in said
+
+
+@needs_linux("imitates systemctl")
+def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Machine) -> None:
+    """Like launchd, this systemctl starts the daemon and does not say how it ended."""
+    programs, units = machine.folder / "bin", machine.folder / "units/systemd/user"
+    programs.mkdir()
+    units.mkdir(parents=True)
+    (units / "gnod.socket").touch()
+    (programs / "systemctl").write_text(
+        f'#!/bin/sh\ncase "$3" in start) "{sys.executable}" -m gnod >/dev/null 2>&1 & ;; esac\n'
+    )
+    (programs / "systemctl").chmod(0o755)
+    machine.config.parent.mkdir()
+    machine.config.write_text("collections: nonsense\n")
+    path = f"{programs}:{machine.environment['PATH']}"
+    for _ in range(2):  # the second time, the failure of the first one is in the lock file
+        done = machine.run("daemon", "start", PATH=path, XDG_CONFIG_HOME=str(machine.folder / "units"))
+        assert done.returncode == 2
+        assert "gnod could not start: " in done.stderr
+        assert "index.yml" in done.stderr
 
 
 def test_the_watchdog_is_fed_while_the_writer_gets_on_and_not_while_it_hangs(machine: Machine, heard: Heard) -> None:

@@ -203,6 +203,27 @@ async def test_filters_count_and_narrow(shared: Machine) -> None:
         await pilot.press("escape")
 
 
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize(
+    ("connection", "copied"), [(None, "# Café 日本"), ("::1 22 ::1 22", None)], ids=["here", "ssh"]
+)
+async def test_a_mac_also_gets_what_is_copied(
+    connection: str | None, copied: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pbcopy = tmp_path / "pbcopy"
+    pbcopy.write_text(f'#!/bin/sh\ntest "$LC_CTYPE" = UTF-8 && cat > {shlex.quote(str(tmp_path))}/pasteboard\n')
+    pbcopy.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    if connection:
+        monkeypatch.setenv("SSH_CONNECTION", connection)  # its pasteboard is that of the other machine
+    async with driven() as (interface, _):
+        interface.copy_to_clipboard("# Café 日本")
+        assert interface.clipboard == "# Café 日本"
+    pasteboard = tmp_path / "pasteboard"
+    assert (pasteboard.read_text("utf-8") if pasteboard.exists() else None) == copied
+
+
 async def test_copying_and_asking(shared: Machine) -> None:
     boats = shared.notes / "boats.md"
     async with driven(query="berth") as (interface, pilot):

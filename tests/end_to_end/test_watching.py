@@ -16,6 +16,7 @@ import pytest
 
 from tests.end_to_end.watched import Folder, watch
 from tests.machine import Machine, temporary_machine
+from tests.systems import needs_any_name
 
 pytestmark = pytest.mark.slow
 
@@ -222,6 +223,7 @@ def test_names(folder: Folder) -> None:
     folder.expect_documents()
 
 
+@needs_any_name
 def test_a_name_that_is_no_text(folder: Folder) -> None:
     name = os.fsencode(folder.path) + b"/caf\xe9.md"
     Path(os.fsdecode(name)).write_text("# Zebra\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,8 +13,9 @@ import pytest
 
 from gnod.freshness.events.factory import open_source
 from gnod.freshness.events.source import EventSource, FileEvents
+from tests.systems import needs_linux
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+pytestmark = needs_linux("inotify is Linux's")
 
 
 class Heard:

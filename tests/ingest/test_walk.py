@@ -13,6 +13,7 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.walk import Walk, walk, why_not_listed
+from tests.systems import needs_any_name, not_as_root
 
 
 def write(root: Path, *paths: str, text: str = "x") -> None:
@@ -99,11 +100,9 @@ def test_links_pipes_and_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "out.md" not in found.links
 
 
+@needs_any_name
 def test_a_name_that_is_not_text_is_reported(tmp_path: Path) -> None:
-    try:
-        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("x")
-    except OSError:
-        pytest.skip("this file system takes UTF-8 names only")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("x")
     assert listed(tmp_path).undecodable == {"caf\\xe9.md": "caf\udce9.md"}
 
 
@@ -125,7 +124,7 @@ def test_very_deep_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         subprocess.run(["rm", "-rf", str(root)], check=True)  # Python's own rmtree recurses too deeply
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@not_as_root
 def test_a_folder_without_permission_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "closed/b.md")
     (tmp_path / "closed").chmod(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from gnod.ingest.workers.jobs import Failure, FileJob, PageJob, PageRead, TextJo
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.tables.records import PreparedDocument
 from tests.pdf_files import pdf
+from tests.systems import needs_linux
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -174,7 +174,7 @@ async def test_even_a_stopped_worker_is_ended() -> None:
         await until(lambda: gone(worker))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is not kept elsewhere")
+@needs_linux("RLIMIT_AS is not kept elsewhere")
 async def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None:
     path = tmp_path / "big.txt"
     path.write_bytes(b"some words and more of them\n" * 4_000_000)

@@ -14,6 +14,7 @@ from gnod.ingest.workers.jobs import Failure, FileJob, Outcome, TextJob, Unchang
 from gnod.ingest.workers.source_file import ReadFailed, read_source
 from gnod.ingest.workers.worker import perform
 from gnod.store.tables.records import PreparedDocument
+from tests.systems import not_as_root
 
 
 def job(path: Path | str, known: str | None = None, max_bytes: int = 1000, max_characters: int = 10_000) -> FileJob:
@@ -80,7 +81,7 @@ def test_what_is_gone_or_loops(tmp_path: Path) -> None:
     assert refused(perform(job(tmp_path / "loop.md"))) == ("read", "unreadable")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@not_as_root
 def test_no_permission(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text("x")

@@ -14,6 +14,7 @@ import pytest
 from gnod.errors import KeyFileFailed, KeyringFailed, MemoryDamaged, WrongPassphrase
 from gnod.memory.key import keys
 from gnod.memory.key.keys import KeyRecord
+from tests.systems import needs_root
 
 PASSPHRASE = "correct horse, bätteries"
 
@@ -115,7 +116,7 @@ class TestFile:
         with pytest.raises(KeyFileFailed, match=rf"mode {mode:04o}.*chmod 600"):
             keys.read_file(record, path)
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+    @needs_root
     def test_one_of_another_user(self, tmp_path: Path) -> None:
         path = tmp_path / "memory.key"
         record = keys.put_into_file(keys.new_key(), path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from gnod.memory.key.locked_memory import LockedArray
+from tests.systems import needs_linux
 
 
 def flags_of(array: LockedArray) -> set[str]:
@@ -25,7 +24,7 @@ def flags_of(array: LockedArray) -> set[str]:
     raise AssertionError("the pages are not mapped")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux")
+@needs_linux("/proc is Linux")
 def test_pages_are_locked_and_not_dumped() -> None:
     array = LockedArray(1000, np.int64)
     array.values[:] = 7

@@ -23,6 +23,7 @@ from gnod.models.run.messages import EmbedRequest, Generate, ModelSpec
 from gnod.models.run.worker import _embedding
 from tests.models import gguf_replicas
 from tests.models.replicas import EMBEDDERS
+from tests.systems import needs_linux
 from tests.waiting import until
 
 LONG = ["The harbour master closed the east gate before the storm. " * 100 for _ in range(40)]
@@ -147,6 +148,7 @@ async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Pa
 
 
 @pytest.mark.slow
+@needs_linux("limits the address space of another process")
 async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, smollm_gguf: Path) -> None:
     """With a limit on the address space, llama.cpp gets no memory for a file that fits into that of the machine."""
     small = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=False, threads=1)

@@ -18,6 +18,7 @@ from gnod.models.run.llama.chat import Messages
 from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
 from gnod.models.run.messages import ModelSpec
 from gnod.models.run.stop import Stop
+from tests.systems import needs_linux
 
 pytestmark = pytest.mark.slow
 
@@ -146,6 +147,7 @@ def test_a_model_that_cannot_generate_is_rejected(minilm_gguf: Path) -> None:
         GenerationEngine(ModelSpec(path=str(minilm_gguf), gpu=False))
 
 
+@needs_linux("limits the address space")
 def test_a_context_that_does_not_fit_is_an_error_of_memory(spec: ModelSpec) -> None:
     model = library.load(spec)
     before, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +13,11 @@ from gnod.models.run.llama import library
 from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.lane import Lane
 from gnod.models.run.messages import ModelSpec
+from tests.systems import needs_linux
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's"),
+    needs_linux("priorities of threads are Linux's"),
 ]
 
 WORDS = [list(range(1000, 1200))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,11 +14,12 @@ from gnod.models.supply import catalogue
 from gnod.presets import PRESETS
 from tests.models import shapes
 from tests.models.shapes import ETTIN_17M, GRANITE_97M
+from tests.systems import needs_linux
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.stress,
-    pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory"),
+    needs_linux("asks Linux for the memory"),
 ]
 
 # About 650 tokens of real tokenizers, more of those of the replicas: all that a window takes.

@@ -14,6 +14,9 @@ from gnod.errors import DatabaseCorrupt, ForeignDatabase, RequestCancelled, Stor
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.faults import INDEX
+from gnod.store.index_schema import SCHEMA
+from gnod.store.memory.memory_schema import SCHEMA as MEMORY_SCHEMA
+from gnod.store.schema import Schema
 
 
 def test_a_new_database_has_the_application_id_and_is_private(tmp_path: Path) -> None:
@@ -24,6 +27,16 @@ def test_a_new_database_has_the_application_id_and_is_private(tmp_path: Path) ->
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
     assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(("schema", "synchronous", "fullfsync"), [(SCHEMA, 1, 0), (MEMORY_SCHEMA, 2, 1)])
+def test_only_what_cannot_be_rebuilt_waits_for_the_disk(
+    schema: Schema, synchronous: int, fullfsync: int, tmp_path: Path
+) -> None:
+    database = Database(tmp_path / "i.sqlite", schema=schema, use_knn=False)
+    pragmas = database.submit_maintenance(lambda c: (c.pragma("synchronous"), c.pragma("fullfsync"))).result()
+    database.close()
+    assert pragmas == (synchronous, fullfsync)
 
 
 def test_the_database_of_another_program_is_refused_unchanged(tmp_path: Path) -> None:

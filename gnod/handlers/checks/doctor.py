@@ -6,8 +6,7 @@ import asyncio
 import os
 import shutil
 import stat
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,7 +92,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             *await _files(services.configuration, services.database),
             *services.more_checks(),
             await _workers(services.pool),
-            _sandbox(services.pool),
+            sandbox(services.pool.protections),  # `_workers` has started a worker
             *await doctor_models.checks(
                 services.models, services.factory, services.endpoints, services.embedding.unused()
             ),
@@ -233,16 +232,18 @@ async def _workers(pool: WorkerPool) -> Check:
     return Check("converter workers", "error", problem, "gnoctl daemon logs")
 
 
-def _sandbox(pool: WorkerPool) -> Check:
-    """Report the protections of a worker; `_workers` has started one."""
-    if held := pool.protections:
-        return Check("converter sandbox", "ok", "; ".join(held))
+def sandbox(held: Sequence[str]) -> Check:
+    """Report the protections of a worker."""
+    name, protections = "converter sandbox", "; ".join(held)
+    if "reading" in protections:
+        return Check(name, "ok", protections)
+    if held:
+        return Check(name, "ok", f"{protections}. A converter may read all of your files")
     message = (
-        "this system has no sandbox for converters: only limits of memory and time and Python's own checks protect it"
+        "no sandbox holds converters here: a document that takes one over can read, write and send your files. Limits"
+        " of memory and time and Python's own checks remain"
     )
-    if sys.platform != "linux":
-        return Check("converter sandbox", "ok", message)
-    return Check("converter sandbox", "warning", message, "a Linux with Landlock (5.13) or seccomp")
+    return Check(name, "warning", message, "a Linux with Landlock (5.13) or seccomp, or macOS")
 
 
 def _inference(inference: Inference) -> Check:

@@ -17,6 +17,7 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.files.placeholders import is_dataless
+from gnod.ingest.files.refusals import why_refused
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
 from gnod.store.tables.records import Between, FileStat
 
@@ -67,10 +68,8 @@ def root_problem(root: str) -> str | None:
         return f"the folder {root} does not exist (is its drive mounted?)"
     except NotADirectoryError:
         return f"{root} is not a folder"
-    except PermissionError:
-        return f"the folder {root} cannot be read: permission denied"
     except OSError as error:
-        return f"the folder {root} cannot be read: {error.strerror}"
+        return f"the folder {root} cannot be read: {why_refused(error)}"
 
 
 def why_not_listed(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
@@ -191,7 +190,7 @@ class Walk:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            self.unreadable[parent] = error.strerror or "cannot be entered"
+            self.unreadable[parent] = why_refused(error)
             return
         if not stat_module.S_ISDIR(mode):
             self._file(full, path, ignores, is_link=stat_module.S_ISLNK(mode))
@@ -210,7 +209,7 @@ class Walk:
         except (FileNotFoundError, NotADirectoryError):
             return  # it was removed meanwhile
         except OSError as error:
-            self.unreadable[base.rstrip("/")] = error.strerror or "cannot be listed"
+            self.unreadable[base.rstrip("/")] = why_refused(error)
             return
         self.folders.add(base.rstrip("/"))
         if self._ignore_files:
@@ -296,7 +295,7 @@ class _Parents:
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            self._unreadable[folder.rpartition("/")[0]] = error.strerror or "cannot be entered"
+            self._unreadable[folder.rpartition("/")[0]] = why_refused(error)
             return False
         return stat_module.S_ISDIR(mode) and self._rules.reason_against_folder(folder, ignores) is None
 

@@ -51,7 +51,8 @@ class Confinement:
     def begin(self) -> list[str]:
         """Limit this process for good. Returns what the kernel enforces, in words."""
         _compile_libraries()
-        _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)  # macOS ignores it, so the daemon checks as well
+        if sys.platform == "linux":  # elsewhere the daemon's checks are the limit
+            _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)
         _limit(resource.RLIMIT_FSIZE, scratch.MAX_BYTES)
         _limit(resource.RLIMIT_NOFILE, _MAX_OPEN_FILES)
         sys.setrecursionlimit(RECURSION_LIMIT)

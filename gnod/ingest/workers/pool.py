@@ -262,7 +262,7 @@ class WorkerPool:
             self._discard(worker)
 
     def _watch_memory(self, worker: IngestProcess) -> None:
-        """Check regularly: macOS ignores RLIMIT_AS, and no limit covers all temporary files."""
+        """Check regularly: only Linux has a limit of memory, and no limit covers all temporary files."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
     def _check_memory(self, worker: IngestProcess) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from gnod.ingest.files.placeholders import not_downloaded
+from gnod.ingest.files.refusals import why_refused
 from gnod.store.tables.records import FileStat
 
 _READ_ATTEMPTS = 3
@@ -109,10 +110,8 @@ def _told() -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ReadFailed("vanished", "The file is no longer there.") from error
-    except PermissionError as error:
-        raise ReadFailed("unreadable", "gnod has no permission to read the file.") from error
     except OSError as error:
-        raise ReadFailed("unreadable", f"The file cannot be read: {error.strerror or error}.") from error
+        raise ReadFailed("unreadable", f"The file cannot be read: {why_refused(error)}.") from error
 
 
 def _whole_messages(data: bytes) -> bytes:

@@ -51,7 +51,7 @@ class IngestProcess:
         self.heavy = False
         self.over_memory = False
         self.over_scratch = False
-        self.mapped_bytes = 0
+        self.limited_bytes = 0
         self.seen: FileStat | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._child = child
@@ -73,7 +73,7 @@ class IngestProcess:
         """Send a job and wait for its outcome. Raises Ended. When cancelled, the worker cannot be used any more."""
         self.state = "busy"
         self.seen = None
-        self.mapped_bytes = 0
+        self.limited_bytes = 0
         try:
             await self._child.send(request)
         except ConnectionError as error:
@@ -102,20 +102,21 @@ class IngestProcess:
         return reply
 
     def resident_bytes(self) -> int:
-        return self._child.resident_bytes()
+        return self._child.memory().resident_bytes
 
     def check_usage(self) -> int:
         """Measure the use of memory and temporary files. Returns the resident size."""
-        self.mapped_bytes = max(self.mapped_bytes, self._child.mapped_bytes())
+        used = self._child.memory()
+        self.limited_bytes = max(self.limited_bytes, used.limited_bytes)
         self.over_scratch = self.scratch is not None and scratch.is_overfull(self.scratch)
-        return self._child.resident_bytes()
+        return used.resident_bytes
 
     def ran_out_of_memory(self) -> bool:
         """Tell whether an ended process lacked memory: a library said so, or the last measurement was close to the
         limit."""
         if self.scratch is not None and scratch.ran_out_of_memory(self.scratch):
             return True
-        return self.mapped_bytes > _NEARLY_ALL * (self.limits.memory_mb << 20)
+        return self.limited_bytes > _NEARLY_ALL * (self.limits.memory_mb << 20)
 
     def stop_timer(self) -> None:
         if self.timer is not None:

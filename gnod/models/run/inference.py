@@ -122,7 +122,7 @@ class Inference:
         return ProcessStatus(
             state=state,
             pid=worker.process.pid if worker else None,
-            resident_bytes=worker.process.resident_bytes() if worker else 0,
+            resident_bytes=worker.process.memory().resident_bytes if worker else 0,
             models=sorted(set(worker.models)) if worker else [],
             waiting=len(worker.waiting) if worker else 0,
             crashes=self._crashes,
