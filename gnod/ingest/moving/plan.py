@@ -22,9 +22,10 @@ from gnod.ingest.links.targets import LinkTarget
 from gnod.ingest.member_names import SEPARATOR
 from gnod.ingest.moving.path_names import NamedFile, PathNames
 from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritable, apply, rewrite
+from gnod.store import link_names
 from gnod.store.connection import Connection
 from gnod.store.documents import collections
-from gnod.store.links import link_names, links
+from gnod.store.links import links
 from gnod.store.tables.records import Link
 
 
