@@ -22,7 +22,7 @@ from unittest.mock import patch
 DISK = "folding-disk"
 NO_ACCESS, ELSEWHERE, DATALESS, USUAL = 0o000, 0o001, 0o1755, 0o755
 _SF_DATALESS = 0x40000000
-_FAULTS = {NO_ACCESS: errno.EPERM, ELSEWHERE: errno.EDEADLK}
+FAULTS = {NO_ACCESS: errno.EPERM, ELSEWHERE: errno.EDEADLK}
 _scandir, _listdir, _lstat, _stat = os.scandir, os.listdir, os.lstat, os.stat
 
 
@@ -78,8 +78,8 @@ def _refusing(call: Callable[..., Any]) -> Callable[..., Any]:
         real = _spelled(path)
         if isinstance(real, str) and f"/{DISK}/" in real and os.path.lexists(real):
             mode = _lstat(real).st_mode & 0o7777
-            if mode in _FAULTS:
-                raise OSError(_FAULTS[mode], os.strerror(_FAULTS[mode]), real)
+            if mode in FAULTS:
+                raise OSError(FAULTS[mode], os.strerror(FAULTS[mode]), real)
         return call(real, *args, **options)
 
     return opened

@@ -23,6 +23,7 @@ from gnod.ingest.sync import Sync
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.documents.collections import Folder, mirror
 from tests.folding import DATALESS, DISK, ELSEWHERE, NO_ACCESS, USUAL, folding_disk
+from tests.folding_mount import folding_mount
 from tests.ingest.syncing import LIMITS
 from tests.small_index import SmallIndex
 
@@ -223,3 +224,15 @@ def test_a_path_is_found_in_another_composition_on_every_system(tmp_path: Path) 
         f" write {tmp_path}/u\u0308"
     )
     assert real_path(f"{tmp_path}/U\u0308") == f"{tmp_path}/U\u0308"
+
+
+@pytest.mark.slow
+async def test_on_a_real_file_system_that_folds_names(tmp_path: Path) -> None:
+    (tmp_path / DISK).mkdir()
+    with folding_mount(tmp_path / DISK, tmp_path / "mounted"):
+        async with following(tmp_path) as follow:
+            (tmp_path / DISK / "é.md").touch()
+            assert (tmp_path / "mounted/E\u0301.MD").samefile(tmp_path / "mounted/é.md")
+            for seed in range(10):
+                (tmp_path / DISK / str(seed)).mkdir()
+                await check(follow(tmp_path / "mounted" / str(seed)), History(tmp_path / DISK / str(seed), seed))

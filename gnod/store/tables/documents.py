@@ -109,14 +109,20 @@ _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 def _at_or_below(column: str, path: str) -> str:
     """Return the condition for a path and what is below it."""
-    # "0" is the character after "/", so the range contains exactly what is below a folder.
-    return f"({column} = {path} OR ({column} >= {path} || '/' AND {column} < {path} || '0'))"
+    # "0" is the character after "/", so the last range contains exactly what is below a folder. The first one is for
+    # the index: of a table without rowids, SQLite searches none for an OR.
+    below = f"{column} >= {path} || '/'"
+    return f"({column} >= {path} AND {column} < {path} || '0' AND ({column} = {path} OR {below}))"
 
 
+_NAMED = (
+    "SELECT d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id"
+    f" WHERE n.collection_id = ?1 AND n.rank = {PATH}"
+)
 _SPELLINGS = f"""
     WITH named (path) AS (
-        SELECT d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id
-            WHERE n.collection_id = ?1 AND n.rank = {PATH} AND (n.name = ?4 OR {_at_or_below("n.name", "?3")})
+        {_NAMED} AND n.name = ?4
+        UNION ALL {_NAMED} AND n.name > ?3 || '/' AND n.name < ?3 || '0'
         UNION ALL SELECT path FROM ingest_errors WHERE collection_id = ?1 AND {_at_or_below("folded", "?3")}
     ) SELECT path FROM named WHERE NOT {_at_or_below("path", "?2")}
 """
@@ -336,7 +342,7 @@ def in_scope(connection: Connection, collection: str | None, prefix: str) -> tup
     if not prefix:
         return " AND c.name = ?", (collection,)
     path = _composed(connection, collection, prefix)
-    return f" AND c.name = ? AND {_at_or_below('d.path', '?')}", (collection, path, path, path)
+    return f" AND c.name = ? AND {_at_or_below('d.path', '?')}", (collection, path, path, path, path)
 
 
 def _composed(connection: Connection, collection: str, path: str) -> str:
