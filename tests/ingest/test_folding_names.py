@@ -92,7 +92,7 @@ class History:
         return unicodedata.normalize(self._random.choice(_FORMS), cased)
 
     def path(self) -> str:
-        folder, name = self._random.choice(_FOLDERS), self._random.choice([*_NAMES, ""])
+        folder, name = self._random.choice(_FOLDERS), self._random.choice([*_NAMES, "", "", ""])
         return self.spelled(f"{folder}/{name}".strip("/")) or "plain.md"
 
     def tell(self, *paths: str) -> None:
