@@ -15,6 +15,9 @@ from typing import Literal
 import pytest
 
 from gnod.config.model import CollectionConfig
+from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
+from gnod.freshness.folder_watch import FolderWatch
+from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.names import real_path
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
@@ -53,6 +56,17 @@ class Followed:
             progress=lambda *_: None,
             scope=scope,
         ).run()
+
+    def noticed(self, events: set[str]) -> Scope:
+        """Return what the watch of the folder makes of events."""
+        scopes: list[Scope] = []
+
+        def tell(_: str, on_events: OnEvents) -> EventSource:
+            on_events(FileEvents(frozenset(events)))
+            raise NotWatchable("these are all events")
+
+        FolderWatch(CollectionConfig(name="followed", path=str(self.root)), scopes.append, tell, SyncTimings())
+        return scopes[0]
 
     def contents(self, name: str = "followed") -> list[object]:
         of_it = f"JOIN collections c ON c.id = collection_id WHERE c.name = '{name}'"
@@ -160,7 +174,7 @@ async def check(folder: Followed, history: History) -> None:
     for number in range(_STEPS + 1):
         history.step() if number < _STEPS else history.mend()
         if number % 3 == 2 and history.events:
-            await folder.sync(of_paths(history.events))
+            await folder.sync(folder.noticed(history.events))
             history.events.clear()
     await folder.sync(name="fresh")
     assert folder.contents() == folder.contents("fresh"), f"history {folder.root.name}"
