@@ -1,7 +1,7 @@
 """How files are spelled in the folders that list them. File systems that fold, such as those of macOS, also find a file
 by other compositions and cases of its name, and events may have any of them.
 
-It knows no file system: a folder folds a name if another spelling of it leads to the same file.
+The kind of a file system does not matter: a folder folds a name if another spelling of it leads to the same file.
 """
 
 from __future__ import annotations
