@@ -17,6 +17,7 @@ from gnod.configured.configuration import Configuration
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.names import real_path
 from gnod.ingest.files.preview import preview, subfolders
 from gnod.ingest.files.walk import root_problem
 from gnod.protocol import collections as wire
@@ -124,7 +125,7 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
 
 def _checked(written: str) -> str:
     """Return the whole path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
-    path = os.path.abspath(os.path.expanduser(written))  # noqa: PTH100, PTH111  (keeps symbolic links)
+    path = real_path(os.path.abspath(os.path.expanduser(written)))  # noqa: PTH100, PTH111  (keeps symbolic links)
     if not os.path.lexists(path):
         raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
     if problem := root_problem(path):

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from gnod.configured.configuration import Configuration
 from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
+from gnod.ingest.files.names import real_path
 from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
@@ -23,10 +24,11 @@ from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.passages.plain_text import plain
 from gnod.search.query import references
 from gnod.search.related import link_graph
+from gnod.store import link_names
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from gnod.store.links import link_names, links
-from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE
+from gnod.store.link_names import ALIAS, EXTERNAL, OUTSIDE
+from gnod.store.links import links
 from gnod.store.links.links import LinkedDocument, StoredLink
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
@@ -294,7 +296,7 @@ def _is_on_disk(document: DocumentRow, stored: StoredLink) -> bool:
         folders = [root] if path.startswith("/") else [os.path.join(root, os.path.dirname(document.path)), root]  # noqa: PTH118, PTH120
         for folder in folders:
             place = os.path.normpath(f"{folder}/{path}")
-            if place.startswith(root + os.sep) and os.path.lexists(place):
+            if place.startswith(root + os.sep) and os.path.lexists(real_path(place)):
                 return True
     return False
 

@@ -18,8 +18,9 @@ from gnod.search.keyword import expression, lexical
 from gnod.search.passages.plain_text import plain
 from gnod.search.query import references
 from gnod.search.query.parsing import Clause
+from gnod.store import link_names
 from gnod.store.connection import Connection
-from gnod.store.links import link_names, mentioning
+from gnod.store.links import mentioning
 from gnod.store.links.mentioning import MentionCandidate
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow

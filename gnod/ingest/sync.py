@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -21,7 +21,7 @@ from gnod.config.model import CollectionConfig, IngestConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.plan import FolderComparison, ReadingPlan
-from gnod.ingest.files.scope import WHOLE, Scope
+from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Enter, Walk, WalkedPart, enter_nothing, root_problem
 from gnod.ingest.member_names import may_have_members, path_of_part
 from gnod.ingest.ocr import readers
@@ -127,8 +127,8 @@ class Sync:
         started = time.monotonic()
         name = self.collection.name
         self.progress("scan", 0, None, name)
-        walked = Walk(self.collection, self.ignore_files, self.scope, self.enter)
         try:
+            walked = Walk(self.collection, self.ignore_files, await self._spelled_scope(), self.enter)
             found = await self._compared(walked)
         except RootUnavailable as error:
             return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
@@ -156,17 +156,29 @@ class Sync:
     async def _compared(self, walked: Walk) -> FolderComparison:
         """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
         threads of searches for long."""
-        comparison = FolderComparison(self.scope.written, self.is_steady)
+        comparison = FolderComparison(self.is_steady)
         parts = walked.parts()
         while part := await asyncio.to_thread(next, parts, None):
-            await self.database.read(partial(self._compare, comparison, part))
+            await self.database.read(partial(self._compare, comparison, part, walked.written))
         return comparison
 
-    def _compare(self, comparison: FolderComparison, part: WalkedPart, connection: Connection) -> None:
+    async def _spelled_scope(self) -> Scope:
+        """Return the scope and how else the index spells its paths: they may be the same files."""
+        if self.scope.paths is None:
+            return self.scope
+        return self.scope.joined(of_paths(await self.database.read(self._spellings)))
+
+    def _spellings(self, connection: Connection) -> set[str]:
+        assert self.scope.paths is not None
+        return documents.spellings(connection, collections.id_of(connection, self.collection.name), self.scope.paths)
+
+    def _compare(
+        self, comparison: FolderComparison, part: WalkedPart, written: Set[str], connection: Connection
+    ) -> None:
         self._id = collections.id_of(connection, self.collection.name)
         known = documents.stats(connection, self._id, part.under)
         failed = failures.of_collection(connection, self._id, part.under)
-        comparison.add(part.files, known, failed, time.time())
+        comparison.add(part.files, known, failed, time.time(), written)
 
     def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
         """Return the plan, and whether something was mounted at the root before."""

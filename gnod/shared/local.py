@@ -18,7 +18,7 @@ from gnod.shared.engine import (
 from gnod.shared.weights import TermCounts, counts_of, weights_of
 from gnod.store.connection import Connection
 from gnod.store.documents.described import titles
-from gnod.store.links.link_names import ALIAS, PATH, names_of
+from gnod.store.link_names import ALIAS, PATH, names_of
 from gnod.store.tables import documents, tags
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import Chunk, Link, PreparedDocument, StoredDefinition

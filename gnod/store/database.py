@@ -10,13 +10,14 @@ import contextlib
 import logging
 import stat
 import threading
-import unicodedata
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
+from unicodedata import normalize
 
 import apsw
 
@@ -30,6 +31,7 @@ from gnod.store.faults import damaged, identify, translated
 from gnod.store.keyword_index.postings import current_view, feed
 from gnod.store.keyword_index.postings.current_view import in_one_view, in_snapshot
 from gnod.store.keyword_index.postings.versions import Postings
+from gnod.store.link_names import folded
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
 
@@ -401,14 +403,13 @@ def _configure(connection: Connection, cache_kib: int = _CACHE_KIB) -> None:
     connection.execute(f"PRAGMA cache_size = -{cache_kib}")
     connection.execute("PRAGMA temp_store = MEMORY")
     # SQLite's own lower() supports ASCII only.
-    connection.create_scalar_function("folded", lambda *values: folded(values[0]), 1, deterministic=True)
+    connection.create_scalar_function("folded", _of_text(folded), 1, deterministic=True)
+    connection.create_scalar_function("composed", _of_text(partial(normalize, "NFC")), 1, deterministic=True)
     packing.register(connection)
 
 
-def folded(value: apsw.SQLiteValue) -> str | None:
-    """Return a text in the form in which it is compared ignoring case; None for other values. It is also a function of
-    SQL."""
-    return unicodedata.normalize("NFC", value).casefold() if isinstance(value, str) else None
+def _of_text(change: Callable[[str], str]) -> Callable[..., str | None]:
+    return lambda *values: change(values[0]) if isinstance(values[0], str) else None
 
 
 def open_reader(path: Path, postings: Postings | None = None) -> Connection:

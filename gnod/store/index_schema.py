@@ -174,7 +174,7 @@ _DOCUMENTS = f"""
 """
 
 _LINKS = """
-    -- What links can call a document (gnod/store/links/link_names.py), and what they look for.
+    -- What links can call a document (gnod/store/link_names.py), and what they look for.
     CREATE TABLE names (
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
         name TEXT NOT NULL,
@@ -206,9 +206,11 @@ _SKIPPED = ", ".join(
 )
 
 _FAILURES = f"""
+    -- `folded`: the path in the form in which names are compared (gnod/store/link_names.py).
     CREATE TABLE ingest_errors (
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
         path TEXT NOT NULL,
+        folded TEXT NOT NULL,
         stage TEXT NOT NULL,
         kind TEXT NOT NULL,
         message TEXT NOT NULL,
@@ -222,6 +224,7 @@ _FAILURES = f"""
         acknowledged INTEGER NOT NULL,
         PRIMARY KEY (collection_id, path)
     ) STRICT, WITHOUT ROWID;
+    CREATE INDEX ingest_errors_by_name ON ingest_errors (collection_id, folded);
     -- Every search counts the failed files, and must not read the skipped ones, of which there can be many. The
     -- condition must equal that of `failures.count`.
     CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)

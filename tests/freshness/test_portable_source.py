@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from gnod.freshness.events import portable
 from gnod.freshness.events.portable import PortableSource
 from gnod.freshness.events.source import FileEvents
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -37,3 +40,17 @@ async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
     assert source.fault is None
     assert heard == []
     source.close()
+
+
+async def test_events_may_spell_the_folder_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS, where a folder can be opened by another spelling of its name."""
+
+    async def awatch(root: str, **_: object) -> AsyncIterator[set[tuple[int, str]]]:
+        yield {(1, f"{root.upper()}/a.md"), (1, f"{root.upper()}/B/c.md")}
+        yield {(3, root.upper())}
+
+    monkeypatch.setattr(portable, "awatch", awatch)
+    heard: list[FileEvents] = []
+    PortableSource(str(tmp_path), heard.append)
+    await until(lambda: len(heard) > 1)
+    assert heard[:2] == [FileEvents(frozenset({"a.md", "B/c.md"})), FileEvents(lost="the folder itself changed")]

@@ -94,6 +94,15 @@ async def test_dead_links_have_lines_and_suggestions(ask: Ask, root: Path) -> No
     assert none.total == 0
 
 
+async def test_a_link_may_compose_letters_otherwise(ask: Ask, small_index: SmallIndex, root: Path) -> None:
+    (root / "e\u0301").mkdir()
+    (root / "e\u0301/\xfc.png").write_bytes(b"")
+    small_index.add(
+        {"e\u0301/\xe4.md": "", "l.md": "[[a\u0308]] [x](\xe9/a\u0308.md) ![](\xe9/u\u0308.png) ![](\xc9/\xdc.png)"}
+    )
+    assert [each.target for each in (await ask("links.check", scope="notes/l.md")).dead] == ["\xc9/\xdc.png"]
+
+
 async def test_one_wikilink_leads_to_another_document_from_another_folder(ask: Ask, small_index: SmallIndex) -> None:
     notes = {f"{folder}/plan.md": f"# Plan\n\n## {folder.upper()}\n" for folder in ("one", "two")}
     small_index.add({**notes, "one/a.md": "[[plan#ONE]]\n", "two/a.md": "[[plan#ONE]]\n", "b.md": "[[plan#ONE]]\n"})

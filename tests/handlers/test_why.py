@@ -46,3 +46,12 @@ def test_a_folder_without_permission_is_the_reason_for_all_below_it(small_index:
     assert itself.verdict == "failed"
     assert "no permission" in itself.reason
     assert view(small_index, tmp_path, "other.md").verdict == "missing"
+
+
+def test_a_path_in_another_composition_is_explained(small_index: SmallIndex, tmp_path: Path) -> None:
+    (tmp_path / "u\u0308").mkdir()
+    (tmp_path / "u\u0308/.e\u0301.md").write_text("x")
+    folder = Folder("notes", str(tmp_path), None)
+    small_index.database.submit_write(lambda c: collections.mirror(c, [folder], [])).result()
+    found = view(small_index, tmp_path, "\xfc/.\xe9.md")
+    assert (found.path, found.verdict) == ("u\u0308/.e\u0301.md", "excluded")

@@ -18,7 +18,7 @@ from gnod.ingest.links.places import LinkPlaces
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import outline
-from gnod.store.links.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
+from gnod.store.link_names import ALIAS, EXTERNAL, OUTSIDE, PATH, names_of
 from gnod.store.tables.records import Link
 
 CASES = Path(__file__).parent / "link_cases"

@@ -212,6 +212,14 @@ def test_a_file_into_a_folder_and_a_change_of_case(tmp_path: Path) -> None:
     assert "d/B.md" in vault.files()
 
 
+def test_paths_whose_letters_are_composed_otherwise(tmp_path: Path) -> None:
+    vault = Vault(tmp_path, {"a.md": "[b](\xfc/\xe9.md)\n", "u\u0308/e\u0301.md": "# B\n"})
+    vault.move("\xfc/\xe9.md", "\xfc/c.md")
+    assert vault.files().keys() == {"a.md", "u\u0308/c.md"}
+    vault.move("a.md", "\xfc")
+    assert vault.files().keys() == {"u\u0308/a.md", "u\u0308/c.md"}
+
+
 def test_a_note_whose_links_stay_right_is_not_read(tmp_path: Path) -> None:
     """Its content does not matter: names of pictures stay the same when their folder is moved."""
     vault = Vault(tmp_path, {"a.md": "![[i.png]]\n", "b.md": "![](x/i.png)\n", "x/i.png": b"1"})

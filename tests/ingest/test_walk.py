@@ -178,3 +178,15 @@ def test_a_name_that_is_excluded_counts_at_every_depth_and_no_other_does(tmp_pat
     assert set(found) == {"notes/distance.md", "notes/dist.md", "notes/Dist/c.md"}
     back = CollectionConfig(name="c", path=str(tmp_path), exclude=("dist", "!notes/dist"))
     assert "notes/dist/b.md" in walk(back, IgnoreFiles()).files
+
+
+def test_patterns_and_names_may_compose_letters_otherwise(tmp_path: Path) -> None:
+    for one, other in [("\xfc", "u\u0308"), ("u\u0308", "\xfc")]:
+        root = tmp_path / ascii(one)
+        write(root, f"{one}/a.md", f"d/{one}.md", f"b{one}/x.md", "c.md")
+        assert set(listed(root, exclude=(other,)).files) == {f"d/{one}.md", f"b{one}/x.md", "c.md"}
+        assert set(listed(root, exclude=(f"b{other}*", f"{other}/")).files) == {f"d/{one}.md", "c.md"}
+        assert set(listed(root, pattern=f"**/{other}.*").files) == {f"d/{one}.md"}
+        write(root, f"{one}/.gitignore", text="a.md")
+        write(root, ".gitignore", text=f"b{other}/\nd/{other}.md\n")
+        assert set(listed(root).files) == {"c.md"}

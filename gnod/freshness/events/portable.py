@@ -18,7 +18,7 @@ from gnod.freshness.timings import PORTABLE_LONGEST_BURST_MS, PORTABLE_STEP_MS
 class PortableSource:
     def __init__(self, root: str, on_events: OnEvents) -> None:
         self.fault: str | None = None
-        self._root = os.path.realpath(root)  # the paths of the events are like this
+        self._root = os.path.realpath(root)
         self._on_events = on_events
         self._task = asyncio.create_task(self._follow(), name=f"watch {root}")
 
@@ -34,7 +34,8 @@ class PortableSource:
     async def _follow(self) -> None:
         if not os.path.isdir(self._root):  # noqa: PTH112, ASYNC240
             return  # watchfiles would wait forever; the check for the folder's return opens another source
-        inside = self._root.rstrip("/") + "/"
+        # Its own spelling may be another one than that of the events, but it has as many parts.
+        depth = self._root.rstrip("/").count("/") + 1
         try:
             async for changes in awatch(
                 self._root,
@@ -43,8 +44,9 @@ class PortableSource:
                 step=PORTABLE_STEP_MS,
                 ignore_permission_denied=True,
             ):
-                paths = {path.removeprefix(inside) for _, path in changes if path.startswith(inside)}
-                gone = any(path == self._root for _, path in changes)
+                changed = [path.split("/", depth) for _, path in changes]
+                paths = {parts[depth] for parts in changed if len(parts) > depth}
+                gone = any(len(parts) <= depth for parts in changed)
                 self._on_events(FileEvents(frozenset(paths), "the folder itself changed" if gone else None))
         except (OSError, RuntimeError) as error:
             self.fault = f"the system refuses to watch ({error})"

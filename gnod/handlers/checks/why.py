@@ -9,6 +9,7 @@ from gnod.config.model import CollectionConfig
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.names import Spellings
 from gnod.ingest.files.walk import root_problem, why_not_listed
 from gnod.ingest.member_names import SEPARATOR
 from gnod.protocol.index import IndexWhyResult, WhyCollection
@@ -29,6 +30,7 @@ def why(
 ) -> IndexWhyResult:
     """Explain a path for every collection that contains it. Raises InvalidReference."""
     places = [place for place in _places(connection, path, configured) if place[0] in configured]
+    places = [(name, Spellings(configured[name].path).of(relative)) for name, relative in places]
     views = [_view(connection, configured[name], relative, ignore_files) for name, relative in places]
     full = _on_disk(configured, places, path)
     return IndexWhyResult(

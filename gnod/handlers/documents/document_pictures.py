@@ -26,7 +26,7 @@ from gnod.search.query import references
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents.collections import id_of
-from gnod.store.links.link_names import PATH, key
+from gnod.store.link_names import PATH, key
 from gnod.store.tables import failures
 
 

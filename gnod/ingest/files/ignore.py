@@ -1,6 +1,7 @@
 """Decide which paths of a collection are excluded: hidden ones, by its rules, `.gitignore` and `.gnoignore`.
 
-Patterns are those of gitignore, through pathspec; paths are relative to the root, with slashes.
+Patterns are those of gitignore, through pathspec; paths are relative to the root, with slashes. Both are compared in
+Unicode NFC.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from pathspec import GitIgnoreSpec, RegexPattern
 
@@ -57,7 +59,7 @@ class IgnoreFile(NamedTuple):
         """Return True to exclude, False to include again, None without a match. The path of a folder ends in a slash.
 
         The folders above the path are not excluded: a pattern for one of them does not concern it."""
-        relative = path[len(self.base) :]
+        relative = normalize("NFC", path[len(self.base) :])
         for pattern in reversed(self.patterns):
             found = pattern.regex.search(relative)
             if found and (not pattern.has_below or found.end(_BELOW) in (-1, len(relative))):
@@ -95,7 +97,9 @@ class IgnoreFiles:
 def _read(data: bytes) -> list[_Pattern]:
     """Return the patterns as git reads them. Windows writes byte order marks, and UTF-16, which git would not read."""
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    text = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), data.decode(encoding, "replace"))
+    text = _CLASS.sub(
+        lambda found: _CLASSES.get(found[1], found[0]), normalize("NFC", data.decode(encoding, "replace"))
+    )
     text = _FOLDERS_BELOW.sub("/*/", _STARS.sub("**", text))
     return [pattern for line in text.split("\n") for pattern in _compiled(line.removesuffix("\r"))]
 
@@ -133,14 +137,15 @@ class Rules:
     """A collection's own rules, compiled once per walk."""
 
     def __init__(self, collection: CollectionConfig) -> None:
-        pattern, include, exclude = collection.pattern, collection.include, collection.exclude
+        pattern = normalize("NFC", collection.pattern)
+        exclude = [normalize("NFC", line) for line in collection.exclude]
         self._leaves_hidden_out = not collection.hidden
         # Most patterns are plain names, which a set looks up much faster. With "!" the order matters.
         names = {line for line in exclude if _NAME.fullmatch(line)}
         self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
         patterns = [line for line in exclude if line not in self._names]
         self._exclude = GitIgnoreSpec.from_lines(patterns) if patterns else None
-        self._include = tuple(extension.lower() for extension in include)
+        self._include = tuple(normalize("NFC", extension.lower()) for extension in collection.include)
         self._pattern = None if pattern in ("**/*", "**", "") else Glob(pattern)
         self._pattern_text = pattern
 
@@ -151,16 +156,18 @@ class Rules:
     def reason_against_file(self, path: str, ignores: list[IgnoreFile]) -> str | None:
         if reason := self._excluded(path, ignores):
             return reason
-        if self._include and not path.lower().endswith(self._include):
+        composed = normalize("NFC", path)
+        if self._include and not composed.lower().endswith(self._include):
             return f"its extension is not among the collection's: {', '.join(self._include)}"
-        if self._pattern and not self._pattern.matches(path):
+        if self._pattern and not self._pattern.matches(composed):
             return f"it does not match the collection's pattern {self._pattern_text}"
         return None
 
     def _excluded(self, path: str, ignores: list[IgnoreFile]) -> str | None:
         if self._leaves_hidden_out and is_hidden(path):
             return HIDDEN
-        if not self._names.isdisjoint(path.split("/")) or (self._exclude and self._exclude.match_file(path)):
+        composed = normalize("NFC", path)
+        if not self._names.isdisjoint(composed.split("/")) or (self._exclude and self._exclude.match_file(composed)):
             return "the collection excludes it"
         for ignore in reversed(ignores):
             verdict = ignore.verdict(path)

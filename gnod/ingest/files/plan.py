@@ -33,11 +33,10 @@ class FolderComparison:
     so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
     by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
 
-    `written`: files to read even if they look unchanged. `is_steady`: a file that does not change keeps its inode and
-    its change time; otherwise only size and time of modification are compared.
+    `is_steady`: a file that does not change keeps its inode and its change time; otherwise only size and time of
+    modification are compared.
     """
 
-    written: frozenset[str] = frozenset()
     is_steady: bool = True
     read: dict[str, FileStat] = field(default_factory=dict)
     seen: int = 0
@@ -53,16 +52,17 @@ class FolderComparison:
         known: Iterable[tuple[str, FileStat]],
         failed: Mapping[str, FailedFile],
         now: float,
+        written: Collection[str] = (),
     ) -> None:
         """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
-        those that failed."""
+        those that failed. `written`: paths to read even if they look unchanged."""
         left = dict(files)
         # A file that has several names was written under one of them.
-        written = {files[path].inode for path in self.written if path in files}
+        inodes = {files[path].inode for path in written if path in files}
         for path, stat in known:
             found = left.get(path)
             # Compare them here first, without calls, because there may be a million.
-            if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in written:
+            if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in inodes:
                 del left[path]
             elif path not in files:
                 self._gone.append(path)

@@ -16,9 +16,11 @@ from typing import NamedTuple, Protocol
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
+from gnod.ingest.files.names import Spellings, real_path
 from gnod.ingest.files.placeholders import is_dataless
 from gnod.ingest.files.refusals import why_refused
-from gnod.ingest.files.scope import WHOLE, Scope, is_text
+from gnod.ingest.files.scope import WHOLE, Scope, is_text, of_paths
+from gnod.store.link_names import folded
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
@@ -65,6 +67,8 @@ def root_problem(root: str) -> str | None:
         with os.scandir(root):
             return None
     except FileNotFoundError:
+        if os.path.lexists(other := real_path(root)):
+            return f"the folder {root} does not exist, but one whose letters are composed otherwise: write {other}"
         return f"the folder {root} does not exist (is its drive mounted?)"
     except NotADirectoryError:
         return f"{root} is not a folder"
@@ -106,7 +110,7 @@ class Walk:
     `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
     text, in a printable form: what they contain is unknown. `folders` were entered. `files`: those of `walk`.
     `links`: files with other names, symbolic or hard, under which they may change, and symbolic links whose target does
-    not exist yet."""
+    not exist yet. `written`: the files that were written, spelled as their folders list them."""
 
     def __init__(
         self,
@@ -123,6 +127,7 @@ class Walk:
         self._ignore_files = ignore_files if collection.gitignore else None
         self._scope = scope
         self._enter = enter
+        self._spellings = Spellings(self._root)
         self._files: dict[str, FileStat] = {}
         self._most = _PART_FILES
         self.files: dict[str, FileStat] = {}
@@ -132,6 +137,7 @@ class Walk:
         self.undecodable: dict[str, str] = {}
         self.folders: set[str] = set()
         self.links: set[str] = set()
+        self.written: Set[str] = frozenset()
 
     def parts(self, most: int = _PART_FILES) -> Iterator[WalkedPart]:
         """Walk, and yield what should be indexed. A whole folder comes in parts of `most` files, in the order of paths
@@ -142,6 +148,7 @@ class Walk:
             raise RootUnavailable(reason, {"collection": self._name})
         before = identity(self._path)
         self._most = most
+        self.written = set(map(self._spellings.of, self._scope.written))
         yield from self._whole() if self._scope.paths is None else self._of_scope(self._scope.paths)
         if before is None or identity(self._path) != before:
             reason = f"the folder {self._path} was moved or unmounted while it was walked"
@@ -156,12 +163,16 @@ class Walk:
         yield WalkedPart(self._files, Between(last, None))
 
     def _of_scope(self, paths: Set[str]) -> Iterator[WalkedPart]:
+        listed = of_paths(map(self._spellings.of, paths)).paths
+        if listed is None:
+            yield from self._whole()
+            return
         parents = _Parents(self._root, self._rules, self._ignore_files, self.unreadable)
-        for path in sorted(paths):
+        for path in sorted(listed):
             for folder in self._begin(path, parents):
                 for _ in self._below(folder):
                     pass
-        yield WalkedPart(self._files, paths)
+        yield WalkedPart(self._files, paths | listed)
 
     def _below(self, folder: _Folder) -> Iterator[None]:
         """Add the files in a folder and below it. Yields whenever there are enough for a part."""
@@ -310,4 +321,7 @@ def identity(root: str) -> tuple[int, int] | None:
 
 def _stays_inside(real_root: str, path: str) -> bool:
     target = os.path.realpath(path)
-    return target.startswith(real_root.rstrip("/") + "/")
+    inside = real_root.rstrip("/") + "/"
+    if target.startswith(inside) or not folded(target).startswith(folded(inside)):
+        return target.startswith(inside)
+    return real_path(target).startswith(real_path(inside) + "/")

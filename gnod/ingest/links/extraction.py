@@ -16,7 +16,7 @@ from gnod.ingest.links import markdown, properties, urls
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
 from gnod.ingest.text.frontmatter import Frontmatter
 from gnod.ingest.text.outline import Outline
-from gnod.store.links.link_names import label_key
+from gnod.store.link_names import label_key
 from gnod.store.tables.records import Link
 from gnod.types import LineMap, canonical_line, source_line
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from gnod.ingest.member_names import SEPARATOR
-from gnod.store.links.link_names import ALIAS, END, EXTERNAL, OUTSIDE, PATH, key, label_key
+from gnod.store.link_names import ALIAS, END, EXTERNAL, OUTSIDE, PATH, key, label_key
 
 Addressing = Literal["url", "file", "name", "document", "label", "id", "resource"]
 """How a target is written: as a relative URL, as a path of a file, as the name of a note, as a document of Sphinx, as a

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gnod.ingest.links.targets import LinkTarget
-from gnod.store.links.link_names import END, names_of
+from gnod.store.link_names import END, names_of
 from gnod.store.links.links import LinkedDocument, chosen
 
 

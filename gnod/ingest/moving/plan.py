@@ -17,14 +17,16 @@ from typing import NamedTuple
 from gnod.config.model import CollectionConfig
 from gnod.errors import DocumentNotFound, MoveConflict, PathOutsideRoot, Refused
 from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.names import Spellings
 from gnod.ingest.files.walk import why_not_listed
 from gnod.ingest.links.targets import LinkTarget
 from gnod.ingest.member_names import SEPARATOR
 from gnod.ingest.moving.path_names import NamedFile, PathNames
 from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritable, apply, rewrite
+from gnod.store import link_names
 from gnod.store.connection import Connection
 from gnod.store.documents import collections
-from gnod.store.links import link_names, links
+from gnod.store.links import links
 from gnod.store.tables.records import Link
 
 
@@ -98,10 +100,13 @@ def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str
     old, new = (posixpath.normpath(path).lstrip("/") for path in (old, new))
     if old == ".":
         raise Refused(f"{root} is the folder of a collection: move it yourself, then change its path in index.yml")
+    spellings = Spellings(collection.path)
+    old = spellings.of(old)
     if not os.path.lexists(root / old):
         raise DocumentNotFound(f"there is no file or folder {root / old}")
-    if (root / new).is_dir() and not is_same(root / old, root / new):
+    if (root / spellings.of(new)).is_dir() and not is_same(root / old, root / new):
         new = posixpath.join(new, posixpath.basename(old))
+    new = posixpath.join(spellings.of(posixpath.dirname(new)), posixpath.basename(new))
     for path in (old, new):
         if ".." in path.split("/") or not (root / path).parent.resolve().is_relative_to(root.resolve()):
             raise PathOutsideRoot(f"{root / path} is not inside the collection {collection.name}")
@@ -123,7 +128,9 @@ def _is_read_only(path: Path) -> bool:
 
 def is_same(first: Path, second: Path) -> bool:
     """Tell whether these are two names of one file, as on file systems without case."""
-    return second.exists() and first.samefile(second) and str(first).lower() == str(second).lower()
+    return (
+        second.exists() and first.samefile(second) and link_names.folded(str(first)) == link_names.folded(str(second))
+    )
 
 
 class _LinkingDocument(NamedTuple):

@@ -21,7 +21,7 @@ from gnod.ingest.moving.spelling import spellings, written_path
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise, with_line_map
 from gnod.ingest.text.outline import outline
-from gnod.store.links.link_names import ALIAS, OUTSIDE
+from gnod.store.link_names import ALIAS, OUTSIDE
 from gnod.types import LineMap, source_line
 
 FORMATS = SOURCES | {MARKDOWN}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from gnod.ingest.links.targets import WrittenLink
-from gnod.store.links.link_names import OF_FOLDER, folded
+from gnod.store.link_names import OF_FOLDER, folded
 
 _PATH_OF_URL = re.compile(r"(?:\\.|[^#?\\]|\\\Z)*")
 _BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")

@@ -25,8 +25,9 @@ from gnod.search.fields.conditions import (
 from gnod.search.fields.syntax import FieldValue
 from gnod.search.keyword import symbols
 from gnod.search.query import references
+from gnod.store import link_names
 from gnod.store.connection import Connection
-from gnod.store.links import link_names, links
+from gnod.store.links import links
 from gnod.store.tables import tags
 from gnod.store.tables.filters import Condition
 
@@ -55,11 +56,11 @@ class Field(NamedTuple):
 
 
 def _path(connection: Connection, value: FieldValue) -> Condition:
-    if value.text.startswith("/"):
-        return Condition("lower(d.path) GLOB ?", (glob(value.text[1:].lower()) + "*",))
+    path, wanted = folded("d.path", value.text)
+    if wanted.startswith("/"):
+        return Condition(f"{path} GLOB ?", (glob(wanted[1:]) + "*",))
     if is_pattern(value):
-        pattern = glob(value.text.lower())
-        return Condition("(lower(d.path) GLOB ? OR lower(d.path) GLOB ?)", (pattern, f"*/{pattern}"))
+        return Condition(f"({path} GLOB ? OR {path} GLOB ?)", (glob(wanted), f"*/{glob(wanted)}"))
     return _in_path(connection, value)
 
 

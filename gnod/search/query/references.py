@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import re
 from typing import NamedTuple, get_args
+from unicodedata import normalize
 from urllib.parse import unquote
 
 from gnod.config.faults import did_you_mean
@@ -69,11 +70,11 @@ def matching(connection: Connection, pattern: str) -> list[tuple[str, str]]:
     InvalidReference for a very long glob."""
     if len(pattern) > _MAX_GLOB:
         raise InvalidReference(f"a glob may have at most {_MAX_GLOB} characters", {"limit": _MAX_GLOB})
-    glob = Glob(pattern.removeprefix(SCHEME))
+    glob = Glob(normalize("NFC", pattern.removeprefix(SCHEME)))
     return [
         (collection, path)
         for _, collection, path in documents.addresses(connection)
-        if glob.matches(f"{collection}/{path}")
+        if glob.matches(normalize("NFC", f"{collection}/{path}"))
     ]
 
 
@@ -82,12 +83,14 @@ def is_glob(reference: str) -> bool:
 
 
 def places_of(connection: Connection, path: str) -> list[tuple[str, str]]:
-    """Return (collection, relative path) for every collection whose folder contains the absolute `path`."""
+    """Return (collection, relative path) for every collection whose folder contains the absolute `path`, in any
+    composition."""
     places = []
     for collection in all_collections(connection):
         root = collection.path.rstrip("/") + "/"
-        if path.startswith(root):
-            places.append((collection.name, path[len(root) :].rstrip("/")))
+        parts = path.split("/", root.count("/"))
+        if normalize("NFC", path).startswith(normalize("NFC", root)):
+            places.append((collection.name, parts[-1].rstrip("/")))
     return places
 
 

@@ -16,7 +16,8 @@ from urllib.parse import unquote
 import msgspec
 
 from gnod.store.connection import Connection
-from gnod.store.links.link_names import ALIAS, END, EXTERNAL, names_of
+from gnod.store.link_names import ALIAS, END, EXTERNAL, names_of
+from gnod.store.tables.documents import in_scope
 from gnod.store.tables.records import Link, PreparedDocument
 
 _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.fragment, l.line, l.start, l.end"
@@ -180,7 +181,7 @@ def linked(connection: Connection, document_id: int) -> set[int]:
 
 def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> Incoming:
     """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all."""
-    source, values = _below(collection, prefix)
+    source, values = _below(connection, collection, prefix)
     source += f" AND l.reach <> {EXTERNAL} AND (l.key IS NULL OR NOT {_FOUND})"
     total = int(connection.execute(f"SELECT count(*) {source}", values).get)
     select = f"SELECT {_FIELDS} {source} ORDER BY c.name, d.path, l.seq LIMIT ? OFFSET ?"
@@ -189,7 +190,7 @@ def unresolved(connection: Connection, collection: str | None, prefix: str, limi
 
 def with_fragment(connection: Connection, collection: str | None, prefix: str) -> Iterator[StoredLink]:
     """Yield the links to a heading or another place in a document, in order of paths."""
-    source, values = _below(collection, prefix)
+    source, values = _below(connection, collection, prefix)
     select = f"SELECT {_FIELDS} {source} AND l.fragment <> '' AND l.key IS NOT NULL AND {_FOUND}"
     return _rows(connection, f"{select} ORDER BY c.name, d.path, l.seq", values)
 
@@ -240,7 +241,7 @@ def renamed(connection: Connection) -> Renamed:
 
 def with_equal_text(connection: Connection, collection: str | None, prefix: str) -> Iterator[list[tuple[str, str]]]:
     """Yield the documents below a folder (of a collection), or of all, that have the same text: collection and path."""
-    where, values = in_scope(collection, prefix)
+    where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "SELECT d.mirror_hash, c.name, d.path FROM documents d JOIN collections c ON c.id = d.collection_id"
         f" WHERE d.active{where} ORDER BY d.mirror_hash, c.name, d.path",
@@ -252,7 +253,7 @@ def with_equal_text(connection: Connection, collection: str | None, prefix: str)
 
 def orphans(connection: Connection, collection: str | None, prefix: str) -> list[int]:
     """Return the documents that no other document links to, in order of paths."""
-    where, values = in_scope(collection, prefix)
+    where, values = in_scope(connection, collection, prefix)
     linked = (
         "SELECT 1 FROM names n CROSS JOIN links l ON l.collection_id = n.collection_id"
         " AND l.key = n.name AND l.reach >= n.rank AND l.document_id <> n.document_id"
@@ -289,25 +290,13 @@ def _stem(path: str) -> str:
     return unicodedata.normalize("NFC", path.rpartition("/")[2]).removesuffix(".md")
 
 
-def _below(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
-    where, values = in_scope(collection, prefix)
+def _below(connection: Connection, collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    where, values = in_scope(connection, collection, prefix)
     return (
         "FROM documents d JOIN collections c ON c.id = d.collection_id JOIN links l ON l.document_id = d.id"
         f" WHERE d.active{where}",
         values,
     )
-
-
-def in_scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
-    """Return the condition for documents `d` of collections `c` below a folder (of a collection), or all."""
-    if collection is None:
-        return "", ()
-    prefix = prefix.rstrip("/")
-    if not prefix:
-        return " AND c.name = ?", (collection,)
-    # "0" is the character after "/", so the range contains exactly what is below the folder.
-    below = (collection, prefix, prefix + "/", prefix + "0")
-    return " AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))", below
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[StoredLink]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gnod.store import link_names
 from gnod.store.connection import Connection
-from gnod.store.links import link_names, neighbours
+from gnod.store.links import neighbours
 
 # The maximum number of documents with a very common name. Those with the first numbers are taken.
 _MOST = 20_000

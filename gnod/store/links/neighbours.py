@@ -14,6 +14,7 @@ import msgspec
 from gnod.store.connection import Connection
 from gnod.store.links import links
 from gnod.store.links.links import BETTER, EQUAL
+from gnod.store.tables.documents import in_scope
 from gnod.store.tables.filters import Condition, Filters
 
 # A link `l` with the best of the names that it looks for.
@@ -64,7 +65,7 @@ def linking(connection: Connection, document_id: int, most: int) -> set[int]:
 def degrees(connection: Connection, collection: str | None, prefix: str, most: int) -> Counter[int]:
     """Count the links of documents below a folder (of a collection), or of all, in both directions. `most` links are
     read. Those that only the case of letters, or the folder, tells apart are not counted."""
-    where, values = links.in_scope(collection, prefix)
+    where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM documents d"
         " JOIN collections c ON c.id = d.collection_id CROSS JOIN links k ON k.document_id = d.id"
@@ -83,7 +84,7 @@ def degrees(connection: Connection, collection: str | None, prefix: str, most: i
 def ranked(connection: Connection, counts: Counter[int], collection: str | None, prefix: str) -> list[int]:
     """Return those of the documents that are below a folder (of a collection), the largest count first, then by
     path."""
-    where, values = links.in_scope(collection, prefix)
+    where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "SELECT d.id, c.name, d.path FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
         f" JOIN collections c ON c.id = d.collection_id WHERE d.active{where}",
@@ -94,7 +95,7 @@ def ranked(connection: Connection, counts: Counter[int], collection: str | None,
 
 def in_order(connection: Connection, collection: str | None, prefix: str, limit: int) -> tuple[list[int], int]:
     """Return the first documents below a folder (of a collection), or of all, by path, and how many there are."""
-    where, values = links.in_scope(collection, prefix)
+    where, values = in_scope(connection, collection, prefix)
     source = f"FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
     rows = connection.execute(f"SELECT d.id {source} ORDER BY c.name, d.path LIMIT ?", (*values, limit))
     return [id_ for (id_,) in rows], int(connection.execute(f"SELECT count(*) {source}", values).get)

@@ -5,8 +5,9 @@ A removed document keeps one row (`active = 0`), for `why`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import msgspec
 
@@ -14,6 +15,7 @@ from gnod import locations
 from gnod.locations import Locations, SourceLocation
 from gnod.store import keys
 from gnod.store.connection import Connection, by_id, from_any
+from gnod.store.link_names import PATH, folded, key
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
 from gnod.types import LineMap, format_uri
 
@@ -105,6 +107,27 @@ _COLUMNS = (
 _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 
+def _at_or_below(column: str, path: str) -> str:
+    """Return the condition for a path and what is below it."""
+    # "0" is the character after "/", so the last range contains exactly what is below a folder. The first one is for
+    # the index: of a table without rowids, SQLite searches none for an OR.
+    below = f"{column} >= {path} || '/'"
+    return f"({column} >= {path} AND {column} < {path} || '0' AND ({column} = {path} OR {below}))"
+
+
+_NAMED = (
+    "SELECT d.path FROM names n CROSS JOIN documents d ON d.id = n.document_id"
+    f" WHERE n.collection_id = ?1 AND n.rank = {PATH}"
+)
+_SPELLINGS = f"""
+    WITH named (path) AS (
+        {_NAMED} AND n.name = ?4
+        UNION ALL {_NAMED} AND n.name > ?3 || '/' AND n.name < ?3 || '0'
+        UNION ALL SELECT path FROM ingest_errors WHERE collection_id = ?1 AND {_at_or_below("folded", "?3")}
+    ) SELECT path FROM named WHERE NOT {_at_or_below("path", "?2")}
+"""
+
+
 def has_members(connection: Connection, collection_id: int, path: str) -> bool:
     """Tell whether the index has files in this one."""
     found = connection.execute(
@@ -183,9 +206,11 @@ def log_parts(connection: Connection, collection_id: int, path: str) -> list[Log
 
 
 def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> DocumentRow | None:
-    """Return the document of that path; with `active=False` also one that was removed."""
-    found = _select(connection, "WHERE c.name = ? AND d.path = ? AND d.active >= ?", (collection, path, int(active)))
-    return next(found, None)
+    """Return the document of that path, in any composition; with `active=False` also one that was removed."""
+    where = "WHERE c.name = ? AND d.path = ? AND d.active >= ?"
+    found = next(_select(connection, where, (collection, path, int(active))), None)
+    composed = path if found else _composed(connection, collection, path)
+    return found if composed == path else next(_select(connection, where, (collection, composed, int(active))), None)
 
 
 def by_docid(connection: Connection, prefix: str) -> list[DocumentRow]:
@@ -223,13 +248,14 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[DocumentRow]:
     """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
-    where, values = _scope(collection, prefix)
-    return list(_select(connection, f"{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?", (*values, limit, offset)))
+    where, values = in_scope(connection, collection, prefix)
+    select = f"WHERE d.active{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?"
+    return list(_select(connection, select, (*values, limit, offset)))
 
 
 def count_under(connection: Connection, collection: str | None, prefix: str) -> int:
-    where, values = _scope(collection, prefix)
-    return int(connection.execute(f"SELECT count(*) {_FROM} {where}", values).get)
+    where, values = in_scope(connection, collection, prefix)
+    return int(connection.execute(f"SELECT count(*) {_FROM} WHERE d.active{where}", values).get)
 
 
 def addresses(connection: Connection) -> Iterator[tuple[int, str, str]]:
@@ -278,6 +304,18 @@ def count_by_language(connection: Connection) -> dict[str | None, int]:
     return dict(connection.execute("SELECT language, count(*) FROM documents WHERE active GROUP BY language"))
 
 
+def spellings(connection: Connection, collection_id: int, paths: Iterable[str]) -> set[str]:
+    """Return how else the files of a collection, indexed or not, spell these paths, or those of folders: equal but for
+    case and composition."""
+    found = set()
+    for path in paths:
+        name, depth = folded(path), path.count("/") + 1
+        rows = connection.execute(_SPELLINGS, (collection_id, path, name, key(path)))
+        starts = ("/".join(other.split("/")[:depth]) for (other,) in rows)
+        found |= {start for start in starts if folded(start) == name}
+    return found
+
+
 def rows_under(
     connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | Between
 ) -> Iterator[tuple[Any, ...]]:
@@ -287,10 +325,8 @@ def rows_under(
         select += "".join(f" AND {column} {operator} ?" for operator, _ in ends)
         yield from connection.execute(select, (collection_id, *(path for _, path in ends)))
         return
-    # "0" is the character after "/", so the range contains exactly what is below the folder.
-    select += f" AND ({column} = ?2 OR ({column} >= ?2 || '/' AND {column} < ?2 || '0'))"
     for path in under:
-        yield from connection.execute(select, (collection_id, path))
+        yield from connection.execute(f"{select} AND {_at_or_below(column, '?2')}", (collection_id, path))
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
@@ -298,14 +334,21 @@ def _select(connection: Connection, where: str, values: tuple[object, ...]) -> I
     return (DocumentRow(*row) for row in rows)
 
 
-def _scope(collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+def in_scope(connection: Connection, collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
+    """Return the condition for documents `d` of collections `c` below a folder (of a collection), or all."""
     if collection is None:
-        return "WHERE d.active", ()
+        return "", ()
     prefix = prefix.rstrip("/")
     if not prefix:
-        return "WHERE d.active AND c.name = ?", (collection,)
-    # "0" is the character after "/", so the range contains exactly what is below the folder.
-    return (
-        "WHERE d.active AND c.name = ? AND (d.path = ? OR (d.path >= ? AND d.path < ?))",
-        (collection, prefix, prefix + "/", prefix + "0"),
-    )
+        return " AND c.name = ?", (collection,)
+    path = _composed(connection, collection, prefix)
+    return f" AND c.name = ? AND {_at_or_below('d.path', '?')}", (collection, path, path, path, path)
+
+
+def _composed(connection: Connection, collection: str, path: str) -> str:
+    """Return a path, or that of a folder, in the composition that its documents have."""
+    has = f"EXISTS (SELECT 1 FROM documents WHERE collection_id = c.id AND active AND {_at_or_below('path', '?2')})"
+    for id_, is_exact in connection.execute(f"SELECT id, {has} FROM collections c WHERE name = ?1", (collection, path)):
+        others = () if is_exact else sorted(spellings(connection, id_, [path]))
+        return next((each for each in others if normalize("NFC", each) == normalize("NFC", path)), path)
+    return path

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from gnod.store.connection import Connection
+from gnod.store.link_names import folded
 from gnod.store.tables.documents import rows_under
 from gnod.store.tables.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
 
@@ -57,7 +58,7 @@ def note(
     """Record a failure; the same kind again increments its count."""
     of_file = msgspec.structs.astuple(stat) if stat else (None,) * 4
     connection.execute(
-        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 1, ?7, ?8, ?9, ?10, 0)"
+        "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 1, ?8, ?9, ?10, ?11, 0)"
         " ON CONFLICT (collection_id, path) DO UPDATE SET"
         " first_at = CASE WHEN kind = excluded.kind THEN first_at ELSE excluded.first_at END,"
         " count = CASE WHEN kind = excluded.kind THEN count + 1 ELSE 1 END,"
@@ -65,7 +66,7 @@ def note(
         " AND mtime_ns IS excluded.mtime_ns,"
         " stage = excluded.stage, kind = excluded.kind, message = excluded.message, last_at = excluded.last_at,"
         " size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, ctime_ns = excluded.ctime_ns",
-        (collection_id, path, stage, kind, message, now, *of_file),
+        (collection_id, path, folded(path), stage, kind, message, now, *of_file),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import NamedTuple
+from unicodedata import normalize
 
 import msgspec
 
@@ -66,7 +67,9 @@ class Filters(NamedTuple):
             one_of = " OR ".join(["instr(', ' || lower(d.doc_type) || ',', ', ' || ? || ',') > 0"] * len(self.types))
             add(f"({one_of})", *self.types)
         if self.path_prefix:
-            add("substr(d.path, 1, ?) = ?", len(self.path_prefix), self.path_prefix)
+            path = "d.path" if self.path_prefix.isascii() else "composed(d.path)"
+            prefix = normalize("NFC", self.path_prefix)
+            add(f"substr({path}, 1, ?) = ?", len(prefix), prefix)
         if self.author:
             add("instr(lower(d.author), ?) > 0", self.author)
         if self.since is not None:

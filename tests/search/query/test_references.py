@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +11,8 @@ from gnod.locations import Locations, Start
 from gnod.search.query import references
 from gnod.search.query.filter_dates import moment, period
 from gnod.store.documents import writing
+from gnod.store.tables import documents
+from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex, prepared
 
 
@@ -38,6 +41,28 @@ def test_every_kind_of_reference(small_index: SmallIndex) -> None:
         assert resolve(small_index, ref) == ("notes/plain.md", line), ref
     assert resolve(small_index, "gno://notes/a%20b/ü.md") == ("notes/a b/ü.md", None)
     assert resolve(small_index, "notes/odd:7") == ("notes/odd:7", None)
+
+
+@pytest.mark.parametrize(("indexed", "asked"), [("\xfc/\xe9", "u\u0308/e\u0301"), ("u\u0308/\xe9", "\xfc/e\u0301")])
+def test_a_reference_may_compose_letters_otherwise(small_index: SmallIndex, indexed: str, asked: str) -> None:
+    small_index.add({f"{indexed}.md": "one", f"{indexed}/b.md": "two", "\xdc/\xc9.md": "three"})
+    for ref in (f"notes/{asked}.md", f"gno://notes/{quote(asked)}.md", f"/data/notes/{asked}.md:1"):
+        assert resolve(small_index, ref)[0] == f"notes/{indexed}.md", ref
+    assert references.places_of(small_index.reader, f"/data/notes/{asked}") == [("notes", asked)]
+    assert references.matching(small_index.reader, f"notes/{asked}*") == [("notes", f"{indexed}.md")]
+    assert [each.path for each in documents.under(small_index.reader, "notes", asked, 9, 0)] == [f"{indexed}/b.md"]
+    for filters in (Filters(path_prefix=asked), Filters(path_prefix=asked[:2])):
+        assert small_index.search("two", filters) == [f"{indexed}/b.md"]
+    with pytest.raises(DocumentNotFound):
+        resolve(small_index, f"notes/{asked.upper()}/b.md")
+
+
+def test_of_two_compositions_the_written_one_is_meant(small_index: SmallIndex) -> None:
+    paths = ["\xe9/a.md", "e\u0301/a.md"]
+    small_index.add(dict.fromkeys(paths, "text"))
+    for path in paths:
+        assert resolve(small_index, f"notes/{path}")[0] == f"notes/{path}"
+        assert [each.path for each in documents.under(small_index.reader, "notes", path[:-5], 9, 0)] == [path]
 
 
 def test_a_reference_to_a_place_in_a_source(small_index: SmallIndex) -> None:

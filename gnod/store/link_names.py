@@ -30,14 +30,14 @@ class Name(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """Return the form in which names are compared.
+    """Return the form in which names are compared: canonical caseless matching (Unicode, D145).
 
     >>> folded("Cafe\\u0301 STRASSE") == folded("Caf\\xe9 straße")
     True
     """
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def key(path: str) -> str:

@@ -1,0 +1,64 @@
+"""How files are spelled in the folders that list them. File systems that fold, such as those of macOS, also find a file
+by other compositions and cases of its name, and events may have any of them.
+
+The kind of a file system does not matter: a folder folds a name if another spelling of it leads to the same file.
+"""
+
+from __future__ import annotations
+
+import os
+from unicodedata import normalize
+
+from gnod.store.link_names import folded
+
+
+def real_path(path: str) -> str:
+    """Return an absolute path as its folders list it, including symbolic links."""
+    return "/" + Spellings("").of(path.strip("/"))
+
+
+class Spellings:
+    """The spellings below a folder. They are remembered, so an object is for one walk."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+        self._known: dict[tuple[str, str], str] = {}
+        self._names: dict[str, list[str]] = {}
+
+    def of(self, path: str) -> str:
+        """Return a relative path as its folders list it, if it exists: on all systems in another composition too."""
+        folder = ""
+        for name in path.split("/"):
+            if (folder, name) not in self._known:
+                self._known[folder, name] = self._listed(f"{self._root}/{folder}", name)
+            folder = f"{folder}/{self._known[folder, name]}".lstrip("/")
+        return folder
+
+    def _listed(self, folder: str, name: str) -> str:
+        compositions = dict.fromkeys((name, normalize("NFC", name), normalize("NFD", name)))
+        found = next((each for each in compositions if os.path.lexists(f"{folder}/{each}")), None)
+        if found is None:
+            return name
+        if not any(_is_same(folder, found, other) for other in (found.swapcase(), *compositions) if other != found):
+            return found
+        names = self._names_in(folder)
+        if found in names:
+            return found
+        # Those that Unicode compares as equal come first. A file system may have other rules.
+        names = sorted(names, key=lambda each: folded(each) != folded(found))
+        return next((each for each in names if _is_same(folder, each, found)), found)
+
+    def _names_in(self, folder: str) -> list[str]:
+        if folder not in self._names:
+            try:
+                self._names[folder] = os.listdir(folder)  # noqa: PTH208
+            except OSError:  # it cannot be listed: the walk reports that
+                self._names[folder] = []
+        return self._names[folder]
+
+
+def _is_same(folder: str, one: str, other: str) -> bool:
+    try:
+        return os.path.samestat(os.lstat(f"{folder}/{one}"), os.lstat(f"{folder}/{other}"))
+    except OSError:
+        return False
