@@ -57,7 +57,7 @@ def test_no_mark_moves_the_text(text: str) -> None:
     assert bare.count("\n") == text.count("\n")
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("part", ["a**", "<rt>", "`", "```\n", "&", "\\", "a*b ", "<b ", "東《と", "~~~\n~~~\n"])
 def test_no_text_takes_long(part: str) -> None:
     with limit_cpu_time(10):

@@ -122,7 +122,7 @@ async def g():
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_each_import_is_declared() -> None:
     declared = REQUIRED.union(*OPTIONAL.values())
 

@@ -304,6 +304,7 @@ def test_errors_say_what_to_do(desk: Desk, form: str, sentence: str) -> None:
     assert sentence in said
 
 
+@pytest.mark.stress
 def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk) -> None:
     desk.rest()
     desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
@@ -312,6 +313,7 @@ def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk) -> None:
     assert not desk.is_serving()
 
 
+@pytest.mark.stress
 def test_a_daemon_that_went_away_is_started_again(desk: Desk) -> None:
     stop = f'(let ((default-directory "{desk.folder}")) (call-process "gnoctl" nil nil nil "daemon" "stop"))'
     shown = emacs(desk, f'(settled "lighthouse") {stop} (sleep-for 0.2) (settled "lantern")')

@@ -166,6 +166,7 @@ def test_the_daemon_is_started_as_every_command_does(desk: Desk, nvim: Neovim) -
     assert desk.pid()
 
 
+@pytest.mark.stress
 def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk, nvim: Neovim) -> None:
     desk.rest()
     desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
@@ -264,6 +265,7 @@ def test_what_was_left_out_is_said(nvim: Neovim) -> None:
     ]
 
 
+@pytest.mark.stress
 def test_a_daemon_that_went_away_is_started_again(desk: Desk, nvim: Neovim) -> None:
     nvim.type(":Gno lighthouse<CR>")
     nvim.sees("Harbour")

@@ -116,6 +116,7 @@ def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) ->
     assert leftovers(other) == []
 
 
+@pytest.mark.stress
 def test_existing_memories_are_kept_by_default(machine: Machine) -> None:
     begin(machine)
     machine.ok("remember", "The heron of before")
@@ -224,6 +225,7 @@ def test_damaged_memories_are_not_backed_up_as_intact(machine: Machine) -> None:
     assert kept(machine)[0].read_bytes()[8192:] == b"\x55" * (len(data) - 8192)
 
 
+@pytest.mark.stress
 def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
     """The memories cannot be replaced: the config, which came before them, is taken back, and the index stays."""
     begin(machine)

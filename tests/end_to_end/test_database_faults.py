@@ -178,6 +178,7 @@ def test_damage_while_running_is_detected_by_any_access(filled: Machine, damage:
     assert is_whole(filled.database)
 
 
+@pytest.mark.stress
 def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(filled: Machine) -> None:
     stop(filled)
     other = filled.database.with_name("other.sqlite")

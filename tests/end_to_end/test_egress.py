@@ -20,6 +20,7 @@ def server() -> Iterator[EndpointImitation]:
         yield running
 
 
+@pytest.mark.stress
 def test_a_server_that_is_removed_gets_nothing_and_what_it_got_is_known(server: EndpointImitation) -> None:
     with Machine.in_temporary_folder() as machine:
         assert "Nothing was ever sent" in machine.ok("egress")

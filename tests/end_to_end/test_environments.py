@@ -114,6 +114,7 @@ def is_told(done: subprocess.CompletedProcess[str], *parts: str) -> None:
         assert part in last
 
 
+@pytest.mark.stress
 def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: User) -> None:
     assert user.run(user.cron(), "status", umask=0).returncode == 0
     pid = user.pid(user.cron())

@@ -69,6 +69,7 @@ def begin(disk: Disk, count: int = 20) -> None:
     disk.machine.quiet()
 
 
+@pytest.mark.stress
 def test_changes_during_a_full_disk_are_indexed_later(disk: Disk) -> None:
     machine = disk.machine
     begin(disk)

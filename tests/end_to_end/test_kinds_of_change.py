@@ -98,6 +98,7 @@ def test_a_page_of_a_file_that_a_program_has_mapped(watched: Machine) -> None:
     wait_until_equal(watched, "running")
 
 
+@pytest.mark.stress
 def test_while_the_daemon_was_stopped(watched: Machine) -> None:
     watched.ok("daemon", "stop")
     change_everything(watched, "stopped")

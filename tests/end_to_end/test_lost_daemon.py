@@ -52,6 +52,7 @@ def leave_stale_socket(path: Path) -> None:
         other.bind(str(path))
 
 
+@pytest.mark.stress
 def test_a_search_finds_the_daemon_whatever_happens_to_the_socket(searched: Machine) -> None:
     pid = searched.pid()
     searched.call("daemon.status")  # keeps the connection open

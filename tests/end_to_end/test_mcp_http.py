@@ -68,6 +68,7 @@ async def agent(bridge: Bridge, mode: str) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.stress
 async def test_several_agents_share_one_bridge(busy: Machine, bridge: Bridge) -> None:
     async def converse(mode: str) -> None:
         async with agent(bridge, mode) as client:

@@ -94,6 +94,7 @@ def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machin
 
 
 @needs_linux("reads /proc")
+@pytest.mark.stress
 def test_the_memory_of_the_daemon_has_no_text_after_lock(machine: Machine) -> None:
     """Not in freed memory either. What another thread keeps to itself may hold one, so one is no failure."""
     give_keyring(machine)
@@ -139,6 +140,7 @@ def test_a_key_missing_from_the_keyring_is_reported(machine: Machine) -> None:
     assert (check["status"], "no keyring is running on this machine" in check["message"]) == ("warning", True)
 
 
+@pytest.mark.stress
 def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     give_keyring(machine, NO_KEYRING)
     configure(machine)

@@ -130,6 +130,7 @@ def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Ma
         assert "index.yml" in done.stderr
 
 
+@pytest.mark.stress
 def test_the_watchdog_is_fed_while_the_writer_gets_on_and_not_while_it_hangs(machine: Machine, heard: Heard) -> None:
     with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="400000"):
         for _ in range(5):

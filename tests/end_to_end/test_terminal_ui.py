@@ -303,6 +303,7 @@ async def test_a_small_screen_shows_one_pane_at_a_time(shared: Machine) -> None:
         assert bar(interface, "keys").rstrip().endswith("F1 help")
 
 
+@pytest.mark.stress
 async def test_an_empty_index_a_daemon_that_hangs_and_one_that_crashes(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

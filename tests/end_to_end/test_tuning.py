@@ -79,6 +79,7 @@ def test_a_query_in_a_script_that_the_model_cannot_read_is_left_to_keywords(harb
     assert model["reads"]["figures"]["en"]["separation"] == 1.0
 
 
+@pytest.mark.stress
 def test_a_model_is_measured_when_a_query_first_needs_it(machine: Machine) -> None:
     use(machine, embed=tiny_embedder.write(machine.folder / "tiny"))
     (machine.notes / "crane.md").write_text("# Кран\n\nПри сильном ветре кран останавливают.\n")

@@ -160,6 +160,7 @@ def test_killing_the_worker_loses_nothing(mini: Machine, number: signal.Signals)
     assert number.name in mini.ok("status")
 
 
+@pytest.mark.stress
 def test_pause_holds_over_a_restart(mini: Machine) -> None:
     mini.write(**NOTES)
     mini.ok("index")
@@ -182,6 +183,7 @@ def test_pause_holds_over_a_restart(mini: Machine) -> None:
     assert found(mini, "ship at sea")[0] == "boat.md"
 
 
+@pytest.mark.stress
 def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_onnx: Path, e5_onnx: Path) -> None:
     mini.write(**NOTES)
     mini.ok("index")

@@ -161,6 +161,7 @@ def overflow(machine: Machine) -> None:
     file.unlink()
 
 
+@pytest.mark.stress
 def test_more_events_than_the_system_keeps(running: Folder) -> None:
     pid = running.machine.pid()
     os.kill(pid, signal.SIGSTOP)

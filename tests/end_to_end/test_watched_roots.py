@@ -144,6 +144,7 @@ def _delete(root: Path, away: Path) -> Callable[[], object]:
 @pytest.mark.parametrize(
     "vanish", [_rename, _replace_by_a_file, _replace_by_a_dangling_link, _rename_and_copy_back, _delete]
 )
+@pytest.mark.stress
 def test_a_root_vanishes_and_comes_back(notes: Folder, vanish: Callable[[Path, Path], Callable[[], object]]) -> None:
     away = notes.path.parent / "away"
     back = vanish(notes.path, away)
@@ -170,6 +171,7 @@ def test_the_folder_above_the_root_is_renamed(machine: Machine) -> None:
     notes.expect("lion", "a.md", timeout_s=90)
 
 
+@pytest.mark.stress
 def test_another_folder_takes_the_roots_place_at_once(notes: Folder) -> None:
     other = Folder(notes.machine, notes.path.parent / "other", "other")
     other.write("c.md", "# Lion\n")

@@ -117,7 +117,7 @@ def test_an_error_for_programs(tmp_path: Path) -> None:
     assert (status, err) == (2, "")
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_without_ir_measures_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ir_measures.py").write_text("raise ModuleNotFoundError(name='ir_measures')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)

@@ -273,6 +273,7 @@ def test_broken_lines_are_counted_and_the_last_one_may_still_be_written() -> Non
 
 
 @pytest.mark.parametrize("piece", [" ", "a ", ":", "\u200e", "a", "~ ", "<", "1", "*", "# ", "`", "=\n"])
+@pytest.mark.stress
 def test_hostile_lines_take_linear_time(piece: str) -> None:
     """Each of these would take hours if it took quadratic time."""
     long = piece * 100_000

@@ -124,6 +124,7 @@ def test_the_frontmatter_wins() -> None:
     ],
     ids=lambda text: text[:6],
 )
+@pytest.mark.stress
 def test_hostile_notes_are_bounded(text: str) -> None:
     with limit_cpu_time(10):  # the slowest takes 1 s, for its frontmatter
         found: PreparedDocument = prepared(text, "a.md")

@@ -119,7 +119,7 @@ def test_a_book_without_a_usable_order_is_read_as_it_is_stored(spine: str) -> No
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_book_that_lists_a_chapter_many_times_is_refused() -> None:
     with pytest.raises(ConversionFailed) as failed:
         indexed(epub("<img/>", spine='<itemref idref="c1"/>' * 3000), "a.epub")

@@ -107,7 +107,7 @@ async def test_whatever_happens_to_a_log(small_index: SmallIndex, path: Path, se
             data = begin + changed(chance, data, minute)[len(begin) :]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 async def test_a_log_larger_than_any_other_file_may_be(small_index: SmallIndex, path: Path) -> None:
     """It has more parts than one job reads, and a sync goes on where an earlier one was interrupted."""
     path.write_bytes(b"".join(said(LONG, "user", minute) for minute in range(40)))

@@ -101,6 +101,7 @@ def fails(outcome: Outcome, kind: str, words: str) -> None:
     assert outcome.stat is not None
 
 
+@pytest.mark.stress
 async def test_it_ends_the_process(collection: Collection) -> None:
     async with collection.served():
         fails(await collection.does("leave", 3), "crashed", "exit status 3")
@@ -111,6 +112,7 @@ async def test_it_ends_the_process(collection: Collection) -> None:
 
 @linux
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: the clock is first")
+@pytest.mark.stress
 async def test_it_computes_in_many_threads(collection: Collection) -> None:
     """The processor's time is counted; that takes as long as the clock where others use the processors."""
     async with collection.served(timeout_s=4):
@@ -159,6 +161,7 @@ async def test_it_writes_temporary_files(collection: Collection) -> None:
         assert collection.pool.statuses()[0].pid == before
 
 
+@pytest.mark.stress
 async def test_it_fills_its_temporary_folder(collection: Collection) -> None:
     async with collection.served():
         fails(await collection.does("fill_with_one_file"), "failed", "limit of temporary files")
@@ -225,6 +228,7 @@ async def test_it_meddles_with_the_daemon(collection: Collection) -> None:
     assert got == []
 
 
+@pytest.mark.stress
 async def test_it_writes_to_the_pipe_of_the_daemon(collection: Collection) -> None:
     async with collection.served():
         fails(await collection.does("babble"), "crashed", "invalid reply")

@@ -298,6 +298,7 @@ async def test_a_text_that_cannot_be_passed_on_is_a_failure() -> None:
         assert outcome.kind == "failed"
 
 
+@pytest.mark.stress
 async def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
     async with pool_of(1) as pool:
         path = tmp_path / "table.html"

@@ -77,7 +77,7 @@ def test_without_a_keyring_a_passphrase_is_needed(no_keyring: None) -> None:
     assert vault.is_unlocked
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_key_moves_and_stays_the_same(keyring_file: Path) -> None:
     vault = Vault(None, NO_FILE)
     unlock(vault)

@@ -65,6 +65,7 @@ def test_minilm_equals_sentence_transformers(minilm: TextEmbedder, every: int) -
 
 
 @EVERY
+@pytest.mark.stress
 def test_e5_equals_the_engine_of_its_wheel(e5: TextEmbedder, every: int) -> None:
     rows = json.loads((EXPECTED / "e5.json").read_text())[::every]
     expected = np.load(EXPECTED / "e5.npz")

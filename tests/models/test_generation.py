@@ -56,6 +56,7 @@ def text_of(pieces: list[GeneratedPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
+@pytest.mark.stress
 def test_generation_is_deterministic(engine: GenerationEngine) -> None:
     first = generate(engine, QUESTION)
     assert text_of(first) == text_of(generate(engine, QUESTION))
@@ -125,6 +126,7 @@ def test_a_character_is_never_cut(engine: GenerationEngine) -> None:
     assert "\N{REPLACEMENT CHARACTER}" not in text_of(cut)
 
 
+@pytest.mark.stress
 def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     """In processor time, which does not depend on what else runs."""
 

@@ -318,6 +318,7 @@ async def idle(worker: psutil.Process) -> None:
 
 
 @pytest.mark.parametrize("messages", [HEAVY, STORY])
+@pytest.mark.stress
 async def test_generation_stops_at_the_time_limit(
     messages: list[Message], writer: Callable[[Inference], Generator]
 ) -> None:
@@ -368,6 +369,7 @@ async def test_a_failing_listener_affects_only_its_request(
         assert served.status().crashes == 0
 
 
+@pytest.mark.stress
 async def test_a_crash_during_generation_is_reported(writer: Callable[[Inference], Generator]) -> None:
     heard: list[str] = []
     async with inference() as served:

@@ -127,6 +127,7 @@ async def test_an_authority_that_is_not_known(fetch: Fetch, secure_hub: HubImita
     assert not secure_hub.requests
 
 
+@pytest.mark.stress
 async def test_an_address_that_expires_in_mid_download(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
     with HubImitation(hub.repositories) as storage:
         hub.redirects_to, storage.drops, storage.refusals = storage.url, [100_000], [0, 403, 403]
@@ -135,6 +136,7 @@ async def test_an_address_that_expires_in_mid_download(fetch: Fetch, hub: HubImi
         assert [each.start for each in hub.downloads] == [0, 100_000, 100_000, 100_000], "the hub is asked each time"
 
 
+@pytest.mark.stress
 async def test_a_storage_that_always_refuses(fetch: Fetch, hub: HubImitation, files: ModelFiles) -> None:
     with HubImitation(hub.repositories) as storage:
         hub.redirects_to, storage.drops, storage.refusals = storage.url, [100_000], [0, *[403] * 10]

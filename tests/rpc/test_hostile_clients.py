@@ -92,6 +92,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", NESTED)
+@pytest.mark.stress
 def test_a_million_levels_of_nesting(daemon: OverloadedMachine, name: str) -> None:
     with served_meanwhile(daemon):
         answers = daemon.answers(NESTED[name] + b"\n" + PING)

@@ -107,6 +107,7 @@ CHANGES: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.stress
 async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, milvus: MilvusServer, change: str) -> None:
     async with world_in(short_tmp, milvus, change.replace(" ", "-")) as world:
         CHANGES[change](world)

@@ -91,7 +91,7 @@ class Recorder(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
         return continuation(details, request)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_reader_needs_to_read_only_and_a_publisher_one_database(
     milvus: MilvusServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_publish_follow_restart_and_unpublish(machine: Machine, milvus: MilvusSe
     assert "is not published from here" in again.stderr
 
 
+@pytest.mark.stress
 def test_one_daemon_publishes_and_another_takes_over(
     machine: Machine, milvus: MilvusServer, engine: MilvusEngine
 ) -> None:

@@ -99,7 +99,7 @@ def test_of_a_damaged_database_only_intact_vectors_are_kept(path: Path) -> None:
     assert sum(kept > DOCUMENTS for kept in kept_of) >= 3, kept_of
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_cache_of_a_connection_is_no_damage(tmp_path: Path) -> None:
     """The check runs on a connection that has searched before others wrote."""
     index = SmallIndex(tmp_path / "index.sqlite")

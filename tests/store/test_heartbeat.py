@@ -27,7 +27,7 @@ def test_a_free_writer_answers_at_once(database: Database) -> None:
     database.heartbeat().result(timeout=60)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_writer_at_work_answers_each_time(database: Database) -> None:
     begun = threading.Event()
 

@@ -89,7 +89,7 @@ def builders(folder: Path) -> list[psutil.Process]:
     return [each for each in psutil.Process().children() if str(folder) in " ".join(each.cmdline())]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite", uses_process=True)
     try:
@@ -107,7 +107,7 @@ def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
     assert not builders(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_closing_ends_the_process_while_it_works(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite", uses_process=True)
     index.add(*names(0, 60), text="red " * 20_000)

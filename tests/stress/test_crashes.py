@@ -37,6 +37,7 @@ def test_repeated_kills_lose_no_data(short_tmp: Path, minilm_onnx: Path) -> None
     assert {event for event in crashes.complaints() if "error" in event} == set()
 
 
+@pytest.mark.stress
 def test_a_torn_log_leaves_a_consistent_earlier_state(tmp_path: Path) -> None:
     """Frames that a checkpoint has copied are never torn."""
     lost = 0

@@ -97,6 +97,7 @@ async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, smal
         assert small_index.rows("SELECT count(*) FROM llm_cache") == [(0,)]
 
 
+@pytest.mark.stress
 async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, minilm_onnx: Path) -> None:
     """The worker writes nothing while it computes something that somebody waits for."""
     inference = Inference(idle_unload_s=60)

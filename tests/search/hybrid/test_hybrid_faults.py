@@ -72,6 +72,7 @@ async def test_lines_by_meaning_need_a_model(library: SmallIndex) -> None:
         assert paths(library, await without.search("lex: kitten\nvec: pets that rest")) == ["cat.md"]
 
 
+@pytest.mark.stress
 async def test_a_worker_that_hangs_takes_no_more_than_the_budget(
     library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:

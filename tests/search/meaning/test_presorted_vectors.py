@@ -93,7 +93,7 @@ def recall(index: SmallIndex, searched: Nearest, filters: Filters) -> float:
     return right / wanted
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("name", SHARES)
 def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, name: str) -> None:
     searched = Nearest(exact_bytes=0, compared_rows=1000)
