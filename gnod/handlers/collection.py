@@ -18,7 +18,8 @@ from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, Inva
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.preview import preview, subfolders
-from gnod.ingest.files.walk import root_problem
+from gnod.ingest.files.walk import folder_problem
+from gnod.looks import answers
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
@@ -125,9 +126,9 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
 def _checked(written: str) -> str:
     """Return the whole path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
     path = os.path.abspath(os.path.expanduser(written))  # noqa: PTH100, PTH111  (keeps symbolic links)
-    if not os.path.lexists(path):
+    if answers(path) and not os.path.lexists(path):
         raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
-    if problem := root_problem(path):
+    if problem := folder_problem(path):
         raise FolderUnreadable(problem, {"path": path})
     return path
 

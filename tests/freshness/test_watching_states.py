@@ -19,6 +19,7 @@ from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.scope import Scope
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
+from gnod.looks import Looks
 from gnod.store.database import Database
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
@@ -27,25 +28,27 @@ from tests.waiting import until
 QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
 
 
-def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
+async def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
     found: list[Scope] = []
 
-    def watched(*, hidden: bool) -> OnEvents:
+    async def watched(*, hidden: bool) -> OnEvents:
         sources: list[OnEvents] = []
 
         def remember(_: str, on_events: OnEvents) -> EventSource:
             sources.append(on_events)
             raise NotWatchable("no events here")
 
-        FolderWatch(CollectionConfig(name="c", path=str(tmp_path), hidden=hidden), found.append, remember, QUICK)
+        config = CollectionConfig(name="c", path=str(tmp_path), hidden=hidden)
+        watch = FolderWatch(config, found.append, remember, QUICK)
+        await watch.open(Looks().at(config.path))
         return sources[0]
 
     of_programs = frozenset({".obsidian/workspace.json", "a/.trash/b.md", ".x.md.swp", ".git/.gitignore"})
-    watched(hidden=False)(FileEvents(of_programs))
+    (await watched(hidden=False))(FileEvents(of_programs))
     assert found == []
-    watched(hidden=False)(FileEvents(of_programs | {"a/.gitignore", "b.md", ".later.md.icloud"}))
+    (await watched(hidden=False))(FileEvents(of_programs | {"a/.gitignore", "b.md", ".later.md.icloud"}))
     assert [scope.paths for scope in found] == [frozenset({"a", "b.md", ".later.md.icloud"})]
-    watched(hidden=True)(FileEvents(frozenset({".obsidian/workspace.json", ".git/x"})))
+    (await watched(hidden=True))(FileEvents(frozenset({".obsidian/workspace.json", ".git/x"})))
     assert found[1].paths == frozenset({".obsidian/workspace.json"})  # `.git` is excluded by name
 
 
@@ -73,6 +76,7 @@ class SyncedFolder:
             hold_reason=lambda: self.hold_reason,
             on_index_changed=lambda: None,
             on_check=lambda: None,
+            looks=Looks(answers_within_s=1),
             open_source=self._open_source,
             timings=QUICK,
         )

@@ -11,6 +11,7 @@ from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
+from gnod.looks import Looks
 from gnod.store.documents.collections import Folder, mirror
 from tests.small_index import SmallIndex
 
@@ -42,6 +43,7 @@ async def syncing(
             limits=LIMITS,
             ignore_files=ignore_files,
             progress=lambda stage, *_: stages.append(stage),
+            place=Looks().at(str(root)),
             is_first=is_first,
             left=set() if left is None else left,
         )

@@ -18,6 +18,7 @@ from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
 from gnod.ingest.files.placeholders import is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
+from gnod.looks import answers
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
@@ -73,6 +74,11 @@ def root_problem(root: str) -> str | None:
         return f"the folder {root} cannot be read: {error.strerror}"
 
 
+def folder_problem(root: str) -> str | None:
+    """Return what `root_problem` does, in a thread that must not wait for a network drive."""
+    return root_problem(root) if answers(root) else f"{root} does not answer (is its server reachable?)"
+
+
 def why_not_listed(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
     """Return why an existing path of the collection is excluded; None when it should be indexed."""
     rules = Rules(collection)
@@ -119,7 +125,7 @@ class Walk:
         self._name = collection.name
         self._path = collection.path
         self._root = collection.path.rstrip("/") or "/"
-        self._real_root = os.path.realpath(self._root)
+        self._real_root = ""  # before the walk begins, in the thread that may wait for a drive
         self._rules = Rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
         self._scope = scope
@@ -142,6 +148,7 @@ class Walk:
         if reason:
             raise RootUnavailable(reason, {"collection": self._name})
         before = identity(self._path)
+        self._real_root = os.path.realpath(self._root)
         self._most = most
         yield from self._whole() if self._scope.paths is None else self._of_scope(self._scope.paths)
         if before is None or identity(self._path) != before:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ class WorkerPool:
     """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
     times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
     end after `idle_s`, except for one without large libraries. `roots` returns the folders below which files may be
-    read; without it all may. For `scratch_folder` see `Scratch`; a worker runs `module`."""
+    read; without it all may. `before_start` is awaited before a worker starts. For `scratch_folder` see `Scratch`; a
+    worker runs `module`."""
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class WorkerPool:
         idle_s: float = 30.0,
         starts_waited: float = 2.0,  # the first job of a worker also loads libraries
         roots: Callable[[], Sequence[str]] | None = None,
+        before_start: Callable[[], Awaitable[None]] | None = None,
         scratch_folder: Path | None = None,
         module: str = MODULE,
     ) -> None:
@@ -71,6 +73,7 @@ class WorkerPool:
         self._idle_s = idle_s
         self._starts_waited = starts_waited
         self._roots = roots
+        self._before_start = before_start
         self._scratch = scratch.Scratch(scratch_folder)
         self._module = module
         self._slots = asyncio.Semaphore(size)  # first come, first served
@@ -196,6 +199,8 @@ class WorkerPool:
             raise
 
     async def _launch(self) -> IngestProcess:
+        if self._before_start:
+            await self._before_start()
         folder = await asyncio.to_thread(self._scratch.make)
         limits = messages.WorkerLimits(
             memory_mb=self._memory_mb,
