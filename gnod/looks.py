@@ -1,6 +1,6 @@
 """Looks at folders whose server may not answer: then a call of the system does not return, and nothing can end it.
 
-So each look has a thread of its own that nobody waits for without a limit, and that holds no lock. A folder has one look
+So each look has a thread of its own that holds no lock, and nobody waits for it without a limit. A folder has one look
 at a time. While one does not return, others are refused, so a server that is gone costs a thread, not all of them.
 """
 
@@ -29,7 +29,7 @@ _AT_ONCE = 6
 
 
 class Looks:
-    """All looks of a process, from the thread of its event loop. `answers_within_s`: how long a folder may be silent."""
+    """All looks of a process, for the thread of its event loop. A folder may be silent for `answers_within_s`."""
 
     def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self._answers_within_s = answers_within_s
@@ -72,8 +72,8 @@ class LookedAt:
         return self._current is not None and time.monotonic() > self._signed_at + self._answers_within_s
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """Call `work(*arguments)` in a thread. Raises RootUnavailable when the folder does not answer: then the call goes
-        on, and nobody gets its result."""
+        """Call `work(*arguments)` in a thread. Raises RootUnavailable when the folder does not answer: then the call
+        goes on, and nobody gets its result."""
         while True:
             while self._current:
                 await self._answered(self._current)
@@ -108,7 +108,7 @@ class LookedAt:
         result, error = None, None
         try:
             result = work(*arguments)
-        except BaseException as raised:  # noqa: BLE001 - whoever waits gets it
+        except BaseException as raised:
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             future.get_loop().call_soon_threadsafe(self._ended, future, result, error)

@@ -12,6 +12,7 @@ import pytest
 
 from gnod.errors import RootUnavailable
 from gnod.looks import Looks, answers
+from tests.waiting import until
 
 ANSWERS_WITHIN_S = 0.3
 
@@ -49,8 +50,7 @@ async def test_one_look_is_stuck_and_others_are_refused_at_once(tmp_path: Path, 
     assert server.asked == 1
     assert await looks.at("/").run(str.upper, "elsewhere") == "ELSEWHERE"
     server.running.set()
-    while looks.is_silent(str(tmp_path)):
-        await asyncio.sleep(0.01)
+    await until(lambda: not looks.is_silent(str(tmp_path)))
     assert await looks.at(str(tmp_path)).run(server.look) == "found"
 
 
@@ -91,8 +91,7 @@ async def test_a_look_fails_as_its_function_does(tmp_path: Path) -> None:
 async def test_a_cancelled_look_is_still_the_only_one(tmp_path: Path, server: Server) -> None:
     place = Looks(ANSWERS_WITHIN_S).at(str(tmp_path))
     looking = asyncio.create_task(place.run(server.look))
-    while not server.asked:
-        await asyncio.sleep(0.01)
+    await until(lambda: server.asked)
     looking.cancel()
     with pytest.raises(RootUnavailable):
         await place.run(server.look)

@@ -1,7 +1,7 @@
 """Events through watchfiles, for systems without inotify: one watcher for all folders of an event loop.
 
-It watches whole trees. It drops the system's word that events were lost, so a folder is compared after a large burst and
-every few minutes. It is asked at the ticks of the other checks, which costs no thread and no wake-up of its own.
+It watches whole trees. It does not report that events were lost, so a folder is compared after a large burst, and every
+few minutes. It is asked at the ticks of the other checks, which costs no thread and no wake-up of its own.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Watcher:
         self._is_outdated = False
         roots = sorted({source.root for source in self._sources if os.path.isdir(source.root)})  # noqa: PTH112
         try:
-            self._replace(RustNotify(roots, False, False, 0, True, True) if roots else None)  # noqa: FBT003
+            self._replace(RustNotify(roots, False, False, 0, True, True) if roots else None)
         except FileNotFoundError:  # one was removed this moment
             self._is_outdated = True
             return
