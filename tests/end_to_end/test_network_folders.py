@@ -84,6 +84,7 @@ def test_a_server_that_stops_delays_nothing_else(machine: Machine) -> None:
         assert "it is looked at every " in drive.status()["watch_reason"]
         drive.stop()
         took_s = [_timed(lambda: drive.find("zebra")) for _ in _spread(_SEARCHES, 20.0)]
+        print("P95", statistics.quantiles(took_s, n=20)[-1], statistics.median(took_s), max(took_s))
         assert statistics.quantiles(took_s, n=20)[-1] <= 0.1, sorted(took_s)[-20:]
         wait_until(lambda: not drive.status()["available"])
         assert "has not answered since" in drive.status()["reason"]

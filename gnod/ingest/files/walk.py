@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
-from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
+from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules, package_rules
 from gnod.ingest.files.placeholders import is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
 from gnod.looks import answers
@@ -91,6 +91,7 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
         full = Path(root, current)
         if collection.gitignore:
             ignores += ignore_files.load(root, base, {".gitignore", ".gnoignore"})
+        ignores += package_rules(root, base)
         if depth < len(parts) - 1:
             if full.is_symlink():
                 return f"{current} is a symbolic link to a folder, which is not followed"
@@ -223,6 +224,7 @@ class Walk:
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
+        ignores = ignores + package_rules(self._root, base)
         for entry in sorted(entries, key=_place):
             path = base + entry.name
             if not is_text(path):
@@ -295,7 +297,8 @@ class _Parents:
         return ignores
 
     def _own_ignores(self, base: str, above: list[IgnoreFile]) -> list[IgnoreFile]:
-        return above + self._ignore_files.load(self._root, base, set(IGNORE_FILES)) if self._ignore_files else above
+        own = self._ignore_files.load(self._root, base, set(IGNORE_FILES)) if self._ignore_files else []
+        return [*above, *own, *package_rules(self._root, base)]
 
     def _is_entered(self, folder: str, ignores: list[IgnoreFile]) -> bool:
         try:
