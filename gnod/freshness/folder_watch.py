@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
-from gnod.freshness.timings import RESCAN_SPREAD, SyncTimings
+from gnod.freshness.timings import RESCAN_SPREAD, RESCANS_PER_WORK, SyncTimings
 from gnod.ingest.files.ignore import IGNORE_FILES, is_hidden
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Walk, identity
@@ -120,7 +120,8 @@ class FolderWatch:
     def is_walk_due(self, rescan_s: float) -> bool:
         """Tell whether it is time for a walk of everything; `rescan_s` is how often where there are events."""
         if self._source and self._reason() is None:
-            wait_s = min(rescan_s, self._source.complete_for_s) * self._spread
+            complete_for_s = max(self._source.complete_for_s, self._walk_s * RESCANS_PER_WORK)
+            wait_s = min(rescan_s, complete_for_s) * self._spread
         else:
             wait_s = self._poll_s()
         return time.monotonic() > max(self._walk_ended, self._opened_at) + wait_s
@@ -144,7 +145,12 @@ class FolderWatch:
         """Return how long to wait between two walks where there are no events."""
         unchanged_s = time.monotonic() - self._differed_at
         wait_s = min(unchanged_s / self._timings.polls_per_rest, self._timings.longest_poll_s)
-        return max(wait_s, self._timings.poll_s, (self._walk_ended - self._walk_began) * self._timings.polls_per_work)
+        return max(wait_s, self._timings.poll_s, self._walk_s * self._timings.polls_per_work)
+
+    @property
+    def _walk_s(self) -> float:
+        """How long the last walk took."""
+        return self._walk_ended - self._walk_began
 
     def _is_older_than(self, seconds: float) -> bool:
         return time.monotonic() > self._opened_at + seconds

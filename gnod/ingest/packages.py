@@ -1,4 +1,4 @@
-"""Folders that macOS shows as one file: documents, of which one part has the text, and others without any text to index.
+"""Folders that macOS shows as one file: documents, of which one part has the text, and others without text to index.
 
 Opens no file.
 """

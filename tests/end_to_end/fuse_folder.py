@@ -1,8 +1,8 @@
 """A network drive for tests: serves a folder through FUSE, read-only, in the kernel's own protocol (fuse.h).
 
-Run as a process: `python -m tests.end_to_end.fuse_folder SOURCE TARGET READ_LOG`. A stopped process is a server that
-does not answer. READ_LOG gets a byte for each byte that was read of a file. Files called `cloud-*` have the attribute of
-OneDrive files that are not downloaded. Needs the right to mount, as in a user namespace.
+Run as a process: `fuse_folder.py SOURCE TARGET READ_LOG`. A stopped process is a server that does not answer. READ_LOG
+gets what is read of files. Files called `cloud-*` have the attribute of OneDrive files that are not downloaded; beside
+`.NAME.evicted`, to read the file NAME fails as on macOS. Needs the right to mount, as in a user namespace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import NoReturn
 _HEADER = struct.Struct("<IIQQIIII")  # length, opcode, unique, node, and the process
 _ATTRIBUTES = struct.Struct("<QQQQQQIIIIIIIIII")
 _VALID_S = 0  # the kernel asks each time
-_NODES = "/proc/self/fd"
 _ROOT = 1
 
 
@@ -34,9 +33,19 @@ class FuseFolder:
         if libc.mount(b"nas:/team", os.fsencode(target), b"fuse.sshfs", 0, options.encode()):
             raise OSError(ctypes.get_errno(), "cannot mount")
         self._answers: dict[int, Callable[[int, bytes], bytes]] = {
-            **{1: self._lookup, 3: self._attributes, 14: self._open, 15: self._read, 17: self._capacity},
-            **{22: self._attribute, 26: self._init, 27: self._open, 28: self._list},
-            **{18: self._nothing, 25: self._nothing, 29: self._nothing, 34: self._nothing},
+            1: self._lookup,
+            3: self._attributes,
+            14: self._open,
+            15: self._read,
+            17: self._capacity,
+            18: self._nothing,
+            22: self._attribute,
+            25: self._nothing,
+            26: self._init,
+            27: self._open,
+            28: self._list,
+            29: self._nothing,
+            34: self._nothing,
         }
 
     def serve(self) -> NoReturn:
@@ -72,7 +81,7 @@ class FuseFolder:
 
     def _stat(self, path: Path) -> bytes:
         found = path.lstat()
-        times = [ns for ns in (found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns)]
+        times = (found.st_atime_ns, found.st_mtime_ns, found.st_ctime_ns)
         return _ATTRIBUTES.pack(
             *(found.st_ino, found.st_size, found.st_blocks, *(ns // 10**9 for ns in times)),
             *(*(ns % 10**9 for ns in times), found.st_mode, found.st_nlink, os.getuid(), os.getgid(), 0, 4096, 0),
@@ -83,7 +92,10 @@ class FuseFolder:
 
     def _read(self, node: int, body: bytes) -> bytes:
         _, offset, size = struct.unpack_from("<QQI", body)
-        data = self._paths[node].read_bytes()[offset : offset + size]
+        path = self._paths[node]
+        if path.with_name(f".{path.name}.evicted").exists():
+            raise OSError(errno.EDEADLK, "not downloaded")
+        data = path.read_bytes()[offset : offset + size]
         with self._read_log.open("ab") as log:
             log.write(data)
         return data

@@ -28,7 +28,12 @@ PARTS = (
 )
 OTHER_PARTS = (
     *("New.pages/Metadata/Properties.plist", "New.pages/Data/cat.jpg", "Letter.rtfd/picture.png"),
-    *("d/Plan.Pages/QuickLook/Thumbnail.jpg", "d/Plan.Pages/index.xml", "Old.key/theme/a.txt", "Book.numbers/Index.zip"),
+    *(
+        "d/Plan.Pages/QuickLook/Thumbnail.jpg",
+        "d/Plan.Pages/index.xml",
+        "Old.key/theme/a.txt",
+        "Book.numbers/Index.zip",
+    ),
 )
 # Folders whose names only look so.
 PLAIN = ("site.app/index.md", "company.pages/index.md", "door.key/a.md", "x.rtfd/b.md", "my.band.notes/c.md")
@@ -46,7 +51,9 @@ def test_it_is_said_why_other_parts_are_left_out(tmp_path: Path, path: str) -> N
     assert "is a package of macOS" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
 
 
-@pytest.mark.parametrize("changed", ["d", "d/Plan.Pages", "d/Plan.Pages/QuickLook", "d/Plan.Pages/QuickLook/Preview.pdf"])
+@pytest.mark.parametrize(
+    "changed", ["d", "d/Plan.Pages", "d/Plan.Pages/QuickLook", "d/Plan.Pages/QuickLook/Preview.pdf"]
+)
 def test_a_changed_package_is_listed_as_in_a_whole_walk(tmp_path: Path, changed: str) -> None:
     write(tmp_path, *PARTS, *OTHER_PARTS)
     found = walk(collection(tmp_path), IgnoreFiles(), of_paths([changed, "Letter.rtfd/picture.png"]))

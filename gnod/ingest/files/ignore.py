@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec, RegexPattern
 from gnod.config.model import CollectionConfig
 from gnod.globs import Glob
 from gnod.ingest import packages
-from gnod.ingest.files.placeholders import stands_for
+from gnod.ingest.files.placeholders import is_dataless, stands_for
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
@@ -91,6 +91,8 @@ class IgnoreFiles:
     def _patterns(self, path: str) -> list[_Pattern] | None:
         try:
             stat = os.stat(path)  # noqa: PTH116
+            if is_dataless(stat) and path in self._known:  # to read it would download it
+                return self._known[path][1]
             key = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
             if path not in self._known or self._known[path][0] != key:
                 if stat.st_size > _MAX_IGNORE_BYTES:

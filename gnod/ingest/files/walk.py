@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from gnod.config.model import CollectionConfig
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules, package_rules
-from gnod.ingest.files.placeholders import is_dataless
+from gnod.ingest.files.placeholders import NOT_HERE, is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
 from gnod.looks import answers
 from gnod.store.tables.records import Between, FileStat
@@ -211,7 +211,7 @@ class Walk:
         self._enter(base.rstrip("/"))
         try:
             if _IS_MAC and is_dataless(os.lstat(f"{self._root}/{base}")):
-                self.unreadable[base.rstrip("/")] = "its files are in a cloud folder and not downloaded"
+                self.unreadable[base.rstrip("/")] = f"its files are {NOT_HERE}"
                 return
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)

@@ -25,6 +25,7 @@ from gnod.store.tables.records import FileStat
 JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
+_ROOTS_POLL_S = 1.0
 # Seconds that a page may still be read after the user went on to another document.
 _ENDS_SOON_S = 0.5
 
@@ -214,7 +215,7 @@ class WorkerPool:
         self._workers.append(worker)
         try:
             self._require_open()
-            await worker.ready()
+            await self._ready(worker)
             self.protections = worker.protections
             self._wait_s = self._left_s = self._starts_waited * (clock() - began)
         except BaseException:
@@ -222,6 +223,14 @@ class WorkerPool:
             self._require_open()
             raise
         return worker
+
+    async def _ready(self, worker: IngestProcess) -> None:
+        """Wait until a worker has started. One that waits for a folder that is gone ends: it would block the others."""
+        ready = asyncio.ensure_future(worker.ready())
+        while not (await asyncio.wait([ready], timeout=_ROOTS_POLL_S))[0]:
+            if worker.limits.roots != self._current_roots():
+                worker.kill()
+        await ready
 
     def _started_without_job(self, starting: asyncio.Task[IngestProcess]) -> None:
         if starting.cancelled() or starting.exception() is not None:
